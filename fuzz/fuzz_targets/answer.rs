@@ -1,9 +1,9 @@
-//! Fuzzes what calls answer.
+//! Fuzzes results of calls.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-fn judged(bytes: &[u8]) {
-    moongate_fuzz::judged(moongate::host::fuzz_answer, bytes);
+fn validate(bytes: &[u8]) {
+    moongate_fuzz::validate(moongate::fuzz::fuzz_answer, bytes);
 }
 
-moongate_fuzz::target!(judged);
+moongate_fuzz::target!(validate);

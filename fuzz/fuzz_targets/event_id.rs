@@ -2,4 +2,4 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::session::fuzz_event_id);
+moongate_fuzz::target!(moongate_protocol::session::fuzz_event_id);

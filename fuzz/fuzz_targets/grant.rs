@@ -1,5 +1,5 @@
-//! Fuzzes grants of requests, and what they cover.
+//! Fuzzes HTTP grants and the requests that they cover.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::config::fuzz_grant);
+moongate_fuzz::target!(moongate_config::fuzz_grant);

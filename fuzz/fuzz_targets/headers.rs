@@ -2,4 +2,4 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::server::fuzz_headers);
+moongate_fuzz::target!(moongate_protocol::server::fuzz_headers);

@@ -2,4 +2,4 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::jsonrpc::fuzz_one);
+moongate_fuzz::target!(moongate_protocol::jsonrpc::fuzz_one);

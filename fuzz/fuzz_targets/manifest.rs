@@ -1,9 +1,9 @@
-//! Fuzzes what plugins say of themselves.
+//! Fuzzes descriptions of plugins.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-fn judged(bytes: &[u8]) {
-    moongate_fuzz::judged(moongate::host::fuzz_manifest, bytes);
+fn validate(bytes: &[u8]) {
+    moongate_fuzz::validate(moongate::fuzz::fuzz_manifest, bytes);
 }
 
-moongate_fuzz::target!(judged);
+moongate_fuzz::target!(validate);

@@ -2,4 +2,4 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-moongate_fuzz::target!(moongate_core::mcp::fuzz_state);
+moongate_fuzz::target!(moongate_protocol::mcp::fuzz_state);

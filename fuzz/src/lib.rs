@@ -1,10 +1,10 @@
-//! What the fuzz targets have in common: each is one function of `moongate-core`, or of the host, that panics where
-//! something doesn't hold.
+//! Common parts of the fuzz targets. Each target is one function of a crate of the gateway that panics if an
+//! invariant is violated.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Makes a target of a function: for libFuzzer, or without it a program that reads files.
+/// Defines a target: for libFuzzer, or without it a program that reads files.
 #[macro_export]
 macro_rules! target {
     ($check:path) => {
@@ -18,28 +18,29 @@ macro_rules! target {
     };
 }
 
-/// Runs a function of the host and holds all that it says against the official schemas.
+/// Runs a target of `moongate` and validates each message against the official schemas.
 #[cfg(feature = "host")]
-pub fn judged(fuzz: fn(&[u8], &mut moongate::host::Hear<'_>), bytes: &[u8]) {
+pub fn validate(fuzz: fn(&[u8], &mut moongate::fuzz::MessageSink<'_>), bytes: &[u8]) {
     use moongate_mcp_schema::{Conversation, Members};
-    let mut talks = std::collections::HashMap::new();
-    fuzz(bytes, &mut |revision, sent, received| {
-        let talk = talks.entry(revision).or_insert_with(|| Conversation::new().with(Members::Open));
-        match received {
-            None => talk.sent(sent),
-            Some(received) => {
-                let message = serde_json::from_slice(received).expect("a message is JSON");
-                talk.received(&message).unwrap_or_else(|misfit| panic!("{misfit}"));
+    let mut conversations = std::collections::HashMap::new();
+    fuzz(bytes, &mut |revision, sent, response| {
+        let conversation =
+            conversations.entry(revision).or_insert_with(|| Conversation::new().with(Members::Open));
+        match response {
+            None => conversation.sent(sent),
+            Some(response) => {
+                let message = serde_json::from_slice(response).expect("a message is JSON");
+                conversation.received(&message).unwrap_or_else(|misfit| panic!("{misfit}"));
             }
         }
     });
 }
 
-/// Runs `check` over every file and every folder's files that the command line names.
+/// Runs `check` on each file on the command line, and on the files of each directory.
 pub fn replay(check: fn(&[u8])) -> ExitCode {
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if named.is_empty() {
-        eprintln!("name files, or folders of files, to run over");
+        eprintln!("usage: name input files, or directories of input files");
         return ExitCode::from(2);
     }
     for path in named.iter().flat_map(|path| files(path)) {
@@ -50,12 +51,12 @@ pub fn replay(check: fn(&[u8])) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        println!("{}: holds", path.display());
+        println!("{}: ok", path.display());
     }
     ExitCode::SUCCESS
 }
 
-/// The file itself, or the files of a folder.
+/// The file itself, or the files of a directory.
 fn files(path: &std::path::Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(path) else { return vec![path.to_owned()] };
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

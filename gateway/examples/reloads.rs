@@ -1,7 +1,7 @@
-//! Measures what replacing a plugin costs: the time from its file to code that serves, with and without the cache, and
-//! what is left in memory of those that were replaced. It prints one JSON object.
+//! Measures the cost of replacing a plugin: the time from its file to loaded code, with and without the cache, and the
+//! memory that replaced plugins leave behind. It prints one JSON object.
 //!
-//! Usage: `reloads PLUGIN.wasm [HOW-OFTEN]`
+//! Usage: `reloads PLUGIN.wasm [COUNT]`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,51 +10,52 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate::host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};
 
-/// How often the plugin is compiled without the cache.
-const COMPILED: usize = 5;
+/// The number of compilations without the cache.
+const UNCACHED_LOADS: usize = 5;
 
 fn main() -> Result<ExitCode> {
     if let Some(exit) = compile_if_asked() {
         return Ok(exit);
     }
     let mut arguments = std::env::args_os().skip(1);
-    let source = arguments.next().map(PathBuf::from).context("usage: reloads PLUGIN.wasm [HOW-OFTEN]")?;
-    let often = arguments.next().map_or(Ok(300), |often| often.to_string_lossy().parse())?;
+    let source = arguments.next().map(PathBuf::from).context("usage: reloads PLUGIN.wasm [COUNT]")?;
+    let count = arguments.next().map_or(Ok(300), |count| count.to_string_lossy().parse())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let figures = runtime.block_on(measure(&source, often))?;
-    #[expect(clippy::print_stdout, reason = "the figures are what it is for")]
+    let figures = runtime.block_on(measure(&source, count))?;
+    #[expect(clippy::print_stdout, reason = "the result is printed on stdout")]
     {
         println!("{figures}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn measure(source: &Path, often: usize) -> Result<Value> {
+async fn measure(source: &Path, count: usize) -> Result<Value> {
     let cache = tempfile::tempdir()?;
-    let (mut compiled, mut cached) = (Vec::new(), Vec::new());
-    for at in 0..COMPILED {
+    let mut compiled = Vec::new();
+    let mut cached = Vec::new();
+    for at in 0..UNCACHED_LOADS {
         let host = host(cache.path().join(at.to_string()))?;
         compiled.push(load(&host, source).await?);
     }
     let host = host(cache.path().join("0"))?;
     load(&host, source).await?;
     let before = resident()?;
-    for _ in 0..often {
+    for _ in 0..count {
         cached.push(load(&host, source).await?);
     }
     let grown = resident()?.saturating_sub(before);
-    ensure!(host.gauges().generations == 0, "code is left behind");
+    ensure!(host.gauges().generations == 0, "replaced code is still loaded");
     Ok(json!({
         "component_bytes": std::fs::metadata(source)?.len(),
         "compiled_p50_ms": millis(&mut compiled, 0.5),
         "cached_p50_ms": millis(&mut cached, 0.5),
         "cached_p99_ms": millis(&mut cached, 0.99),
-        "reloads": often,
+        "reloads": count,
         "grown_kib": grown,
     }))
 }
@@ -69,25 +70,25 @@ fn host(cache: PathBuf) -> Result<WasmHost> {
     })?)
 }
 
-/// Reads, loads and lets go: how long it took until it could have served.
+/// Reads and loads the plugin; returns the time until it could serve.
 async fn load(host: &WasmHost, source: &Path) -> Result<Duration> {
     let config = Arc::new(PluginConfig::bare(PluginId::new("plugin")?, source.to_owned()));
     let start = Instant::now();
     let candidate = host.read(&config).await?;
     let plugin = host.load(config, candidate).await?;
     let took = start.elapsed();
-    ensure!(!plugin.manifest().info.name.is_empty(), "it has no name");
+    ensure!(!plugin.manifest().info.name.is_empty(), "the plugin has no name");
     Ok(took)
 }
 
-/// How much memory this process has, in KiB.
+/// The resident memory of this process, in KiB.
 fn resident() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no `VmRSS`")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// The time below which this share of all lies, in milliseconds.
+/// A quantile in milliseconds.
 fn millis(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
     #[expect(

@@ -1,9 +1,9 @@
-//! The operator's listener: whether the gateway lives, whether it serves, what it does, and reloading it.
+//! The admin listener: liveness, readiness, metrics, status and reload.
 //!
-//! It has an address and an accept loop of its own, so that it answers while clients of MCP take all that the other
-//! listener has, and while the gateway stops; it ends last. Whoever may connect may ask for a reload and read what is
-//! served, so it listens on loopback only, and refuses what a web page sends. `app` binds it before anything is
-//! loaded and [opens](Opener::open) it afterwards; until then it says that the gateway is starting.
+//! It has an address and an accept loop of its own, so that it answers while MCP clients use up the other listener, and
+//! while the gateway stops; it ends last. It has no authentication, so it listens on loopback only and rejects requests
+//! of web pages. `app` binds it before anything is loaded and [opens](Opener::open) it afterwards; until then it
+//! reports that the gateway is starting.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -19,31 +19,31 @@ use crate::supervisor::status::Status;
 use crate::transport::http::BindError;
 use crate::transport::http::listener::{Listener, Purpose};
 
-mod desk;
+mod router;
 mod health;
-mod refusal;
+mod rejection;
 mod report;
 
-use desk::Desk;
-pub use desk::Route;
 pub use report::{plugins, time};
+use router::AdminRouter;
+pub use router::Route;
 
-/// How many connections may be open at once: some monitors and an operator. For one more, the one that was quiet
-/// longest is closed.
-const CONNECTIONS: usize = 64;
+/// The maximum number of open connections, enough for some monitors and an operator. At the limit, the connection that
+/// has been idle longest is closed.
+const MAX_CONNECTIONS: usize = 64;
 
-/// How long a request may go on after everything else has ended: none has anything left to wait for.
+/// The time that requests get after everything else has ended: nothing is left to wait for.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the listener tells of, and what it asks.
+/// The state that the listener reports, and its controls.
 pub struct Admin {
-    /// What the supervisor does.
+    /// The status of the supervisor.
     pub status: watch::Receiver<Arc<Status>>,
-    /// Reloads.
+    /// Requests reloads.
     pub reloader: Reloader,
-    /// Writes all metrics, as they are now.
+    /// Renders the current metrics.
     pub metrics: Box<dyn Fn() -> String + Send + Sync>,
-    /// Cancelled as soon as no new request is taken.
+    /// Cancelled as soon as new requests are rejected.
     pub draining: CancellationToken,
 }
 
@@ -53,77 +53,77 @@ impl fmt::Debug for Admin {
     }
 }
 
-/// There is no listener for the operator.
+/// An error when the admin listener starts.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// Others could reach it.
-    #[error("others can reach {0}, and the admin listener asks nobody for a token")]
+    /// The address isn't a loopback address.
+    #[error("refusing to listen on non-loopback address {0}: the admin listener has no authentication")]
     Open(SocketAddr),
-    /// The address can't be listened on.
+    /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
 }
 
 impl AdminError {
-    /// What to do about it.
+    /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Open(_) => "let `listen` under `[admin]` be an address of 127.0.0.1".to_owned(),
+            Self::Open(_) => "set `listen` in `[admin]` to an address of 127.0.0.1".to_owned(),
             Self::Bind(error) => error.hint(),
         }
     }
 }
 
 impl Admin {
-    /// Listens on `address`; port 0 takes any free one.
+    /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
-    /// The address isn't a loopback one, or can't be listened on.
+    /// The address isn't a loopback address, or can't be bound.
     pub async fn bind(address: SocketAddr) -> Result<BoundAdmin, AdminError> {
         if !address.ip().to_canonical().is_loopback() {
             return Err(AdminError::Open(address));
         }
         let listener = Listener::bind(address, Purpose::Admin).await?;
-        let desk = Arc::new(Desk::new(listener.address()));
-        Ok(BoundAdmin { listener, desk })
+        let router = Arc::new(AdminRouter::new(listener.address()));
+        Ok(BoundAdmin { listener, router })
     }
 }
 
-/// An address that is listened on for the operator. Connections wait until [`BoundAdmin::serve`].
+/// A bound address. Connections wait until [`BoundAdmin::serve`].
 #[derive(Debug)]
 pub struct BoundAdmin {
     listener: Listener,
-    desk: Arc<Desk>,
+    router: Arc<AdminRouter>,
 }
 
 impl BoundAdmin {
-    /// The address, with the port that it got.
+    /// The address, with the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// What says that the gateway has started.
+    /// The handle that reports the end of the start.
     #[must_use]
     pub fn opener(&self) -> Opener {
-        Opener(Arc::clone(&self.desk))
+        Opener(Arc::clone(&self.router))
     }
 
     /// Serves until `stop` is cancelled.
     pub async fn serve(self, stop: CancellationToken) {
-        let router = Router::new().fallback(desk::answer).with_state(self.desk);
-        let over = async { tokio::time::sleep(GRACE).await }; // which begins when it is first asked
-        self.listener.serve(router, CONNECTIONS, stop, over).await;
+        let router = Router::new().fallback(router::answer).with_state(self.router);
+        let over = async { tokio::time::sleep(GRACE).await }; // starts when it is first polled
+        self.listener.serve(router, MAX_CONNECTIONS, stop, over).await;
     }
 }
 
-/// Says that the gateway has started: before that only `/livez` is well.
+/// Reports that the gateway has started. Before that, only `/livez` succeeds.
 #[derive(Debug, Clone)]
-pub struct Opener(Arc<Desk>);
+pub struct Opener(Arc<AdminRouter>);
 
 impl Opener {
-    /// Everything was loaded for the first time, and requests are taken. The first call counts.
+    /// Everything is loaded, and requests are accepted. Only the first call has an effect.
     pub fn open(&self, admin: Admin) {
         self.0.open(admin);
     }

@@ -1,17 +1,17 @@
-//! A configuration becomes a running gateway, and a running gateway nothing again.
+//! Starts and shuts down the gateway.
 //!
-//! Ports are taken before anything is loaded, so that a gateway that can't serve ends at once; what is served is
-//! loaded before the first request is read, so that no client sees half a list. Tests run an [`App`] in their own
-//! process; the command line wraps one in signals.
+//! Ports are bound before anything is loaded, so a gateway that can't serve ends at once. Plugins are loaded before the
+//! first request is read, so no client sees an incomplete list. Tests run an [`App`] in their own process; the command
+//! line adds signals.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::config::Config;
-use moongate_core::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
-use moongate_core::server::{Server, ServerOptions};
+use moongate_config::Config;
+use moongate_protocol::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
+use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -24,62 +24,62 @@ use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, Stdio};
 use crate::transport::trace::{Tap, Trace, TraceError};
 
-mod operator;
-mod reload;
-mod service;
+mod admin_listener;
 mod signals;
 mod stop;
+mod systemd;
 
-pub use service::{Service, Teller};
 pub use signals::{Hangups, Signals, Stops};
 pub use stop::{Abandoned, Reason, Stopped};
+pub use systemd::{Service, Teller};
 
-use operator::{Operator, Told};
-use stop::Parts;
+use admin_listener::AdminListener;
+use signals::SignalReloader;
+use stop::TransportTasks;
 
-/// Where to serve.
+/// Options of an [`App`].
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The address of the HTTP endpoint; none: no HTTP.
+    /// The address of the HTTP endpoint. `None` turns HTTP off.
     pub http: Option<SocketAddr>,
-    /// The address of the operator's listener; none: there is none.
+    /// The address of the admin listener. `None` turns it off.
     pub admin: Option<SocketAddr>,
-    /// The streams of a peer over stdio; none: no stdio.
+    /// The streams of a stdio client. `None` turns stdio off.
     pub stdio: Option<Stdio>,
-    /// Where every message is recorded; none: nowhere.
+    /// The file that every message is recorded in. `None` records nothing.
     pub trace: Option<PathBuf>,
-    /// How the plugins are supervised.
+    /// Options of the supervisor.
     pub plugins: supervisor::Options,
 }
 
-/// Why nothing was started.
+/// Why the gateway can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Messages can't be recorded.
+    /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The address can't be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// There is no listener for the operator.
+    /// The admin listener can't be started.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// Others can reach the address, and nobody is asked for a token.
-    #[error("others can reach {0}, and nobody is asked for a token")]
+    /// Other machines can reach the address, and no token is required.
+    #[error("refusing to listen on non-loopback address {0} without authentication")]
     Open(SocketAddr),
-    /// Callers can't show a token that this process doesn't know either.
-    #[error("tokens under `[http.auth]` can't be read")]
+    /// A configured token is unknown to this process, so no caller could present it.
+    #[error("tokens in `[http.auth]` can't be read")]
     Tokens,
-    /// There is no Wasm host, or not all plugins that there should be.
+    /// The Wasm host can't be started, or a required plugin can't be used.
     #[error(transparent)]
     Plugins(#[from] supervisor::StartError),
-    /// There is no key to seal with.
-    #[error("no sealing key can be made: {0}")]
+    /// No sealing key can be generated.
+    #[error("can't generate a sealing key: {0}")]
     Sealing(#[from] NoRandomness),
 }
 
 impl StartError {
-    /// What to do about it.
+    /// How to fix it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -87,11 +87,11 @@ impl StartError {
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Open(address) => Some(format!(
-                "write `listen = \"127.0.0.1:{}\"` in `[http]`, or give tokens under `[http.auth]`",
+                "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens in `[http.auth]`",
                 address.port()
             )),
             Self::Plugins(_) | Self::Tokens => None,
-            Self::Sealing(_) => Some("give one as `sealing_key` in `[gateway]`".to_owned()),
+            Self::Sealing(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
         }
     }
 }
@@ -102,25 +102,26 @@ pub struct App {
     supervisor: Arc<Supervisor>,
     server: Arc<Server>,
     address: Option<SocketAddr>,
-    operator: Option<Operator>,
-    /// Set when the gateway stops, before it does anything else about it.
+    admin: Option<AdminListener>,
+    /// Cancelled first when the gateway stops.
     draining: CancellationToken,
     ending: Ending,
-    parts: Parts,
+    transports: TransportTasks,
     trace: Option<Trace>,
+    /// Reloads at signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
 }
 
 impl App {
-    /// Takes the addresses, loads the plugins and serves. The operator's listener answers meanwhile.
+    /// Binds the addresses, loads the plugins and serves. The admin listener answers meanwhile.
     ///
     /// # Errors
-    /// The trace can't be written, an address can't be listened on, there is no Wasm host, or a plugin can't be used where
-    /// all of them have to be.
+    /// The trace can't be written, an address can't be listened on, the Wasm host can't be started, or a required
+    /// plugin can't be used.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, trace, plugins } = options;
-        let trace = trace.map(|file| traced(&file, config)).transpose()?;
+        let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
         let bound = match http {
             Some(address) if config.http.is_open_to_strangers(address) => {
                 return Err(StartError::Open(address));
@@ -130,11 +131,12 @@ impl App {
             None => None,
         };
         let address = bound.as_ref().map(Bound::address);
-        let operator = match admin {
-            Some(address) => Some(Operator::start(address).await?),
+        let admin = match admin {
+            Some(address) => Some(AdminListener::start(address).await?),
             None => None,
         };
-        let (recorded, serves_http) = (trace.clone(), address.is_some());
+        let recorded = trace.clone();
+        let serves_http = address.is_some();
         let plugins = plugins.shown_to(move |loaded| {
             let loaded = if serves_http { loaded.for_http() } else { loaded };
             match &recorded {
@@ -142,13 +144,15 @@ impl App {
                 None => loaded,
             }
         });
-        let own = [address, operator.as_ref().map(Operator::address)].into_iter().flatten();
+        let own = [address, admin.as_ref().map(AdminListener::address)].into_iter().flatten();
         let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.listening_at(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = Ending::default();
         let http = bound.map(|bound| {
-            let (server, http, ending) = (Arc::clone(&server), config.http.clone(), ending.clone());
+            let server = Arc::clone(&server);
+            let http = config.http.clone();
+            let ending = ending.clone();
             let trace = trace.clone();
             tokio::spawn(async move { bound.serve(server, &http, trace, ending).await })
         });
@@ -160,70 +164,76 @@ impl App {
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
         });
         let draining = CancellationToken::new();
-        if let Some(operator) = &operator {
-            let (supervisor, server, metrics, draining) = (&supervisor, &server, &metrics, &draining);
-            operator.open(&Told { supervisor, server, metrics, draining });
+        if let Some(admin) = &admin {
+            admin.open(&supervisor, &server, &metrics, &draining);
         }
         Ok(Self {
             supervisor,
             server,
             address,
-            operator,
+            admin,
             draining,
             ending,
-            parts: Parts::new(http, stdio),
+            transports: TransportTasks::new(http, stdio),
             trace,
             reloading: None,
             _restore: restore,
         })
     }
 
-    /// Where the HTTP endpoint listens.
+    /// The address of the HTTP endpoint.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Where the operator's listener listens.
+    /// The address of the admin listener.
     #[must_use]
     pub fn admin_address(&self) -> Option<SocketAddr> {
-        self.operator.as_ref().map(Operator::address)
+        self.admin.as_ref().map(AdminListener::address)
     }
 
-    /// The plugins, and what they offer.
+    /// Loads and reloads the plugins.
     #[must_use]
     pub fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
 
-    /// How long calls may go on when the gateway stops, as the configuration has it now.
+    /// Reloads at each signal from now on, until the gateway stops.
+    pub fn reload_on(&mut self, hangups: Hangups, teller: Teller) {
+        let reloader = self.supervisor.reloader();
+        let task = SignalReloader { hangups, reloader, teller, stop: self.draining.clone() };
+        self.reloading = Some(AbortOnDropHandle::new(tokio::spawn(task.run())));
+    }
+
+    /// The present value of `stop_grace`.
     fn grace(&self) -> Duration {
         self.supervisor.status().borrow().config.stop_grace
     }
 
-    /// Waits until the peer over stdio has gone, which is what the process lives for where there is one.
+    /// Waits until the stdio client has gone. Never returns without one.
     pub async fn ended(&self) {
-        match self.parts.stdio {
-            Some(_) => self.ending.gone.cancelled().await,
-            None => std::future::pending().await,
+        if self.transports.has_stdio() {
+            self.ending.gone.cancelled().await;
+        } else {
+            std::future::pending().await
         }
     }
 }
 
-/// Begins to record messages.
-fn traced(file: &Path, config: &Config) -> Result<Trace, TraceError> {
+/// Starts to record messages.
+fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
-    tracing::info!(file = %trace.path().display(), "every message is recorded, with what people and plugins say");
+    tracing::info!(file = %trace.path().display(), "recording every message, including the content of calls");
     Ok(trace)
 }
 
-/// The one endpoint of all transports.
+/// The MCP server behind all transports.
 fn server(
     config: &Config,
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Server>, NoRandomness> {
-    let (calls, requests) = (Arc::<Metrics>::clone(metrics), Arc::<Metrics>::clone(metrics));
     let http = &config.http;
     let options = ServerOptions {
         protocol: ProtocolOptions {
@@ -239,9 +249,8 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        observer: Some(requests),
     };
-    Ok(Server::new(supervisor.dispatcher().observed_by(calls), options))
+    Ok(Server::new(supervisor.dispatcher().observed_by(Arc::<Metrics>::clone(metrics)), options))
 }
 
 impl Drop for App {

@@ -1,7 +1,7 @@
-//! The command line: one struct per verb, each in a file of its own. Nothing else in the gateway prints.
+//! The command line: one struct and one file for each command. Nothing else in the gateway prints.
 //!
-//! What a command was asked for goes to stdout; everything else (problems, the banner, log lines) to stderr. The
-//! same verbs, flags and exit codes serve people and scripts: `--format json` makes one document of the answer.
+//! The result of a command goes to stdout, everything else (errors, the banner, log lines) to stderr. With
+//! `--format json`, the result is one JSON document.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,17 +9,18 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-use self::failure::Failure;
+use self::error::CommandError;
 use crate::telemetry::{LogFormat, Verbosity};
 
-mod ask;
+mod admin_client;
 mod call;
 mod check;
 mod client;
 mod completions;
 mod configuration;
-mod failure;
-mod fields;
+mod error;
+mod mcp_client;
+mod schema_fields;
 mod health;
 mod inspect;
 mod list;
@@ -31,28 +32,28 @@ mod serve;
 mod usage;
 mod version;
 
-/// What the process says at its end, for scripts and service managers.
+/// The exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// It is done.
+pub enum ExitKind {
+    /// The command succeeded.
     Success,
-    /// It failed for a reason that isn't below.
+    /// The command failed for a reason that has no code of its own.
     Failure,
-    /// The command line doesn't read; clap's own code.
+    /// The command line is invalid; clap uses the same code.
     Usage,
-    /// The gateway wants a token, or another one.
+    /// The gateway rejected the token, or requires one.
     Unauthorized,
-    /// No gateway answers.
+    /// No gateway responds.
     Unreachable,
-    /// The tool couldn't be called, because it isn't there, lacks arguments or asks; or it reported an error.
+    /// The tool can't be called (it doesn't exist, needs arguments or asked a question), or it returned an error.
     Tool,
-    /// The configuration or one of its plugins can't be used (`EX_CONFIG` of sysexits.h: a service manager
-    /// shouldn't try again).
+    /// The configuration or one of its plugins is invalid (`EX_CONFIG` of sysexits.h: a service manager shouldn't
+    /// restart the process).
     Configuration,
 }
 
-impl Exit {
-    /// The number.
+impl ExitKind {
+    /// The exit code as a number.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -67,29 +68,29 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitKind> for ExitCode {
+    fn from(exit: ExitKind) -> Self {
         Self::from(exit.code())
     }
 }
 
 const AFTER_HELP: &str = "\
 Examples:
-  moongate serve                     over HTTP, at the address in gateway.toml
-  moongate serve --stdio             to the host that started the process
-  moongate check                     every mistake in gateway.toml at once
-  moongate inspect ./hello.wasm      what a component offers, and what it asks for
-  moongate new hello                 a plugin's project
+  moongate serve                     serve over HTTP, at the address in gateway.toml
+  moongate serve --stdio             serve the host that started the process
+  moongate check                     report all problems in gateway.toml
+  moongate inspect ./hello.wasm      show what a component offers and needs
+  moongate new hello                 create a plugin project
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
-   0  done
-   1  failed
-   2  the command line is wrong
-   3  the gateway wants a token, or another one
-   4  no gateway answers
-   5  the tool couldn't be called, or reported an error
-  78  the configuration or one of its plugins can't be used";
+   0  success
+   1  failure
+   2  invalid command line
+   3  missing or invalid token
+   4  no gateway responds
+   5  the tool can't be called, or returned an error
+  78  the configuration or one of its plugins is invalid";
 
 /// An MCP gateway whose tools are WebAssembly components
 #[derive(Debug, Parser)]
@@ -97,30 +98,30 @@ Exit codes:
 #[command(arg_required_else_help = true, infer_subcommands = false, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     #[command(subcommand)]
-    verb: Verb,
-    /// Is the answer to be one JSON document?
+    verb: CliCommand,
+    /// Whether errors are printed as a JSON document.
     #[arg(skip)]
-    is_document: bool,
+    is_json: bool,
 }
 
-/// What every verb takes.
+/// The options of every command.
 #[derive(Debug, Args)]
-struct Common {
-    /// The configuration [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
+struct CommonOptions {
+    /// Configuration file [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Was it named on the command line?
+    /// Whether the configuration was given on the command line, not by a variable.
     #[arg(skip)]
     is_config_typed: bool,
-    /// Log more; twice for everything. MOONGATE_LOG and RUST_LOG override it
+    /// Log more; repeat for debug output. MOONGATE_LOG and RUST_LOG take precedence
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
     /// Log errors only
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// How log lines look
+    /// Format of log lines
     #[arg(
         long,
         global = true,
@@ -129,27 +130,31 @@ struct Common {
         env = "MOONGATE_LOG_FORMAT",
         hide_env_values = true
     )]
-    log_format: Format,
+    log_format: OutputFormat,
 }
 
-/// Text for people, or JSON for programs.
+/// The format of output or log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
+enum OutputFormat {
+    /// Human-readable text
     Text,
-    /// For programs
+    /// JSON
     Json,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliCommand {
+    #[command(aliases = ["run", "start"])]
     Serve(serve::Serve),
+    #[command(alias = "validate")]
     Check(check::Check),
+    #[command(alias = "ls")]
     List(list::List),
     Inspect(inspect::Inspect),
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
     Schema(schema::Schema),
@@ -157,59 +162,60 @@ enum Verb {
 }
 
 impl Cli {
-    /// Reads the process's arguments.
+    /// Parses the process's arguments.
     ///
     /// # Errors
-    /// They ask for help or don't read. What there is to say was said, and the process ends.
-    pub fn read() -> Result<Self, Exit> {
+    /// The arguments request help or are invalid. The text is already printed, and the process should exit.
+    pub fn read() -> Result<Self, ExitKind> {
         let read = Self::command().try_get_matches().and_then(|matches| {
-            let of_verb = matches.subcommand().map(|(_, matches)| matches);
-            let format = of_verb.and_then(|matches| matches.try_get_one::<Format>("format").ok().flatten());
-            let is_document = format == Some(&Format::Json);
-            let mut cli = Self { is_document, ..Self::from_arg_matches(&matches)? };
+            let command = matches.subcommand().map(|(_, matches)| matches);
+            let format =
+                command.and_then(|matches| matches.try_get_one::<OutputFormat>("format").ok().flatten());
+            let is_json = format == Some(&OutputFormat::Json);
+            let mut cli = Self { is_json, ..Self::from_arg_matches(&matches)? };
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
             Ok(cli)
         });
-        read.map_err(usage::say)
+        read.map_err(usage::report)
     }
 
-    /// How log lines should look.
+    /// The format of log lines.
     #[must_use]
     pub fn log_format(&self) -> LogFormat {
         match self.common.log_format {
-            Format::Text => LogFormat::Text,
-            Format::Json => LogFormat::Json,
+            OutputFormat::Text => LogFormat::Text,
+            OutputFormat::Json => LogFormat::Json,
         }
     }
 
-    /// How much should be logged. Commands that only look say what is wrong themselves.
+    /// The verbosity of the log. Commands other than `serve` report problems themselves, so they log less.
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
-            Verb::Serve(_) => false,
-            Verb::Check(_)
-            | Verb::List(_)
-            | Verb::Inspect(_)
-            | Verb::Call(_)
-            | Verb::Reload(_)
-            | Verb::Health(_)
-            | Verb::New(_)
-            | Verb::Client(_)
-            | Verb::Schema(_)
-            | Verb::Completions(_) => true,
+            CliCommand::Serve(_) => false,
+            CliCommand::Check(_)
+            | CliCommand::List(_)
+            | CliCommand::Inspect(_)
+            | CliCommand::Call(_)
+            | CliCommand::Reload(_)
+            | CliCommand::Health(_)
+            | CliCommand::New(_)
+            | CliCommand::Client(_)
+            | CliCommand::Schema(_)
+            | CliCommand::Completions(_) => true,
         };
         let is_bare = match &self.verb {
-            Verb::Inspect(inspect) => inspect.is_bare(),
-            Verb::Call(call) => call.is_bare(),
-            Verb::Serve(_)
-            | Verb::Check(_)
-            | Verb::List(_)
-            | Verb::Reload(_)
-            | Verb::Health(_)
-            | Verb::New(_)
-            | Verb::Client(_)
-            | Verb::Schema(_)
-            | Verb::Completions(_) => false,
+            CliCommand::Inspect(inspect) => inspect.is_bare(),
+            CliCommand::Call(call) => call.is_bare(),
+            CliCommand::Serve(_)
+            | CliCommand::Check(_)
+            | CliCommand::List(_)
+            | CliCommand::Reload(_)
+            | CliCommand::Health(_)
+            | CliCommand::New(_)
+            | CliCommand::Client(_)
+            | CliCommand::Schema(_)
+            | CliCommand::Completions(_) => false,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -221,28 +227,28 @@ impl Cli {
         }
     }
 
-    /// Does what was asked for, and says what went wrong.
-    pub async fn run(self) -> Exit {
-        let Self { common, verb, is_document } = self;
+    /// Runs the command and reports its error.
+    pub async fn run(self) -> ExitKind {
+        let Self { common, verb, is_json } = self;
         let done = match verb {
-            Verb::Serve(serve) => serve.run(&common).await.map_err(Failure::from),
-            Verb::Check(check) => check.run(&common).await,
-            Verb::List(list) => list.run(&common).await,
-            Verb::Inspect(inspect) => inspect.run(&common).await,
-            Verb::Call(call) => call.run(&common).await,
-            Verb::Reload(reload) => reload.run(&common).await,
-            Verb::Health(health) => health.run(&common).await,
-            Verb::New(new) => new.run(&common),
-            Verb::Client(client) => client.run(&common),
-            Verb::Schema(schema) => schema.run().map_err(Failure::from),
-            Verb::Completions(completions) => completions.run().map_err(Failure::from),
+            CliCommand::Serve(serve) => serve.run(&common).await.map_err(CommandError::from),
+            CliCommand::Check(check) => check.run(&common).await,
+            CliCommand::List(list) => list.run(&common).await,
+            CliCommand::Inspect(inspect) => inspect.run(&common).await,
+            CliCommand::Call(call) => call.run(&common).await,
+            CliCommand::Reload(reload) => reload.run(&common).await,
+            CliCommand::Health(health) => health.run(&common).await,
+            CliCommand::New(new) => new.run(&common),
+            CliCommand::Client(client) => client.run(&common),
+            CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
+            CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
         };
-        done.unwrap_or_else(|failure| failure.report(is_document))
+        done.unwrap_or_else(|failure| failure.report(is_json))
     }
 
-    /// Says why the process can't begin, and what it ends with.
-    pub fn fail(&self, error: &anyhow::Error, exit: Exit) -> Exit {
-        Failure::new(exit).says(&format!("{error:#}"), None).report(self.is_document)
+    /// Reports why the process can't start, and returns the exit code.
+    pub fn fail(&self, error: &anyhow::Error, exit: ExitKind) -> ExitKind {
+        CommandError::new(exit).message(&format!("{error:#}"), None).report(self.is_json)
     }
 }
 

@@ -1,101 +1,87 @@
-//! The Wasm host: from a component's file to a [`WasmPlugin`] that answers calls, each in an instance of its own.
+//! The Wasm host: loads a component's file into a [`WasmPlugin`] that serves calls, each in an instance of its own.
 //!
-//! Nothing above this module knows of Wasm. A plugin reaches only what its table in `gateway.toml` grants, and what
-//! it does wrong is a value: [`LoadError`] while it is loaded, `CallError` while it is called. How many calls run at
-//! once isn't decided here but by the gate; the pool of instances is made for as many as the gate lets in.
+//! No other module knows of Wasm. A plugin reaches only what its configuration in `gateway.toml` grants, and its faults
+//! are values: [`LoadError`] while it is loaded, `CallError` while it is called. The host doesn't limit the number of
+//! concurrent calls, but its pool of instances is sized for that limit.
+//!
+//! - `load`: from a file to code: reading, compiling, caching, linking, describing
+//! - `sandbox`: one call in one instance, with its limits
+//! - `wasi`: the functions that plugins import
+//! - `convert`: between the contract's types and the core's
+//! - `diagnostics`: captured output, crash reports, cleaned texts
 
-mod allowance;
 mod bindings;
-mod cache;
-mod call;
-mod classify;
-mod code;
-mod compiler;
-mod complaint;
-mod conv;
-mod describe;
-mod descriptors;
+mod change_inbox;
+mod convert;
+mod diagnostics;
 mod engine;
-mod error;
-mod events;
-mod exports;
-mod folder;
 #[cfg(any(test, feature = "fuzz"))]
-mod fuzz;
-mod grants;
-mod http;
-mod imports;
-mod lane;
-mod linker;
+#[doc(hidden)]
+pub mod fuzz;
 mod load;
-mod meter;
-mod once;
-mod output;
 mod plugin;
-mod read;
-mod reuse;
-mod state;
-mod store;
-mod text;
-mod uses;
+mod sandbox;
+#[cfg(test)]
+pub mod test_support;
+mod wasi;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
 
-use self::cache::Cache;
-use self::call::{Sandbox, Shared};
-use self::code::{Code, Generations};
 use self::engine::Ticker;
-use self::grants::Openings;
-use self::http::Outlet;
 use self::load::Loader;
-use self::reuse::Waiting;
-use self::state::Stores;
+use self::load::cache::Cache;
+use self::load::code::{Code, Generations};
+use self::load::{describe, file};
+use self::sandbox::call::{HostResources, Sandbox};
+use self::sandbox::instance_pool::InstancePool;
+use self::sandbox::open_files;
+use self::wasi::http::OutboundHttp;
+use self::wasi::keyvalue::KeyValueStores;
+use self::wasi::linker;
+use self::wasi::preopens::Openings;
+use crate::blocking::Lanes;
+use crate::private_dir::FolderError;
 
-pub use self::compiler::compile_if_asked;
-pub use self::error::{HostError, LoadError, Named, Unreadable};
-pub use self::events::{Inbox, Reported};
-pub use self::folder::{FolderError, Hands};
-#[cfg(any(test, feature = "fuzz"))]
-#[doc(hidden)]
-pub use self::fuzz::{Hear, fuzz_answer, fuzz_manifest};
-pub use self::http::{CaError, Options as OutgoingOptions, Requests};
-pub(crate) use self::lane::{Lane, Lanes};
+pub use self::change_inbox::{Inbox, Reported};
+pub use self::load::compiler::compile_if_asked;
+pub use self::load::error::{HostError, LoadError, Named, Unreadable};
+pub use self::load::file::Candidate;
 pub use self::plugin::WasmPlugin;
-pub use self::read::Candidate;
-pub use self::state::{StateFound, StateProblem, look_for_state};
+pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
+pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
 
-/// The version of wasmtime, which doesn't tell it itself; `Cargo.toml` pins the same.
+/// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same.
 pub const WASMTIME_VERSION: &str = "48.0.8";
 
-/// How to set up the host.
+/// Options of the host.
 #[derive(Debug)]
 pub struct HostOptions {
-    /// Where compiled code is kept. Made if it isn't there; not used unless it is ours alone.
+    /// The directory for compiled code. Created if it is missing; not used unless it is private.
     pub cache: PathBuf,
-    /// Where plugins' state is kept; none: in memory, as long as the host lives.
+    /// The directory for plugins' state. `None` keeps state in memory, for the lifetime of the host.
     pub state: Option<PathBuf>,
-    /// How many calls the gate lets in at once, of all plugins together.
+    /// The limit on concurrent calls of all plugins.
     pub concurrency: u32,
-    /// Where plugins' reports of changes go; none: nowhere.
+    /// Receives the changes that plugins report. `None` drops them.
     pub inbox: Option<Arc<Inbox>>,
-    /// How plugins' requests leave.
+    /// Options of plugins' HTTP requests.
     pub outgoing: OutgoingOptions,
 }
 
-/// The engine with everything that plugins share. One per process.
+/// The engine, with everything that plugins share. One per process.
 pub struct WasmHost {
     loader: Arc<Loader>,
-    shared: Arc<Shared>,
+    shared: Arc<HostResources>,
     generations: Generations,
-    /// Where components' files are read: one look at a time at each.
-    reading: Lanes,
-    cache_problem: Option<FolderError>,
+    /// Limits reads of components' files to one at a time per plugin.
+    file_reads: Lanes,
+    cache_error: Option<FolderError>,
 }
 
 impl fmt::Debug for WasmHost {
@@ -104,134 +90,144 @@ impl fmt::Debug for WasmHost {
     }
 }
 
-/// How much is in use, for metrics and for tests that nothing is left behind.
+/// Resources in use, for metrics and for tests that find leaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Calls and descriptions that run.
+    /// Running calls and descriptions.
     pub calls: u32,
-    /// Loaded components of all plugins, see [`WasmHost::generations`].
+    /// Loaded components of all plugins. See [`WasmHost::generations`].
     pub generations: u32,
-    /// Instances that wait for their next call.
+    /// Idle instances.
     pub idle: u32,
-    /// Instances of components; zero where there is no pool.
+    /// Instances of components; zero without a pool.
     pub instances: u64,
-    /// Linear memories in use; zero where there is no pool.
+    /// Linear memories; zero without a pool.
     pub memories: u64,
-    /// Tables in use; zero where there is no pool.
+    /// Tables; zero without a pool.
     pub tables: u64,
-    /// Stacks in use; zero where there is no pool.
+    /// Stacks; zero without a pool.
     pub stacks: u64,
 }
 
 impl WasmHost {
-    /// Reserves the pool, links what plugins may use, and opens the cache. The process gets as many descriptors as the
-    /// system lets it have, because calls have shares of them.
+    /// Reserves the pool, creates the linker and opens the cache. Raises the process's limit on file descriptors to its
+    /// maximum, because calls have shares of it.
     ///
-    /// A cache that can't be used is no error: code is compiled at each start then.
+    /// An unusable cache isn't an error: components are compiled at each start then.
     ///
     /// # Errors
-    /// The engine or its thread can't be started, or a file of authorities can't be used.
+    /// The engine or its thread can't be started, or the CA file is invalid.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
-        descriptors::take_all();
-        let open_files = descriptors::share(concurrency);
-        let failed = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
-        let engine = engine::engine(concurrency).map_err(failed)?;
-        let linker = linker::linker(&engine).map_err(failed)?;
+        open_files::raise_limit();
+        let open_files = open_files::per_call(concurrency);
+        let engine_error = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
+        let engine = engine::engine(concurrency).map_err(engine_error)?;
+        let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
-        let (cache, cache_problem) = match Cache::open(&cache) {
+        let (cache, cache_error) = match Cache::open(&cache) {
             Ok(cache) => (Some(cache), None),
-            Err(problem) => {
+            Err(error) => {
                 tracing::warn!(
-                    "plugins are compiled at each start, because compiled code can't be kept: {problem}"
+                    "compiled code can't be cached, so plugins are compiled at each start: {error}"
                 );
-                (None, Some(problem))
+                (None, Some(error))
             }
         };
-        let loader = Loader { linker, cache, compiling: Arc::default() };
-        let outlet = Outlet::new(outgoing)?;
-        let waiting = Waiting::new(concurrency);
-        let (stores, openings) = (Stores::new(state), Openings::new());
-        let shared = Shared { ticker, inbox, stores, outlet, openings, waiting, open_files };
-        let (loader, shared) = (Arc::new(loader), Arc::new(shared));
-        let (generations, reading) = (Generations::default(), Lanes::new(1));
-        Ok(Self { loader, shared, generations, reading, cache_problem })
+        let shared = HostResources {
+            ticker,
+            inbox,
+            stores: KeyValueStores::new(state),
+            outlet: OutboundHttp::new(outgoing)?,
+            openings: Openings::new(),
+            instance_pool: InstancePool::new(concurrency),
+            open_files,
+        };
+        Ok(Self {
+            loader: Arc::new(Loader { linker, cache, compiling: Arc::default() }),
+            shared: Arc::new(shared),
+            generations: Generations::default(),
+            file_reads: Lanes::new(1),
+            cache_error,
+        })
     }
 
-    /// Reads a plugin's file, waiting while somebody writes to it. The bytes stay in memory until they are loaded.
+    /// Reads a plugin's file, waiting while it is being written. The bytes stay in memory until they are loaded.
     ///
     /// # Errors
-    /// The file isn't there, may not be read, is too large, isn't the pinned one, or doesn't come to rest.
+    /// The file is missing, unreadable, too large, not the pinned one, or keeps changing.
     pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
-        read::read(config, &self.reading.of(&config.id)).await
+        file::read(config, &self.file_reads.of(&config.id)).await
     }
 
-    /// Compiles, links and describes a plugin. Components are compiled one at a time; if the future is dropped, the
-    /// component isn't compiled further, or at all.
+    /// Compiles, links and describes a plugin. Components are compiled one at a time. Dropping the future cancels
+    /// compilation.
     ///
     /// # Errors
-    /// The bytes aren't a plugin for this gateway, or what it says of itself can't be used.
+    /// The bytes aren't a plugin for this gateway, or its description is invalid.
     pub async fn load(
         &self,
         config: Arc<PluginConfig>,
         candidate: Candidate,
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
-        let (digest, size) = (*candidate.digest(), candidate.size().as_u64());
+        let digest = *candidate.digest();
+        let size = candidate.size().as_u64();
         let linked = self.loader.load(candidate, &config.limits).await?;
-        let code = Code::new(linked, size, self.generations.one_more(config.id.clone()));
+        let code = Code::new(linked, size, self.generations.add(config.id.clone()));
         let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
     }
 
-    /// Does loading it take little, because it was compiled before or can't be?
+    /// True if loading is fast, because the component is in the cache or isn't a component.
     #[must_use]
     pub fn is_compiled(&self, candidate: &Candidate) -> bool {
         self.loader.is_compiled(candidate)
     }
 
-    /// How many loaded components each plugin has that somebody still holds: one, and those that are being replaced
-    /// or described. Plugins that have none aren't there.
+    /// The number of loaded components by plugin: one, and those that are being replaced or described. Plugins without
+    /// any aren't included.
     #[must_use]
     pub fn generations(&self) -> BTreeMap<PluginId, u32> {
         self.generations.counts()
     }
 
-    /// How many instances of each plugin wait for their next call. Plugins that have none aren't there.
+    /// The number of idle instances by plugin. Plugins without any aren't included.
     #[must_use]
     pub fn idle(&self) -> BTreeMap<PluginId, u32> {
-        self.shared.waiting.counts()
+        self.shared.instance_pool.counts()
     }
 
-    /// What became of the requests that each plugin wanted to send, since it came.
+    /// The HTTP requests of each plugin since it was loaded, by outcome.
     #[must_use]
     pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
         self.shared.outlet.requests()
     }
 
-    /// Ends the instances that wait for their next call.
+    /// Drops all idle instances.
     pub fn end_idle(&self) {
-        self.shared.waiting.clear();
+        self.shared.instance_pool.clear();
     }
 
-    /// Why compiled code can't be kept, if it can't.
+    /// The reason why compiled code can't be cached. `None` means that it is cached.
     #[must_use]
     pub fn cache_problem(&self) -> Option<&FolderError> {
-        self.cache_problem.as_ref()
+        self.cache_error.as_ref()
     }
 
-    /// Why state can't be kept on disk now, if a plugin is granted some and it can't.
+    /// The reason why state can't be kept on disk at present, if a plugin has a grant for it.
     pub async fn state_problem(&self) -> Option<StateProblem> {
         self.shared.stores.problem().await
     }
 
-    /// What is in use now.
+    /// Resources in use.
     #[must_use]
     pub fn gauges(&self) -> Gauges {
-        let (calls, generations) = (self.shared.ticker.count(), self.generations.total());
-        let idle = self.shared.waiting.total();
+        let calls = self.shared.ticker.count();
+        let generations = self.generations.total();
+        let idle = self.shared.instance_pool.total();
         let Some(pool) = self.loader.linker.engine().pooling_allocator_metrics() else {
             return Gauges { calls, generations, idle, ..Gauges::default() };
         };

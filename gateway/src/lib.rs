@@ -5,6 +5,10 @@
 
 // Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
+// A limit on blocking work that can hang.
+pub mod blocking;
+// Directories that belong to the gateway's user alone.
+pub mod private_dir;
 // From a component's file to a plugin that answers calls. The only place that knows of Wasm.
 pub mod host;
 // From a configuration to a catalog that serves.
@@ -19,3 +23,7 @@ pub mod admin;
 pub mod app;
 // The command line: one struct per verb. Nothing else prints.
 pub mod cli;
+// Fuzz targets from a plugin to a client. Only in tests and with the feature `fuzz`.
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;

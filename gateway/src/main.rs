@@ -1,14 +1,14 @@
-//! The life of the process: arguments, log, the verb, the end.
+//! The process: parses the arguments, starts logging, runs the command, and exits.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use moongate::cli::{Cli, Exit};
+use moongate::cli::{Cli, ExitKind};
 use moongate::host::compile_if_asked;
 use moongate::telemetry::Telemetry;
 
-/// How long the end waits for what can't be interrupted: a read of a terminal, a guest between two ticks.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the exit waits for uninterruptible work: a read from a terminal, or a guest between two ticks.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     if let Some(exit) = compile_if_asked() {
@@ -21,17 +21,17 @@ fn main() -> ExitCode {
     let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
         Ok(telemetry) => telemetry,
         Err(error) => {
-            return cli.fail(&error.into(), Exit::Usage).into();
+            return cli.fail(&error.into(), ExitKind::Usage).into();
         }
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let error = anyhow::Error::new(error).context("the threads can't be started");
-            return cli.fail(&error, Exit::Failure).into();
+            let error = anyhow::Error::new(error).context("can't start threads");
+            return cli.fail(&error, ExitKind::Failure).into();
         }
     };
     let exit = runtime.block_on(cli.run());
-    runtime.shutdown_timeout(PATIENCE);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
 }

@@ -1,39 +1,38 @@
-//! What is counted, and how it is told to whoever scrapes it.
+//! Metrics: counts calls and requests, and renders everything for a scrape.
 //!
-//! Calls and requests are counted as they end ([`Metrics`] observes the dispatcher and the server); everything else is
-//! known elsewhere, and read when somebody asks ([`Snapshot`]). Names and labels are a promise to whoever made
-//! dashboards and alarms of them: a test holds every one.
+//! Calls and requests are counted as they end ([`Metrics`] observes them). Everything else is known elsewhere and read
+//! at the time of a scrape ([`Snapshot`]). Names and labels are stable, because dashboards and alerts depend on them: a
+//! test lists every one.
 //!
-//! What a client makes up never becomes a label. Series of plugins and tools that left the catalog go with them, so
-//! that memory is bounded however many names come and go; those of a plugin that was replaced go on.
+//! Text from a client never becomes a label. Series of plugins and tools that left the catalog are removed, so that
+//! memory stays bounded however many names come and go; series of a replaced plugin continue.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use moongate_core::catalog::Catalog;
-use moongate_core::dispatch::{self, CallKind, Called};
-use moongate_core::mcp::{Method, Revision};
-use moongate_core::names::{PluginId, PublicName};
-use moongate_core::server::{self, Answered, Carrier};
+use moongate_model::names::{PluginId, PublicName};
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
-mod process;
 mod render;
-mod series;
 
 pub use render::Snapshot;
 
-use series::Series;
-
-/// The media type of what is rendered: OpenMetrics, which Prometheus takes since 2.5 and asks for by itself.
+/// The media type of the rendered text: OpenMetrics, which Prometheus 2.5 and later requests by itself.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The upper bounds of the buckets for durations, in seconds. From ten milliseconds on they are those that
-/// OpenTelemetry's conventions for MCP ask for; calls here mostly take less, so there are smaller ones.
-const BUCKETS: [f64; 21] = [
+/// The upper bounds of the duration buckets, in seconds. From ten milliseconds on they are those of OpenTelemetry's
+/// conventions for MCP; the smaller ones exist because most calls here take less.
+const DURATION_BUCKETS: [f64; 21] = [
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 30.0, 60.0, 120.0, 300.0,
 ];
@@ -42,102 +41,170 @@ const BUCKETS: [f64; 21] = [
 #[derive(Debug)]
 pub struct Metrics {
     catalog: watch::Receiver<Arc<Catalog>>,
-    calls: Series<Call, Counter>,
-    durations: Series<PluginId, Histogram>,
-    operations: Series<Operation, Histogram>,
-    /// The catalog that series were last compared with.
-    compared: AtomicU64,
+    calls: TrackedFamily<CallLabels, Counter>,
+    call_durations: TrackedFamily<PluginLabels, Histogram>,
+    request_durations: TrackedFamily<RequestLabels, Histogram>,
+    /// The generation of the catalog that the series were last compared with.
+    compared_generation: AtomicU64,
     started: SystemTime,
 }
 
-/// What calls are told apart by.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Call {
-    plugin: PluginId,
-    kind: CallKind,
-    tool: Option<PublicName>,
+/// A family that knows its label sets, so that some of them can be removed.
+#[derive(Debug)]
+struct TrackedFamily<L, M> {
+    family: Family<L, M, fn() -> M>,
+    known: Mutex<HashSet<L>>,
+}
+
+/// A label value with the text of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct NameLabel<T>(T);
+
+/// The labels of a plugin's metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginLabels {
+    plugin: NameLabel<PluginId>,
+}
+
+/// The labels of calls.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    plugin: NameLabel<PluginId>,
+    kind: &'static str,
+    tool: Option<NameLabel<PublicName>>,
     outcome: &'static str,
 }
 
-/// What requests are told apart by.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Operation {
-    method: Option<Method>,
-    tool: Option<PublicName>,
-    error: Option<&'static str>,
-    carrier: Carrier,
-    revision: Option<Revision>,
+/// The labels of requests, as in OpenTelemetry's conventions for MCP.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    mcp_method_name: &'static str,
+    gen_ai_tool_name: Option<NameLabel<PublicName>>,
+    error_type: Option<&'static str>,
+    network_transport: &'static str,
+    mcp_protocol_version: Option<&'static str>,
 }
 
-fn histogram() -> Histogram {
-    Histogram::new(BUCKETS)
+impl<T: fmt::Debug + fmt::Display> EncodeLabelValue for NameLabel<T> {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        fmt::Write::write_fmt(encoder, format_args!("{}", self.0))
+    }
+}
+
+impl<L: Clone + Eq + Hash, M: Clone> TrackedFamily<L, M> {
+    fn new(constructor: fn() -> M) -> Self {
+        Self { family: Family::new_with_constructor(constructor), known: Mutex::default() }
+    }
+
+    /// Updates the metric with these labels. Returns true if it is new.
+    fn update(&self, labels: &L, update: impl Fn(&M)) -> bool {
+        if let Some(metric) = self.family.get(labels) {
+            update(&metric);
+            return false;
+        }
+        let mut known = self.known(); // until the metric exists, so that `retain` can't miss it
+        let is_new = known.insert(labels.clone());
+        update(&self.family.get_or_create(labels));
+        is_new
+    }
+
+    /// Removes the metrics that don't satisfy `keep`.
+    fn retain(&self, keep: impl Fn(&L) -> bool) {
+        self.known().retain(|labels| {
+            let is_kept = keep(labels);
+            if !is_kept {
+                self.family.remove(labels);
+            }
+            is_kept
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<L>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn duration_histogram() -> Histogram {
+    Histogram::new(DURATION_BUCKETS)
 }
 
 impl Metrics {
-    /// Counts what happens to the plugins of `catalog`.
+    /// Counts calls and requests to the plugins of `catalog`.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>) -> Arc<Self> {
         Arc::new(Self {
             catalog,
-            calls: Series::new(Counter::default),
-            durations: Series::new(histogram),
-            operations: Series::new(histogram),
-            compared: AtomicU64::new(u64::MAX),
+            calls: TrackedFamily::new(Counter::default),
+            call_durations: TrackedFamily::new(duration_histogram),
+            request_durations: TrackedFamily::new(duration_histogram),
+            compared_generation: AtomicU64::new(u64::MAX),
             started: SystemTime::now(),
         })
     }
 
-    /// A series was added. As long as the catalog stays the same there is an end to that by itself.
-    fn grew(&self) {
+    /// Compares the series with the catalog after one was added. While the catalog stays the same, their number is
+    /// bounded anyway.
+    fn series_added(&self) {
         let catalog = Arc::clone(&self.catalog.borrow());
-        if self.compared.load(Ordering::Relaxed) != catalog.generation() {
-            self.forget(&catalog);
+        if self.compared_generation.load(Ordering::Relaxed) != catalog.generation() {
+            self.remove_stale(&catalog);
         }
     }
 
-    /// Drops the series of whatever isn't there any more.
-    fn forget(&self, catalog: &Catalog) {
-        self.compared.store(catalog.generation(), Ordering::Relaxed);
-        self.calls.retain(|call| match &call.tool {
-            Some(tool) => {
-                catalog.tool(tool.as_str()).is_some_and(|entry| *entry.member().id() == call.plugin)
+    /// Removes the series of plugins and tools that aren't in the catalog.
+    fn remove_stale(&self, catalog: &Catalog) {
+        self.compared_generation.store(catalog.generation(), Ordering::Relaxed);
+        self.calls.retain(|CallLabels { plugin: NameLabel(plugin), tool, .. }| match tool {
+            Some(NameLabel(tool)) => {
+                catalog.tool(tool.as_str()).is_some_and(|entry| entry.member().id() == plugin)
             }
-            None => catalog.member(&call.plugin).is_some(),
+            None => catalog.member(plugin).is_some(),
         });
-        self.durations.retain(|plugin| catalog.member(plugin).is_some());
-        self.operations.retain(|operation| {
-            operation.tool.as_ref().is_none_or(|tool| catalog.tool(tool.as_str()).is_some())
+        self.call_durations.retain(|labels| catalog.member(&labels.plugin.0).is_some());
+        self.request_durations.retain(|RequestLabels { gen_ai_tool_name: tool, .. }| {
+            tool.as_ref().is_none_or(|NameLabel(tool)| catalog.tool(tool.as_str()).is_some())
         });
     }
 }
 
-impl dispatch::Observer for Metrics {
-    fn called(&self, call: &Called<'_>) {
-        let &Called { member, kind, name, ended, took } = call;
+impl Observer for Metrics {
+    fn call_ended(&self, call: &CallEnd<'_>) {
+        let &CallEnd { member, kind, name, outcome, took } = call;
         let tool = match kind {
             CallKind::Tool => name.cloned(),
             CallKind::Resource | CallKind::Prompt | CallKind::Completion => None,
         };
-        let plugin = member.id();
-        let key = Call { plugin: plugin.clone(), kind, tool, outcome: ended.kind() };
-        let mut grew = self.calls.with(&key, |counter| {
+        let plugin = NameLabel(member.id().clone());
+        let labels = CallLabels {
+            plugin: plugin.clone(),
+            kind: kind.as_str(),
+            tool: tool.map(NameLabel),
+            outcome: outcome.kind(),
+        };
+        let mut is_new = self.calls.update(&labels, |counter| {
             counter.inc();
         });
         if let Some(took) = took {
-            grew |= self.durations.with(plugin, |histogram| histogram.observe(took.as_secs_f64()));
+            is_new |= self
+                .call_durations
+                .update(&PluginLabels { plugin }, |histogram| histogram.observe(took.as_secs_f64()));
         }
-        if grew {
-            self.grew();
+        if is_new {
+            self.series_added();
         }
     }
-}
 
-impl server::Observer for Metrics {
-    fn answered(&self, request: &Answered<'_>) {
-        let &Answered { method, tool, revision, carrier, error, took } = request;
-        let key = Operation { method, tool: tool.cloned(), error, carrier, revision };
-        if self.operations.with(&key, |histogram| histogram.observe(took.as_secs_f64())) {
-            self.grew();
+    fn request_ended(&self, request: &RequestEnd<'_>) {
+        let &RequestEnd { method, tool, revision, transport, error, took } = request;
+        let labels = RequestLabels {
+            mcp_method_name: method.unwrap_or("_OTHER"),
+            gen_ai_tool_name: tool.cloned().map(NameLabel),
+            error_type: error,
+            network_transport: transport.as_str(),
+            mcp_protocol_version: revision,
+        };
+        if self.request_durations.update(&labels, |histogram| histogram.observe(took.as_secs_f64())) {
+            self.series_added();
         }
     }
 }

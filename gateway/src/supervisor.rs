@@ -1,58 +1,58 @@
-//! From a configuration to a catalog that serves, and to the next one when files, lists or the operator say so.
+//! Builds the served catalog from the configuration, and rebuilds it when files, plugins or operators cause changes.
 //!
-//! One plugin that can't be used takes nothing from the others; each mistake of the start becomes a problem that points
-//! into the configuration. What is served is published through a `watch` channel, so that a request takes a snapshot
-//! and a newer catalog can take its place. After the start one task, the `keeper`, keeps what serves as the files say.
+//! A plugin that can't be used doesn't affect the others; at the start, each failure becomes a problem with its place
+//! in the configuration. The catalog is published through a `watch` channel: a request takes a snapshot, and a newer
+//! catalog can replace it. After the start, one task, the `reconciler`, keeps the catalog in line with the files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use moongate_core::catalog::Catalog;
-use moongate_core::changes::Updates;
-use moongate_core::config::{Config, Environment, Loaded, Problem, ProcessEnvironment, StateGrant};
-use moongate_core::dispatch::Dispatcher;
-use moongate_core::gate::Gate;
-use moongate_core::names::PluginId;
+use moongate_config::{Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant};
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::gate::Gate;
 use tokio::sync::{self, mpsc};
-use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::host::{
-    Gauges, HostError, HostOptions, Inbox, OutgoingOptions, Requests, StateFound, StateProblem, WasmHost,
-    look_for_state,
+    HostError, HostOptions, Inbox, OutgoingOptions, StateFound, StateProblem, WasmHost, look_for_state,
 };
 
-mod attend;
 mod backoff;
-mod code;
+mod check;
 pub mod control;
-mod desired;
-mod event;
+mod desired_config;
 #[cfg(test)]
 mod fake;
-mod join;
-mod keeper;
-mod observe;
-mod relist;
-mod report;
-mod slot;
+mod host_adapter;
+mod list_refresh;
+mod managed_plugin;
+mod plugin_host;
+mod reconciler;
+mod reload_report;
 pub mod status;
-pub mod watch;
+mod watch;
 
-use code::Wasm;
 use control::Reloader;
-use desired::FromFile;
-use event::{Files, Wanted};
-use keeper::{Keeper, Tools};
-use observe::observed;
+use desired_config::{ConfigFile, ConfigHook};
+use host_adapter::WasmPluginHost;
+use reconciler::{Reconciler, ReconcilerDeps};
 use status::Status;
-use watch::{Native, System};
+use watch::{NativeSystem, System, WatchServer, WatchThread};
 
-/// How many requests to reload may wait for their turn to be taken; each is answered.
-const REQUESTS: usize = 16;
+/// Reload requests that may wait until the reconciler takes them; each is answered.
+const REQUEST_QUEUE: usize = 16;
+
+/// Shutdown doesn't wait longer for the reconciler, which ends between two steps.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plugins of one configuration, and what they offer together. Dropping it ends all reloads.
 #[derive(Debug)]
@@ -61,33 +61,34 @@ pub struct Supervisor {
     gate: Arc<Gate>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
+    /// The plugins' configurations at the start.
+    plugin_configs: Vec<Arc<PluginConfig>>,
     problems: Vec<Problem>,
-    /// Why state couldn't be kept, where it was only looked for.
+    /// Why state can't be kept, if the state directory was only looked for.
     state_problem: Option<StateProblem>,
     status: sync::watch::Receiver<Arc<Status>>,
     reloader: Reloader,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Mutex<BackgroundTasks>,
 }
 
-impl Drop for Supervisor {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
-    }
+/// The task and the thread that run until shutdown.
+#[derive(Debug, Default)]
+struct BackgroundTasks {
+    stop: CancellationToken,
+    reconciler: Option<AbortOnDropHandle<()>>,
+    watch: Option<WatchThread>,
 }
 
-/// How to supervise.
+/// Options of a [`Supervisor`].
 #[derive(Clone)]
 pub struct Options {
-    watched: Option<Watched>,
+    watched: Option<WatchedFiles>,
     purpose: Purpose,
     environment: Arc<dyn Environment + Send + Sync>,
     system: Arc<dyn System>,
-    own: Vec<SocketAddr>,
-    look: Option<Look>,
+    own_addresses: Vec<SocketAddr>,
+    config_hook: Option<ConfigHook>,
 }
-
-/// What looks at a configuration that was read, before it is used.
-type Look = Arc<dyn Fn(Loaded) -> Loaded + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
@@ -104,69 +105,67 @@ impl fmt::Debug for Options {
 /// What plugins are loaded for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To be called.
     Calls,
-    /// To see what they are.
-    Looking,
+    /// To show their descriptions.
+    Inspection,
 }
 
-/// Files that were read before somebody watched them.
+/// Files that were read before they were watched.
 #[derive(Debug, Clone)]
-struct Watched {
+struct WatchedFiles {
     files: BTreeSet<PathBuf>,
     since: SystemTime,
 }
 
 impl Options {
-    /// For whoever looks once: files aren't watched. Plugins are still asked anew when they say that their lists
-    /// changed.
+    /// Doesn't watch files. Plugins that report changed lists are asked for them again.
     #[must_use]
     pub fn once() -> Self {
         Self {
             watched: None,
             purpose: Purpose::Calls,
             environment: Arc::new(ProcessEnvironment),
-            system: Arc::new(Native),
-            own: Vec::new(),
-            look: None,
+            system: Arc::new(NativeSystem),
+            own_addresses: Vec::new(),
+            config_hook: None,
         }
     }
 
-    /// For whoever looks once and calls nothing: where there is no state yet, none is made.
+    /// Doesn't watch files, and creates no state directory: nothing is called.
     #[must_use]
     pub fn looking() -> Self {
-        Self { purpose: Purpose::Looking, ..Self::once() }
+        Self { purpose: Purpose::Inspection, ..Self::once() }
     }
 
-    /// For whoever serves: changes are taken, unless the configuration says otherwise. `files`: those that it was read
-    /// from, see [`Loaded::files`](moongate_core::config::Loaded::files); `since`: when that was begun.
+    /// Applies changes of files, unless the configuration turns that off. `files` are those that the configuration was
+    /// read from, see [`Loaded::files`](moongate_config::Loaded::files); `since` is when reading them began.
     #[must_use]
     pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
-        Self { watched: Some(Watched { files, since }), ..Self::once() }
+        Self { watched: Some(WatchedFiles { files, since }), ..Self::once() }
     }
 
-    /// Where variables are looked up when the configuration is read anew; this process's, if nothing else is said.
+    /// The environment variables for reading the configuration again. By default, those of this process.
     #[must_use]
     pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
         Self { environment: Arc::new(environment), ..self }
     }
 
-    /// Where this process listens: no request of a plugin goes there.
+    /// Addresses that this process listens on, which plugins can't send requests to.
     #[must_use]
     pub fn listening_at(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
-        Self { own: addresses.into_iter().collect(), ..self }
+        Self { own_addresses: addresses.into_iter().collect(), ..self }
     }
 
-    /// What looks at each configuration that is read anew, before it is used, and may refuse it by taking it out. It may
-    /// block as reading does.
+    /// Passes every configuration that is read later through `hook` before it is used. The hook may reject it by
+    /// removing it, and may block as reading does.
     #[must_use]
-    pub fn shown_to(self, look: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
-        Self { look: Some(Arc::new(look)), ..self }
+    pub fn shown_to(self, hook: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
+        Self { config_hook: Some(Arc::new(hook)), ..self }
     }
 
-    /// What files are watched with; the system that this runs on, if nothing else is said.
-    #[must_use]
-    pub fn system(self, system: impl System) -> Self {
+    /// Watches files with another system.
+    #[cfg(test)]
+    fn system(self, system: impl System) -> Self {
         Self { system: Arc::new(system), ..self }
     }
 }
@@ -174,11 +173,11 @@ impl Options {
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no Wasm host.
+    /// The Wasm host can't be started.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// Plugins can't be used, and `require_all` asks for all of them.
-    #[error("{} can't be used, and `require_all` asks for all plugins", listed(plugins))]
+    /// Plugins can't be used, and `require_all` is set.
+    #[error("{} can't be used, and `require_all` is set", list_ids(plugins))]
     Required {
         /// The plugins.
         plugins: Vec<PluginId>,
@@ -187,11 +186,11 @@ pub enum StartError {
     },
 }
 
-fn listed(plugins: &[PluginId]) -> String {
+fn list_ids(plugins: &[PluginId]) -> String {
     plugins.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// How much is served.
+/// Counts of what is served.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Plugins that serve.
@@ -209,102 +208,124 @@ pub struct Totals {
 }
 
 impl Supervisor {
-    /// Starts the Wasm host, loads all plugins, publishes what they offer, and goes on keeping it as the files say.
+    /// Starts the Wasm host, loads all plugins and publishes what they offer. From then on, changes are applied.
     ///
     /// # Errors
-    /// The host can't be started. A plugin that can't be used is no error but one of the [`Self::problems`], unless the
-    /// configuration requires all of them.
+    /// The host can't be started, or a plugin can't be used and the configuration requires all of them. Otherwise such
+    /// a plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, purpose, environment, system, own, look } = options;
+        let Options { watched, purpose, environment, system, own_addresses, config_hook } = options;
         let inbox: Arc<Inbox> = Arc::default();
-        let (cache, concurrency) = (config.cache.clone(), config.concurrency);
-        let (state, state_problem) = state(&config, purpose).await;
-        let inboxed = Some(Arc::clone(&inbox));
-        // Another process may listen where the file says, such as `serve` beside `serve --stdio`.
-        let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
-        let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
-        let own = own.into_iter().chain(configured).collect();
-        let outgoing = OutgoingOptions { own, ca_file: config.ca_file.clone() };
-        let host = WasmHost::new(HostOptions { cache, state, concurrency, inbox: inboxed, outgoing })?;
-        let host = Arc::new(host);
+        let (state, state_problem) = find_state(&config, purpose).await;
+        let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
-        let (gate, updates): (_, Arc<Updates>) = (Arc::new(Gate::new(concurrency)), Arc::default());
-        let (ask, requests) = mpsc::channel(REQUESTS);
-        let names = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
-        let (files, wanted, notice) = Files::new(Wanted { files: names.clone(), how: config.watch });
-        let observing =
-            watched.map(|Watched { since, .. }| tokio::spawn(observed(wanted, notice, since, system)));
-        let tools = Tools {
-            host: Arc::new(Wasm(Arc::clone(&host))),
-            reader: Arc::new(FromFile { file: config.file.clone(), environment, look }),
+        let gate = Arc::new(Gate::new(config.concurrency));
+        let updates: Arc<Updates> = Arc::default();
+        let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
+        let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
+        let (watch, watch_server) = watch::channel();
+        let deps = ReconcilerDeps {
+            host: Arc::new(WasmPluginHost(Arc::clone(&host))),
+            reader: Arc::new(ConfigFile { path: config.file.clone(), environment, hook: config_hook }),
             inbox,
-            files,
+            watch,
             requests,
             gate: Arc::clone(&gate),
             updates: Arc::clone(&updates),
             catalog: catalog.clone(),
         };
         let require_all = config.require_all;
-        let mut keeper = Keeper::new(config, names, tools);
-        let mut supervisor = Self {
+        let plugin_configs = config.plugins.clone();
+        // Names the files to watch, which have to be known before the thread starts.
+        let mut reconciler = Reconciler::new(config, files, deps);
+        let mut tasks = BackgroundTasks {
+            watch: watched.and_then(|watched| spawn_watch(watch_server, system, watched.since)),
+            ..BackgroundTasks::default()
+        };
+        let status = reconciler.status();
+        reconciler.load_all().await;
+        let problems = reconciler.problems();
+        let plugins = reconciler.inactive_plugins();
+        if require_all && !plugins.is_empty() {
+            return Err(StartError::Required { plugins, problems });
+        }
+        let run = reconciler.run(tasks.stop.clone());
+        tasks.reconciler = Some(AbortOnDropHandle::new(tokio::spawn(run)));
+        Ok(Self {
             host,
             gate,
             catalog,
             updates,
-            problems: Vec::new(),
+            plugin_configs,
+            problems,
             state_problem,
-            status: keeper.status(),
-            reloader: Reloader::new(ask),
-            tasks: observing.into_iter().collect(),
-        };
-        keeper.load_all().await;
-        supervisor.problems = keeper.problems();
-        let plugins = keeper.unusable();
-        if require_all && !plugins.is_empty() {
-            return Err(StartError::Required { plugins, problems: supervisor.problems.clone() });
-        }
-        supervisor.tasks.push(tokio::spawn(keeper.run()));
-        Ok(supervisor)
+            status,
+            reloader: Reloader::new(request_sender),
+            tasks: Mutex::new(tasks),
+        })
     }
 
-    /// What calls the plugins by their public names.
+    /// The configuration that a plugin was started with. Reloads don't change it.
+    #[must_use]
+    pub fn plugin_config(&self, id: &PluginId) -> Option<&Arc<PluginConfig>> {
+        self.plugin_configs.iter().find(|config| config.id == *id)
+    }
+
+    /// Ends all reloads and waits until the background tasks have ended. What is served stays.
+    pub async fn shutdown(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+    }
+
+    /// Calls the plugins by their public names.
     #[must_use]
     pub fn dispatcher(&self) -> Dispatcher {
         Dispatcher::new(self.catalog(), Arc::clone(&self.gate))
     }
 
-    /// What is served, now and later.
+    /// The catalog, now and later.
     #[must_use]
     pub fn catalog(&self) -> sync::watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
     }
 
-    /// Where it is told which resources hold something new.
+    /// Notifications of changed resources.
     #[must_use]
     pub fn updates(&self) -> &Arc<Updates> {
         &self.updates
     }
 
-    /// What can't be used and what waits, now and later.
+    /// The status, now and later.
     #[must_use]
     pub fn status(&self) -> sync::watch::Receiver<Arc<Status>> {
         self.status.clone()
     }
 
-    /// Where reloads are asked for.
+    /// Requests reloads.
     #[must_use]
     pub fn reloader(&self) -> Reloader {
         self.reloader.clone()
     }
 
-    /// What was wrong with the plugins at the start, in the order of the file.
+    /// The Wasm host.
+    #[must_use]
+    pub fn host(&self) -> &Arc<WasmHost> {
+        &self.host
+    }
+
+    /// The call permits of all plugins.
+    #[must_use]
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Problems of the plugins at the start, in the order of the file.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Why state can't be kept where the operator wants it, if a plugin may keep some and it can't. Plugins serve all
-    /// the same.
+    /// Why plugins' state can't be kept, if a plugin may keep some. Plugins serve nevertheless.
     pub async fn state_problem(&self) -> Option<Problem> {
         let found = match &self.state_problem {
             Some(problem) => Some(problem.clone()),
@@ -313,21 +334,21 @@ impl Supervisor {
         let StateProblem { reason, hint } = found?;
         let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
         Some(
-            problem.hint(format!("{hint}; its directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
+            problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
         )
     }
 
-    /// Why compiled code can't be kept, if it can't. Plugins serve all the same, but each start takes longer.
+    /// Why compiled code can't be cached. Plugins serve nevertheless, but each start takes longer.
     #[must_use]
     pub fn cache_problem(&self) -> Option<Problem> {
         let found = self.host.cache_problem()?;
-        let problem = Problem::warning(format!(
-            "compiled code can't be kept, so plugins are compiled at each start: {found}"
-        ));
-        Some(problem.hint(format!("{}; it is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`", found.hint())))
+        let message = format!("compiled code can't be cached, so each start compiles all plugins: {found}");
+        let hint = found.hint();
+        let hint = format!("{hint}; the directory is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`");
+        Some(Problem::warning(message).hint(hint))
     }
 
-    /// How much is served.
+    /// Counts of what is served.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let catalog = Arc::clone(&self.catalog.borrow());
@@ -341,52 +362,62 @@ impl Supervisor {
             prompts: catalog.prompts().len(),
         }
     }
+}
 
-    /// What the Wasm host has in use.
-    #[must_use]
-    pub fn gauges(&self) -> Gauges {
-        self.host.gauges()
-    }
-
-    /// How many loaded components each plugin has that somebody still holds.
-    #[must_use]
-    pub fn generations(&self) -> BTreeMap<PluginId, u32> {
-        self.host.generations()
-    }
-
-    /// How many instances of each plugin wait for their next call.
-    #[must_use]
-    pub fn idle(&self) -> BTreeMap<PluginId, u32> {
-        self.host.idle()
-    }
-
-    /// What became of the requests that each plugin wanted to send.
-    #[must_use]
-    pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
-        self.host.requests()
-    }
-
-    /// Ends the instances that wait for their next call: there will be none.
-    pub fn end_idle(&self) {
-        self.host.end_idle();
-    }
-
-    /// The permits of all plugins.
-    #[must_use]
-    pub fn gate(&self) -> &Arc<Gate> {
-        &self.gate
+impl BackgroundTasks {
+    async fn shutdown(mut self) {
+        self.stop.cancel();
+        // The reconciler first: it may be what the thread waits for.
+        if let Some(reconciler) = self.reconciler.take()
+            && timeout(STOP_TIMEOUT, reconciler).await.is_err()
+        {
+            tracing::debug!("reconciler still busy at shutdown");
+        }
+        if let Some(watch) = self.watch.take() {
+            watch.stop().await;
+        }
     }
 }
 
-/// Where state is kept, and why it couldn't be. Whoever only looks makes none; a plugin that describes itself finds
-/// nothing kept then.
-async fn state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
+/// Starts the thread that watches files. Without it, changes of files have no effect.
+fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) -> Option<WatchThread> {
+    match WatchThread::spawn(server, system, since) {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            tracing::error!("files are not watched: cannot start a thread: {error}");
+            None
+        }
+    }
+}
+
+fn start_host(
+    config: &Config,
+    state: Option<PathBuf>,
+    own_addresses: Vec<SocketAddr>,
+    inbox: &Arc<Inbox>,
+) -> Result<WasmHost, HostError> {
+    // Another process may listen at the configured addresses, such as `serve` next to `serve --stdio`.
+    let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
+    let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
+    let own = own_addresses.into_iter().chain(configured).collect();
+    WasmHost::new(HostOptions {
+        cache: config.cache.clone(),
+        state,
+        concurrency: config.concurrency,
+        inbox: Some(Arc::clone(inbox)),
+        outgoing: OutgoingOptions { own, ca_file: config.ca_file.clone() },
+    })
+}
+
+/// The state directory, and why state can't be kept. An inspection creates none; a plugin that describes itself then
+/// finds no state.
+async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
     let Some(dir) = &config.state else { return (None, None) };
-    let keeps = config.plugins.iter().any(|table| table.allow.state != StateGrant::Refused);
+    let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::Refused);
     match purpose {
         Purpose::Calls => (Some(dir.clone()), None),
-        Purpose::Looking if !keeps => (None, None),
-        Purpose::Looking => match look_for_state(dir).await {
+        Purpose::Inspection if !is_granted => (None, None),
+        Purpose::Inspection => match look_for_state(dir).await {
             StateFound::Some => (Some(dir.clone()), None),
             StateFound::None => (None, None),
             StateFound::Problem(problem) => (None, Some(problem)),

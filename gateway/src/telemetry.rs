@@ -1,8 +1,8 @@
-//! Log lines: structured, on stderr, and never in anybody's way.
+//! Logging: structured lines on stderr that never block the gateway.
 //!
-//! stdout belongs to the protocol and to what commands print. What is logged is decided by a filter such as
-//! `info,moongate::host=debug`; guests' lines have the target `plugin` and name the plugin. `main` starts this once
-//! and keeps the [`Telemetry`] until the end.
+//! stdout belongs to the protocol and to the output of commands. A filter such as `info,moongate::host=debug` selects
+//! the lines; lines of guests have the target `plugin` and name the plugin. `main` starts logging once and keeps the
+//! [`Telemetry`] until the process exits.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
@@ -12,42 +12,42 @@ use tracing_subscriber::fmt::SubscriberBuilder;
 use tracing_subscriber::fmt::format::{DefaultFields, Format};
 use tracing_subscriber::util::TryInitError;
 
-mod outlet;
+mod log_writer;
 
-use outlet::Outlet;
+use log_writer::LogWriter;
 
-/// What is logged where nobody says otherwise. wasmtime and its compiler say a lot; what watches files warns of each
-/// folder that is removed, which is no trouble.
-const DEFAULT: &str = "info,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error";
+/// The default filter. wasmtime and its compiler log a lot, and the file watcher warns about each removed directory,
+/// which is harmless.
+const DEFAULT_FILTER: &str = "info,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error";
 
-/// The target of what plugins say themselves, in log lines and on their standard streams.
-const PLUGIN: &str = "plugin";
+/// The target of plugins' own log lines and standard streams.
+const PLUGIN_TARGET: &str = "plugin";
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// For people.
+    /// Readable text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// How much is logged.
+/// The amount of logging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verbosity {
     /// Only errors.
     Quiet,
-    /// What is wrong with a plugin as such, for one that nothing was granted: that it lacks grants is no news.
+    /// Problems of a plugin that was run without grants: missing grants aren't logged.
     Ungranted,
-    /// What is wrong.
+    /// Problems.
     Low,
-    /// What an operator wants to know.
+    /// Problems and events that matter to an operator.
     #[default]
     Normal,
-    /// And what the gateway does.
+    /// Also the gateway's own steps.
     Verbose,
-    /// And everything else.
+    /// Everything.
     Debugging,
 }
 
@@ -57,41 +57,36 @@ impl Verbosity {
             Self::Quiet => "error",
             Self::Ungranted => "warn,moongate::grants=error,notify=error,wasmtime_wasi_http=error",
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
-            Self::Normal => DEFAULT,
+            Self::Normal => DEFAULT_FILTER,
             Self::Verbose => {
-                "info,moongate=debug,moongate_core=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"
+                "info,moongate=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"
             }
-            Self::Debugging => {
-                "debug,moongate=trace,moongate_core=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error"
-            }
+            Self::Debugging => "debug,moongate=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error",
         }
     }
 }
 
-/// Logging can't be started.
+/// An error when logging starts.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// A filter doesn't read.
-    #[error("`{filter}` in {variable} is no filter for log lines: {reason}")]
+    /// An environment variable holds an invalid filter.
+    #[error("invalid log filter `{filter}` in {variable}: {reason}")]
     Filter {
-        /// What stands there.
+        /// The filter.
         filter: String,
         /// The variable.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The parser's message.
         reason: String,
     },
-    /// Somebody logs already.
-    #[error("logging was started twice")]
+    /// Logging was started before.
+    #[error("logging is already started")]
     Twice(#[source] TryInitError),
-    /// The thread that writes can't be started.
-    #[error("the thread that writes log lines can't be started")]
-    Thread(#[source] io::Error),
 }
 
-/// Keeps logging alive; dropping it writes what is left.
+/// Keeps logging alive. Dropping it writes the queued lines.
 pub struct Telemetry {
-    _outlet: Outlet,
+    _log_writer: LogWriter,
 }
 
 impl fmt::Debug for Telemetry {
@@ -103,27 +98,27 @@ impl fmt::Debug for Telemetry {
 impl Telemetry {
     /// Starts logging for the whole process.
     ///
-    /// The variables `MOONGATE_LOG` and, after it, `RUST_LOG` go before `verbosity`.
+    /// The environment variables `MOONGATE_LOG` and `RUST_LOG`, in this order, override `verbosity`.
     ///
     /// # Errors
-    /// A variable holds no filter, or logging was started before.
+    /// A variable holds an invalid filter, or logging was started before.
     pub fn start(format: LogFormat, verbosity: Verbosity) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
-        let outlet = Outlet::new(io::stderr()).map_err(TelemetryError::Thread)?;
-        let colour =
+        let log_writer = LogWriter::new(io::stderr());
+        let use_colour =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         let builder: SubscriberBuilder<DefaultFields, Format> = tracing_subscriber::fmt();
         let builder = builder
             .with_env_filter(filter)
-            .with_writer(outlet.writer())
-            .with_ansi(colour)
-            .log_internal_errors(false); // it would print to stderr, and end the process where that is closed
+            .with_writer(log_writer.handle())
+            .with_ansi(use_colour)
+            .log_internal_errors(false); // they are printed to stderr, and end the process if it is closed
         match format {
             LogFormat::Text => init(builder.finish()),
             LogFormat::Json => init(builder.json().flatten_event(true).finish()),
         }
         .map_err(TelemetryError::Twice)?;
-        Ok(Self { _outlet: outlet })
+        Ok(Self { _log_writer: log_writer })
     }
 }
 

@@ -1,9 +1,9 @@
-//! `bench`: measures the gateway and its peers from release builds, all in one run. Not part of `test`: figures need
-//! a quiet machine.
+//! `bench`: measures release builds of the gateway and its peers in one run. Not part of `test`, because measurements
+//! need a quiet machine.
 //!
-//! The peers stand in `tests/bench`, a workspace of its own: `axum-echo` is the floor, `rmcp-echo` a native server,
-//! `load` the generator that drives all of them. Every load goes to every subject in turn, so that a slow moment of
-//! the machine hits all alike, and the figures are medians of the rounds.
+//! The peers are in the workspace `tests/bench`: `axum-echo` is the floor, `rmcp-echo` a native server, and `load` the
+//! load generator. Every load is applied to every subject in turn, so that a slow moment of the machine affects all of
+//! them, and the results are medians of the rounds.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,43 +25,43 @@ mod subject;
 mod table;
 mod traffic;
 
-use binaries::{Binaries, Build};
+use binaries::{Binaries, BuildProfile};
 
 const HELP: &str = "\
 Measures the gateway and its peers in one run; prints tables in Markdown, then one line of JSON.
 
 Usage: cargo xtask bench [reload | fairness] [options]
 
-  reload          only what replacing a plugin costs
-  fairness        only what an honest plugin's calls notice of guests that loop
+  reload          measure only the cost of replacing a plugin
+  fairness        measure only the effect of looping guests on calls of another plugin
 
 Options:
-  --rounds N      how often every subject is measured; the figures are medians (default: 3)
-  --seconds S     how long each load lasts, after a warm-up (default: 1); all take about 50 loads a round
-  --json FILE     write the JSON there instead of printing it
-  --dev           debug builds: says nothing about speed, only that this works
-  --no-build      measure what was built before
+  --rounds N      measure every subject N times and report medians (default: 3)
+  --seconds S     duration of each load after a warm-up (default: 1); a round has about 50 loads
+  --json FILE     write the JSON to FILE instead of printing it
+  --dev           use debug builds, to test the benchmark itself
+  --no-build      use the existing builds
 ";
 
-/// What was asked for.
+/// The options of the verb.
 #[derive(Debug)]
-struct Options {
-    part: Part,
+struct BenchOptions {
+    part: BenchPart,
     rounds: usize,
     time: Duration,
     json: Option<PathBuf>,
-    build: Build,
+    build: BuildProfile,
     rebuild: Rebuild,
 }
 
-/// What is measured.
+/// The measurements to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Everything.
+enum BenchPart {
+    /// All measurements.
     All,
-    /// What replacing a plugin costs.
+    /// The cost of replacing a plugin.
     Reload,
-    /// What calls notice of guests that loop.
+    /// The effect of looping guests on calls of another plugin.
     Fairness,
 }
 
@@ -75,53 +75,53 @@ enum Rebuild {
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     if rest.iter().any(|word| word == "--help" || word == "-h") {
-        report::say(HELP);
+        report::print(HELP);
         return Ok(ExitCode::SUCCESS);
     }
-    let options = read(rest)?;
+    let options = parse_options(rest)?;
     let binaries = Binaries::of(project, options.build);
     if options.rebuild == Rebuild::Yes {
         binaries.build(project)?;
     }
-    let scratch = config::Scratch::new(project)?;
+    let scratch = config::ScratchFolder::new(project)?;
     let figures = measure(&binaries, &scratch, &options)?;
-    report::say(&table::markdown(&figures));
+    report::print(&table::markdown(&figures));
     match &options.json {
         Some(path) => {
             let text = format!("{figures:#}\n");
             std::fs::write(path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
-            report::note(&format!("figures: {}", path.display()));
+            report::note(&format!("wrote {}", path.display()));
         }
-        None => report::say(&format!("\n{figures}\n")),
+        None => report::print(&format!("\n{figures}\n")),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Everything that is measured, as one object.
-fn measure(binaries: &Binaries, scratch: &config::Scratch, options: &Options) -> Result<Value> {
+/// Makes the measurements; returns one JSON object.
+fn measure(binaries: &Binaries, scratch: &config::ScratchFolder, options: &BenchOptions) -> Result<Value> {
     let mut figures = json!({
         "machine": machine(),
         "build": options.build.name(),
         "rounds": options.rounds,
         "seconds": options.time.as_secs_f64(),
     });
-    if options.part == Part::All {
+    if options.part == BenchPart::All {
         figures["traffic"] = traffic::all(binaries, scratch, options.rounds, options.time)?;
         figures["cold"] = alone::cold(binaries, scratch, options.rounds)?;
         figures["inside"] = alone::inside(binaries)?;
         figures["idle_plugin_kib"] = alone::idle_plugin(binaries, scratch)?;
         figures["binary_bytes"] = json!(alone::size(binaries)?);
     }
-    if matches!(options.part, Part::All | Part::Fairness) {
+    if matches!(options.part, BenchPart::All | BenchPart::Fairness) {
         figures["fairness"] = fairness::all(binaries, scratch, options.rounds, options.time)?;
     }
-    if matches!(options.part, Part::All | Part::Reload) {
+    if matches!(options.part, BenchPart::All | BenchPart::Reload) {
         figures["reload"] = reload::all(binaries, scratch, options.rounds, options.time)?;
     }
     Ok(figures)
 }
 
-/// The machine, as far as it says so.
+/// The machine's processors and load, as far as known.
 fn machine() -> Value {
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -134,38 +134,38 @@ fn machine() -> Value {
     })
 }
 
-fn read(rest: &[String]) -> Result<Options> {
-    let mut options = Options {
-        part: Part::All,
+fn parse_options(rest: &[String]) -> Result<BenchOptions> {
+    let mut options = BenchOptions {
+        part: BenchPart::All,
         rounds: 3,
         time: Duration::from_secs(1),
         json: None,
-        build: Build::Release,
+        build: BuildProfile::Release,
         rebuild: Rebuild::Yes,
     };
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
-            "reload" => options.part = Part::Reload,
-            "fairness" => options.part = Part::Fairness,
+            "reload" => options.part = BenchPart::Reload,
+            "fairness" => options.part = BenchPart::Fairness,
             "--rounds" => options.rounds = number(word, value()?)?,
             "--seconds" => {
                 let time = Duration::try_from_secs_f64(number(word, value()?)?);
-                options.time = time.context("`--seconds`: that is no time")?;
+                options.time = time.context("invalid `--seconds`")?;
             }
             "--json" => options.json = Some(value()?.into()),
-            "--dev" => options.build = Build::Dev,
+            "--dev" => options.build = BuildProfile::Dev,
             "--no-build" => options.rebuild = Rebuild::No,
-            other => bail!("`cargo xtask bench` doesn't know `{other}`; see `cargo xtask bench --help`"),
+            other => bail!("`cargo xtask bench` doesn't take `{other}`; see `cargo xtask bench --help`"),
         }
     }
     if options.rounds == 0 || options.time.is_zero() {
-        bail!("there must be at least one round, and some time in it");
+        bail!("`--rounds` and `--seconds` must be above zero");
     }
     Ok(options)
 }
 
 fn number<T: std::str::FromStr>(word: &str, value: &str) -> Result<T> {
-    value.parse().ok().with_context(|| format!("`{word} {value}`: a number is wanted"))
+    value.parse().ok().with_context(|| format!("`{word} {value}`: expected a number"))
 }

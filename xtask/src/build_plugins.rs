@@ -1,7 +1,7 @@
-//! `build-plugins`: all guests in one call of cargo, then into `plugins/dist`.
+//! `build-plugins`: builds all guests with one cargo command and copies them to `plugins/dist`.
 //!
-//! A component is put in place by renaming, and only when its bytes changed: a running gateway that watches the
-//! folder sees whole files, and only new ones.
+//! A component is replaced by renaming, and only if its content changed, so that a running gateway that watches the
+//! folder sees complete and new files only.
 
 use std::fs;
 use std::path::Path;
@@ -12,20 +12,20 @@ use anyhow::{Context as _, Result, bail};
 use crate::foreign_plugins;
 use crate::project::Project;
 use crate::report;
-use crate::run::Run;
+use crate::run::ProcessRun;
 
-/// What components are compiled for.
+/// The compilation target of components.
 const TARGET: &str = "wasm32-wasip2";
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
-    crate::no_more("build-plugins", &rest.iter().collect::<Vec<_>>())?;
+    crate::reject_arguments("build-plugins", &rest.iter().collect::<Vec<_>>())?;
     build(project)?;
     foreign_plugins::build(project)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds all guests in Rust and puts them into `plugins/dist`. Prints on stderr only.
+/// Builds all guests in Rust and copies them to `plugins/dist`. Prints on stderr only.
 pub(crate) fn build(project: &Project) -> Result<()> {
     add_target(project)?;
     let guests = project.guests()?;
@@ -33,7 +33,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     for guest in &guests {
         cargo = cargo.args(["-p", guest.package.as_str()]);
     }
-    cargo.quiet_stdout().done()?;
+    cargo.stdout_to_stderr().run()?;
 
     let dist = project.dist();
     fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be made", dist.display()))?;
@@ -47,31 +47,35 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Copies `from` to `to` by write and rename; gives back whether anything was to do.
+/// Copies `from` to `to` by write and rename; returns whether the content changed.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<bool> {
     let bytes = fs::read(from).with_context(|| format!("`{}` can't be read", from.display()))?;
     if fs::read(to).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
-    let beside = to.with_extension(format!("wasm.{}", std::process::id()));
-    fs::write(&beside, bytes).with_context(|| format!("`{}` can't be written", beside.display()))?;
-    fs::rename(&beside, to).with_context(|| format!("`{}` can't be put in place", to.display()))?;
+    let temporary = to.with_extension(format!("wasm.{}", std::process::id()));
+    fs::write(&temporary, bytes).with_context(|| format!("`{}` can't be written", temporary.display()))?;
+    fs::rename(&temporary, to).with_context(|| format!("`{}` can't be replaced", to.display()))?;
     Ok(true)
 }
 
-/// Adds the target to the toolchain where it is missing.
+/// Adds the target to the toolchain if it is missing.
 fn add_target(project: &Project) -> Result<()> {
-    let sysroot = Run::new("rustc").args(["--print", "sysroot"]).folder(project.root()).read()?;
+    let sysroot =
+        ProcessRun::new("rustc").args(["--print", "sysroot"]).current_dir(project.root()).read_stdout()?;
     if Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir() {
         return Ok(());
     }
-    let added =
-        Run::new("rustup").args(["target", "add", TARGET]).folder(project.root()).quiet_stdout().done();
+    let added = ProcessRun::new("rustup")
+        .args(["target", "add", TARGET])
+        .current_dir(project.root())
+        .stdout_to_stderr()
+        .run();
     if let Err(error) = added {
         bail!(
             "the toolchain can't build for `{TARGET}`, and adding that target failed: {error:#}\n\
-             hint: with rustup installed and the network up, `rustup target add {TARGET}` adds it; where Rust came \
-             another way, install its standard library for `{TARGET}` the same way"
+             hint: run `rustup target add {TARGET}` with network access; without rustup, install Rust's standard library \
+             for `{TARGET}`"
         );
     }
     Ok(())

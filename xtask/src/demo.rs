@@ -1,5 +1,5 @@
-//! `demo`: from a fresh checkout to a serving gateway. What is loaded, where it listens and a call to paste are the
-//! gateway's own words.
+//! `demo`: builds everything from a fresh checkout and serves. The gateway itself prints the plugins, its address and
+//! a call to try.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -12,25 +12,26 @@ use crate::{build_plugins, report};
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     let (stdio, rest): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| *word == "--stdio");
-    crate::no_more("demo", &rest)?;
-    // With --stdio, stdout carries nothing but JSON-RPC: whatever is built talks on stderr.
+    crate::reject_arguments("demo", &rest)?;
+    // With --stdio, stdout carries JSON-RPC only, so the build prints on stderr.
     build_plugins::build(project)?;
-    // Chosen from the whole workspace, so that its features, and with them its dependencies, are those of the tests.
-    project.cargo(&["build", "--workspace", "--bin", "moongate"]).quiet_stdout().done()?;
+    // Selected from the whole workspace, so that features and dependencies are built as for the tests.
+    project.cargo(&["build", "--workspace", "--bin", "moongate"]).stdout_to_stderr().run()?;
 
-    let mut gateway = gateway(project);
+    let mut gateway = serve_command(project);
     if !stdio.is_empty() {
         gateway.arg("--stdio");
     }
     serve(gateway)
 }
 
-/// `moongate serve`, in so few words as the folder allows: the gateway repeats them in the call that it proposes.
-fn gateway(project: &Project) -> Command {
-    let (path, root) = (project.gateway(), project.root());
-    let is_here = env::current_dir().is_ok_and(|here| here == root);
+/// `moongate serve`, as short as the current directory allows, because the gateway repeats the command in its example.
+fn serve_command(project: &Project) -> Command {
+    let path = project.gateway();
+    let root = project.root();
+    let is_in_root = env::current_dir().is_ok_and(|here| here == root);
     match path.strip_prefix(root) {
-        Ok(short) if is_here => {
+        Ok(short) if is_in_root => {
             let mut gateway = Command::new(short);
             gateway.arg("serve").env_remove("MOONGATE_CONFIG");
             gateway
@@ -43,7 +44,7 @@ fn gateway(project: &Project) -> Command {
     }
 }
 
-/// Hands the terminal over to the gateway: signals, stdin and stdout are its own from here.
+/// Replaces this process by the gateway, which then owns signals, stdin and stdout.
 #[cfg(unix)]
 fn serve(mut gateway: Command) -> Result<ExitCode> {
     use std::os::unix::process::CommandExt as _;
@@ -52,7 +53,7 @@ fn serve(mut gateway: Command) -> Result<ExitCode> {
     Err(gateway.exec()).context("the gateway can't be started")
 }
 
-/// Waits for the gateway and passes its end on.
+/// Runs the gateway and returns its exit code.
 #[cfg(not(unix))]
 fn serve(mut gateway: Command) -> Result<ExitCode> {
     report::command(&format!("{gateway:?}"));

@@ -1,8 +1,7 @@
-//! Plugins in other languages than Rust: tested by their languages' own test runners and built by their own tools,
-//! which come from the committed lockfiles.
+//! Plugins in languages other than Rust, tested and built with their languages' tools from committed lockfiles.
 //!
-//! A component is built again only when something changed that it is made of: it is kept in cargo's target folder,
-//! beside a fingerprint of all that. The commands are those of each plugin's README.
+//! A component is rebuilt only if one of its inputs changed; it is stored in cargo's target directory with a fingerprint
+//! of its inputs. The commands are those of each plugin's README.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,24 +10,24 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use crate::build_plugins::place;
-use crate::install::{self, Missing};
+use crate::install::{self, MissingTool};
 use crate::project::Project;
 use crate::report::{self, Tally};
-use crate::run::Run;
+use crate::run::ProcessRun;
 
-/// All plugins, by the names of their folders in `plugins`.
+/// All plugins, by their folders in `plugins`.
 const PLUGINS: [(&str, Language); 2] = [("statistics", Language::Python), ("text", Language::JavaScript)];
 
-/// Tests that haven't ended after this hang.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Tests of a plugin that take longer hang.
+const TESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Folders of a plugin that hold nothing a component is made of.
-const NO_SOURCES: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "tests"];
+/// Folders of a plugin without inputs of the component.
+const IGNORED_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "tests"];
 
-/// The file beside a built component that holds its fingerprint.
-const MARK: &str = "fingerprint";
+/// The file with the fingerprint, next to the built component.
+const FINGERPRINT_FILE: &str = "fingerprint";
 
-/// A language, and with it the tools that build and test.
+/// A language with its build and test tools.
 #[derive(Debug, Clone, Copy)]
 enum Language {
     /// npm, Node and componentize-qjs.
@@ -39,21 +38,21 @@ enum Language {
 
 /// A plugin whose tools are installed.
 #[derive(Debug)]
-struct Plugin {
+struct ForeignPlugin {
     language: Language,
     name: &'static str,
     /// Its folder in the checkout.
     source: PathBuf,
-    /// The folder that holds `node_modules`, or the environment's Python.
+    /// The folder that contains `node_modules`, or the environment's Python.
     tools: PathBuf,
-    /// Where what was built is kept.
-    kept: PathBuf,
+    /// The folder of the built component.
+    output: PathBuf,
 }
 
-/// Builds all that can be built on this machine and puts it into `plugins/dist`. Prints on stderr only.
+/// Builds all plugins whose tools are available and copies them to `plugins/dist`. Prints on stderr only.
 pub(crate) fn build(project: &Project) -> Result<()> {
     for (name, language) in PLUGINS {
-        match Plugin::install(project, name, language)? {
+        match ForeignPlugin::install(project, name, language)? {
             Ok(plugin) => plugin.build(project)?,
             Err(missing) => report::note(&format!("plugins/dist/{name}.wasm: not built: {missing}")),
         }
@@ -61,51 +60,47 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// Builds all of them and runs their own tests; what can't be had is skipped, and in CI a failure.
+/// Builds all plugins and runs their tests; a missing tool skips the plugin, or fails in CI.
 pub(crate) fn check(project: &Project) -> Result<Tally> {
     let mut total = Tally::default();
     for (name, language) in PLUGINS {
-        total.add(match Plugin::install(project, name, language)? {
+        total.add(match ForeignPlugin::install(project, name, language)? {
             Ok(plugin) => {
                 plugin.build(project)?;
                 plugin.test()?
             }
-            Err(missing) => install::skipped(&format!("plugin {name}"), &missing),
+            Err(missing) => install::skip_loudly(&format!("plugin {name}"), &missing),
         });
     }
     Ok(total)
 }
 
-/// Whether the tests of the gateway find all of them, built of what is there now.
+/// Whether `plugins/dist` contains all plugins, built from the current sources.
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
     for (name, _) in PLUGINS {
-        let mark = fs::read_to_string(kept(project, name).join(MARK)).unwrap_or_default();
-        let built = fs::read(kept(project, name).join(format!("{name}.wasm")));
+        let output = output_folder(project, name);
+        let fingerprint = fs::read_to_string(output.join(FINGERPRINT_FILE)).unwrap_or_default();
+        let built = fs::read(output.join(format!("{name}.wasm")));
         let placed = fs::read(project.dist().join(format!("{name}.wasm")));
         let is_same = matches!((built, placed), (Ok(built), Ok(placed)) if built == placed);
-        if !is_same || !is_of(&mark, &sources(project, name)?) {
+        if !is_same || fingerprint.split(' ').next() != Some(&*sources_hash(project, name)?) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Where what was built is kept.
-fn kept(project: &Project, name: &str) -> PathBuf {
+/// The folder of a built component.
+fn output_folder(project: &Project, name: &str) -> PathBuf {
     project.target().join("foreign-plugins").join(name)
 }
 
-/// Whether a component with this mark was made of these sources.
-fn is_of(mark: &str, sources: &str) -> bool {
-    mark.split(' ').next() == Some(sources)
-}
-
-/// A name for all that a component is made of but the tools: its sources and lockfile, which says the tools' versions,
-/// and the contract.
-fn sources(project: &Project, name: &str) -> Result<String> {
+/// A hash of a component's inputs except the tools: its sources, its lockfile with the tools' versions, and the WIT
+/// contract.
+fn sources_hash(project: &Project, name: &str) -> Result<String> {
     let mut files = Vec::new();
     for folder in [project.root().join("plugins").join(name), project.root().join("wit")] {
-        gather(&folder, &mut files)?;
+        collect_files(&folder, &mut files)?;
     }
     files.sort();
     let mut parts = Vec::new();
@@ -118,67 +113,80 @@ fn sources(project: &Project, name: &str) -> Result<String> {
     Ok(format!("{:016x}", install::hash(&parts)))
 }
 
-impl Plugin {
+impl ForeignPlugin {
     /// Installs the tools of a plugin.
-    fn install(project: &Project, name: &'static str, language: Language) -> Result<Result<Self, Missing>> {
+    fn install(
+        project: &Project,
+        name: &'static str,
+        language: Language,
+    ) -> Result<Result<Self, MissingTool>> {
         let folder = format!("plugins/{name}");
         let tools = match language {
-            Language::JavaScript => install::packages(project, &format!("plugin-{name}"), &folder)?,
-            Language::Python => {
-                install::python(project, &format!("plugin-{name}"), &format!("{folder}/requirements.txt"))?
-            }
+            Language::JavaScript => install::npm_packages(project, &format!("plugin-{name}"), &folder)?,
+            Language::Python => install::python_packages(
+                project,
+                &format!("plugin-{name}"),
+                &format!("{folder}/requirements.txt"),
+            )?,
         };
         let source = project.root().join(folder);
-        let kept = kept(project, name);
-        Ok(tools.map(|tools| Self { language, name, source, tools, kept }))
+        let output = output_folder(project, name);
+        Ok(tools.map(|tools| Self { language, name, source, tools, output }))
     }
 
-    /// Builds the component where anything changed, and puts it in place.
+    /// Builds the component if an input changed, and copies it to its place.
     fn build(&self, project: &Project) -> Result<()> {
-        let built = self.kept.join(format!("{}.wasm", self.name));
-        let mark = self.kept.join(MARK);
+        let built = self.output.join(format!("{}.wasm", self.name));
+        let file = self.output.join(FINGERPRINT_FILE);
         let fingerprint = self.fingerprint(project)?;
-        let same = fs::read_to_string(&mark).is_ok_and(|old| old == fingerprint);
-        if !(same && built.is_file()) {
-            self.make(project, &built)?;
+        let is_same = fs::read_to_string(&file).is_ok_and(|old| old == fingerprint);
+        if !(is_same && built.is_file()) {
+            self.compile(project, &built)?;
         }
-        fs::write(&mark, fingerprint).with_context(|| format!("`{}` can't be written", mark.display()))?;
+        fs::write(&file, fingerprint).with_context(|| format!("`{}` can't be written", file.display()))?;
         let dist = project.dist();
-        fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be made", dist.display()))?;
+        fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be created", dist.display()))?;
         let word =
             if place(&built, &dist.join(format!("{}.wasm", self.name)))? { "new" } else { "unchanged" };
         report::note(&format!("plugins/dist/{}.wasm: {word}", self.name));
         Ok(())
     }
 
-    /// Makes the component, and what the tests need beside it.
-    fn make(&self, project: &Project, built: &Path) -> Result<()> {
-        if self.kept.exists() {
-            fs::remove_dir_all(&self.kept)
-                .with_context(|| format!("`{}` can't be removed", self.kept.display()))?;
+    /// Compiles the component and the bindings that the tests need.
+    fn compile(&self, project: &Project, built: &Path) -> Result<()> {
+        if self.output.exists() {
+            fs::remove_dir_all(&self.output)
+                .with_context(|| format!("`{}` can't be removed", self.output.display()))?;
         }
-        fs::create_dir_all(&self.kept).with_context(|| format!("`{}` can't be made", self.kept.display()))?;
+        fs::create_dir_all(&self.output)
+            .with_context(|| format!("`{}` can't be created", self.output.display()))?;
         match self.language {
             Language::JavaScript => {
                 let script = self.source.join("build.mjs");
-                Run::new("node").arg(script).arg(built).folder(&self.tools).quiet_stdout().done()
+                ProcessRun::new("node")
+                    .arg(script)
+                    .arg(built)
+                    .current_dir(&self.tools)
+                    .stdout_to_stderr()
+                    .run()
             }
             Language::Python => {
                 let tool = || {
                     let world = format!("local:{}/plugin", self.name);
-                    let run = Run::new(self.tools.with_file_name("componentize-py")).args(["-q", "-d"]);
+                    let run =
+                        ProcessRun::new(self.tools.with_file_name("componentize-py")).args(["-q", "-d"]);
                     let run = run.arg(project.root().join("wit")).args(["-d", "wit", "-w", &world]);
-                    run.folder(&self.source).quiet_stdout()
+                    run.current_dir(&self.source).stdout_to_stderr()
                 };
-                tool().arg("bindings").arg(self.bindings()).done()?;
-                tool().args(["componentize", "-p", "src", "app", "-o"]).arg(built).done()
+                tool().arg("bindings").arg(self.bindings()).run()?;
+                tool().args(["componentize", "-p", "src", "app", "-o"]).arg(built).run()
             }
         }
     }
 
-    /// Where the contract is kept as Python's classes.
+    /// The folder of the Python bindings of the contract.
     fn bindings(&self) -> PathBuf {
-        self.kept.join("bindings")
+        self.output.join("bindings")
     }
 
     /// Runs the plugin's own tests, which need no component.
@@ -186,58 +194,58 @@ impl Plugin {
         let run = match self.language {
             Language::JavaScript => {
                 let fakes = ["--import", "./tests/gateway.mjs"];
-                Run::new("node").args(fakes).args(["--test", "--test-reporter=tap"])
+                ProcessRun::new("node").args(fakes).args(["--test", "--test-reporter=tap"])
             }
             Language::Python => {
                 let path = std::env::join_paths([self.source.join("src"), self.bindings()])
-                    .context("a folder's name holds a `:`, which Python can't be told")?;
-                let run = Run::new(&self.tools).args(["-m", "unittest", "discover", "-s", "tests"]);
+                    .context("a path contains `:`, which PYTHONPATH can't contain")?;
+                let run = ProcessRun::new(&self.tools).args(["-m", "unittest", "discover", "-s", "tests"]);
                 run.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1")
             }
         };
-        let (code, said) = run.folder(&self.source).output(LIMIT)?;
-        let mut tally = counted(&said);
+        let (code, output) = run.current_dir(&self.source).output(TESTS_TIMEOUT)?;
+        let mut tally = output_tally(&output);
         if tally == Tally::default() && code == Some(0) {
-            bail!("plugin {}: no test ran at all", self.name);
+            bail!("plugin {}: no tests ran", self.name);
         }
         if code != Some(0) {
-            report::say(&said);
+            report::print(&output);
             if tally.failed == 0 {
                 tally.add(Tally::FAIL);
             }
         }
-        report::say(&format!("plugin {}: {}\n", self.name, report::line(tally)));
+        report::print(&format!("plugin {}: {}\n", self.name, report::summary(tally)));
         Ok(tally)
     }
 
-    /// A name for all that the component is made of: its sources, and after a space where the tools are.
+    /// A hash of the component's sources, and after a space a hash of the tools' path.
     fn fingerprint(&self, project: &Project) -> Result<String> {
         let tools = self.tools.to_string_lossy();
-        Ok(format!("{} {:016x}", sources(project, self.name)?, install::hash(&[tools.as_bytes()])))
+        Ok(format!("{} {:016x}", sources_hash(project, self.name)?, install::hash(&[tools.as_bytes()])))
     }
 }
 
-/// Adds the files of a folder, but for those that nothing is made of.
-fn gather(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Adds the files of a folder, except ignored folders and Markdown.
+fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("`{}` can't be read", folder.display()))? {
         let entry = entry?;
         if !entry.file_type()?.is_dir() {
             if entry.path().extension().is_none_or(|kind| kind != "md") {
                 files.push(entry.path());
             }
-        } else if !NO_SOURCES.iter().any(|name| entry.file_name() == *name) {
-            gather(&entry.path(), files)?;
+        } else if !IGNORED_FOLDERS.iter().any(|name| entry.file_name() == *name) {
+            collect_files(&entry.path(), files)?;
         }
     }
     Ok(())
 }
 
-/// What a test runner counted at its end: Node as `# pass 3`, Python as `Ran 3 tests in …` and
+/// The counts at the end of a test runner's output: Node prints `# pass 3`, Python `Ran 3 tests in …` and
 /// `FAILED (failures=1, errors=1, skipped=1)`.
-fn counted(said: &str) -> Tally {
+fn output_tally(output: &str) -> Tally {
     let mut tally = Tally::default();
     let mut ran = 0;
-    for line in said.lines() {
+    for line in output.lines() {
         let number = |text: &str| text.parse::<u32>().unwrap_or_default();
         if let Some((what, count)) = line.strip_prefix("# ").and_then(|rest| rest.split_once(' ')) {
             match what {

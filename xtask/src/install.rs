@@ -1,6 +1,7 @@
-//! Installing packages of other languages from the committed lockfiles, for judges and for plugins: each set into a
-//! folder of its own that is named by the lockfile's content, so that a second run finds it and another lockfile gets
-//! another folder. What can't be had on this machine is skipped, loudly.
+//! Installs packages of other languages from committed lockfiles, for the interop tests and for plugins.
+//!
+//! Each set is installed into a folder named after the lockfile's content, so that a second run reuses it and a changed
+//! lockfile gets another folder. If a tool is missing, the step is skipped with a warning.
 
 use std::env;
 use std::fmt;
@@ -12,61 +13,70 @@ use anyhow::{Context as _, Result};
 
 use crate::project::Project;
 use crate::report::{self, Tally};
-use crate::run::Run;
+use crate::run::ProcessRun;
 
-/// A folder that was installed to its end holds this file, rewritten at each use.
-const STAMP: &str = "installed";
+/// Marks a complete installation; rewritten at each use.
+const STAMP_FILE: &str = "installed";
 
-/// A folder that wasn't used for so long is removed: its lockfile is history.
-const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// A folder that wasn't used for longer is removed: its lockfile has changed.
+const MAX_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Why something can't be had on this machine.
+/// A tool that isn't installed on this machine.
 #[derive(Debug)]
-pub(crate) enum Missing {
-    /// No Python that can make environments.
+pub(crate) enum MissingTool {
+    /// A Python that can create virtual environments.
     Python,
-    /// No npm.
+    /// npm.
     Npm,
-    /// No Node of the version that the packages need, neither from npm nor on the machine.
+    /// A Node of the version that the packages need, from npm or on the machine.
     Node,
+    /// cargo-deny.
+    CargoDeny,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Python => "it needs python3 (3.11 or later) with its `venv` module",
-            Self::Npm => "it needs npm",
-            Self::Node => "it needs Node 22, which npm doesn't have for this machine: install it beforehand",
+            Self::Python => "python3 (3.11 or later) with the module `venv` isn't installed",
+            Self::Npm => "npm isn't installed",
+            Self::Node => "Node 22 isn't installed, and npm has no build for this machine",
+            Self::CargoDeny => "cargo-deny isn't installed; run `cargo install --locked cargo-deny`",
         })
     }
 }
 
-/// Says that something is skipped, so that nobody can overlook it; in CI that is a failure.
-pub(crate) fn skipped(what: &str, missing: &Missing) -> Tally {
+/// Prints a prominent warning that something is skipped; in CI this counts as a failure.
+pub(crate) fn skip_loudly(what: &str, missing: &MissingTool) -> Tally {
     let in_ci = env::var("CI").is_ok_and(|value| value == "true");
     let bar = "!".repeat(79);
     report::note(&format!("{bar}\n!! SKIPPED: {what}: {missing}\n{bar}"));
     if in_ci { Tally::FAIL } else { Tally::SKIP }
 }
 
-/// Packages from npm, and a Node that runs them.
+/// Packages from npm, and the Node that runs them.
 #[derive(Debug)]
-pub(crate) struct Node {
-    /// The program.
+pub(crate) struct NodePackages {
+    /// The Node executable.
     program: PathBuf,
-    /// The folder that holds `node_modules`.
+    /// The folder that contains `node_modules`.
     pub(crate) folder: PathBuf,
 }
 
-/// Installs the packages of a lockfile of the checkout; gives back the environment's Python.
-pub(crate) fn python(project: &Project, name: &str, lock: &str) -> Result<Result<PathBuf, Missing>> {
+/// Installs the packages of a lockfile of the checkout; returns the Python of their environment.
+pub(crate) fn python_packages(
+    project: &Project,
+    name: &str,
+    lock: &str,
+) -> Result<Result<PathBuf, MissingTool>> {
     let asked = "import sys, venv, ensurepip; print(sys.version); sys.exit(sys.version_info < (3, 11))";
-    let Ok(version) = Run::new("python3").args(["-c", asked]).read() else { return Ok(Err(Missing::Python)) };
+    let Ok(version) = ProcessRun::new("python3").args(["-c", asked]).read_stdout() else {
+        return Ok(Err(MissingTool::Python));
+    };
     let lock = project.root().join(lock);
-    let folder = keyed(project, &format!("python-{name}"), &lock, &version)?;
+    let folder = install_dir(project, &format!("python-{name}"), &lock, &version)?;
     let python = folder.join("bin/python");
-    installed(&folder, || {
-        Run::new("python3").args(["-m", "venv"]).arg(&folder).quiet_stdout().done()?;
+    install_once(&folder, || {
+        ProcessRun::new("python3").args(["-m", "venv"]).arg(&folder).stdout_to_stderr().run()?;
         let pip = [
             "-m",
             "pip",
@@ -76,55 +86,75 @@ pub(crate) fn python(project: &Project, name: &str, lock: &str) -> Result<Result
             "--no-deps",
             "--require-hashes",
         ];
-        Run::new(&python).args(pip).args(["--only-binary", ":all:", "-r"]).arg(&lock).quiet_stdout().done()
+        ProcessRun::new(&python)
+            .args(pip)
+            .args(["--only-binary", ":all:", "-r"])
+            .arg(&lock)
+            .stdout_to_stderr()
+            .run()
     })?;
     Ok(Ok(python))
 }
 
 /// Installs `tests/clients/node`.
-pub(crate) fn node(project: &Project) -> Result<Result<Node, Missing>> {
-    node_with(project, "node", "tests/clients/node")
+pub(crate) fn client_packages(project: &Project) -> Result<Result<NodePackages, MissingTool>> {
+    node_packages(project, "node", "tests/clients/node")
 }
 
-/// Installs the packages of a folder of the checkout, which bring a Node.
-pub(crate) fn node_with(project: &Project, name: &str, source: &str) -> Result<Result<Node, Missing>> {
-    let folder = match packages(project, name, source)? {
+/// Installs the packages of a folder of the checkout, which include a Node.
+pub(crate) fn node_packages(
+    project: &Project,
+    name: &str,
+    source: &str,
+) -> Result<Result<NodePackages, MissingTool>> {
+    let folder = match npm_packages(project, name, source)? {
         Ok(folder) => folder,
         Err(missing) => return Ok(Err(missing)),
     };
-    Ok(program(&folder).map(|program| Node { program, folder }).ok_or(Missing::Node))
+    Ok(program(&folder).map(|program| NodePackages { program, folder }).ok_or(MissingTool::Node))
 }
 
-/// Installs the packages of a folder of the checkout; gives back where they are.
-pub(crate) fn packages(project: &Project, name: &str, source: &str) -> Result<Result<PathBuf, Missing>> {
-    let Ok(version) = Run::new("npm").arg("--version").read() else { return Ok(Err(Missing::Npm)) };
+/// Installs the packages of a folder of the checkout; returns the folder with `node_modules`.
+pub(crate) fn npm_packages(
+    project: &Project,
+    name: &str,
+    source: &str,
+) -> Result<Result<PathBuf, MissingTool>> {
+    let Ok(version) = ProcessRun::new("npm").arg("--version").read_stdout() else {
+        return Ok(Err(MissingTool::Npm));
+    };
     let source = project.root().join(source);
-    let folder = keyed(project, name, &source.join("package-lock.json"), &version)?;
-    installed(&folder, || {
+    let folder = install_dir(project, name, &source.join("package-lock.json"), &version)?;
+    install_once(&folder, || {
         for file in ["package.json", "package-lock.json"] {
             fs::copy(source.join(file), folder.join(file))
                 .with_context(|| format!("`{file}` can't be copied"))?;
         }
-        // No package of these needs a script of its own to be run.
+        // None of these packages needs an install script.
         let ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-        Run::new("npm").args(ci).folder(&folder).quiet_stdout().done()
+        ProcessRun::new("npm").args(ci).current_dir(&folder).stdout_to_stderr().run()
     })?;
     Ok(Ok(folder))
 }
 
-impl Node {
+impl NodePackages {
     /// The same Node, with the packages of another folder of the checkout.
-    pub(crate) fn with(&self, project: &Project, name: &str, source: &str) -> Result<Result<Self, Missing>> {
-        let folder = packages(project, name, source)?;
+    pub(crate) fn with(
+        &self,
+        project: &Project,
+        name: &str,
+        source: &str,
+    ) -> Result<Result<Self, MissingTool>> {
+        let folder = npm_packages(project, name, source)?;
         Ok(folder.map(|folder| Self { program: self.program.clone(), folder }))
     }
 
     /// A call of Node with a script.
-    pub(crate) fn run(&self, script: &Path) -> Run {
+    pub(crate) fn run(&self, script: &Path) -> ProcessRun {
         // What the script starts by name, it finds as the same Node.
         let mut path = self.program.parent().map(Path::to_path_buf).into_iter().collect::<Vec<_>>();
         path.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
-        let run = Run::new(&self.program).arg(script);
+        let run = ProcessRun::new(&self.program).arg(script);
         match env::join_paths(path) {
             Ok(path) => run.env("PATH", path),
             Err(_) => run, // a folder with `:` in its name: the system's own PATH does for most
@@ -148,40 +178,40 @@ fn program(folder: &Path) -> Option<PathBuf> {
     let brought = packages
         .filter(|package| package.file_name().to_string_lossy().starts_with("node-"))
         .map(|package| package.path().join("bin/node"))
-        .find(|program| Run::new(program).arg("--version").read().is_ok());
+        .find(|program| ProcessRun::new(program).arg("--version").read_stdout().is_ok());
     brought.or_else(|| {
-        let version = Run::new("node").arg("--version").read().ok()?;
+        let version = ProcessRun::new("node").arg("--version").read_stdout().ok()?;
         let major: u32 = version.trim().trim_start_matches('v').split('.').next()?.parse().ok()?;
         (major >= 22).then(|| PathBuf::from("node"))
     })
 }
 
 /// The folder for a lockfile's content and the version of what reads it.
-fn keyed(project: &Project, name: &str, lock: &Path, version: &str) -> Result<PathBuf> {
+fn install_dir(project: &Project, name: &str, lock: &Path, version: &str) -> Result<PathBuf> {
     let bytes = fs::read(lock).with_context(|| format!("`{}` can't be read", lock.display()))?;
     Ok(project.tools().join(format!("{name}-{:016x}", hash(&[&bytes, version.as_bytes()]))))
 }
 
 /// Runs `install` for a folder that isn't complete yet, from an empty one.
-fn installed(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    if !folder.join(STAMP).is_file() {
+fn install_once(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    if !folder.join(STAMP_FILE).is_file() {
         report::note(&format!("installing into {}", folder.display()));
-        forget_unused(folder);
+        remove_unused(folder);
         if folder.exists() {
             fs::remove_dir_all(folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
         }
         fs::create_dir_all(folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
         install()?;
     }
-    fs::write(folder.join(STAMP), "").with_context(|| format!("`{}` can't be written", folder.display()))
+    fs::write(folder.join(STAMP_FILE), "").with_context(|| format!("`{}` can't be written", folder.display()))
 }
 
-/// Removes what stands beside `folder` and wasn't used for [`UNUSED`]. What can't be removed stays: it only takes room.
-fn forget_unused(folder: &Path) {
-    for beside in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
-        let used = fs::metadata(beside.path().join(STAMP)).and_then(|stamp| stamp.modified());
-        if used.is_ok_and(|used| used.elapsed().is_ok_and(|time| time > UNUSED)) {
-            drop(fs::remove_dir_all(beside.path()));
+/// Removes folders next to `folder` that weren't used for [`MAX_UNUSED`]. A failure only wastes disk space.
+fn remove_unused(folder: &Path) {
+    for other in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
+        let used = fs::metadata(other.path().join(STAMP_FILE)).and_then(|stamp| stamp.modified());
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|time| time > MAX_UNUSED)) {
+            drop(fs::remove_dir_all(other.path()));
         }
     }
 }

@@ -1,22 +1,23 @@
-//! `cargo xtask`: the project's chores, each a verb with a file of its own.
+//! `cargo xtask`: the project's chores, one verb a file.
 //!
-//! It depends on nothing heavy, so that it is built in a second or two on a fresh machine; everything else it does
-//! by starting cargo and the tools beside it. People and CI start it; nothing links to it.
+//! xtask has few dependencies so that it builds in a second or two on a fresh machine; it does everything else by
+//! running cargo and other tools. Contributors and CI run it; nothing links to it.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod build_plugins;
 mod demo;
+mod deny;
 mod foreign_plugins;
 mod install;
-mod judges;
-mod picture;
+mod interop;
 mod project;
 mod report;
 mod run;
 mod server;
 mod soak;
+mod terminal_svg;
 mod test;
 mod tidy;
 
@@ -26,73 +27,75 @@ use anyhow::{Result, bail};
 
 use crate::project::Project;
 
-/// What `--help` prints.
+/// The text of `--help`.
 const HELP: &str = "\
 The project's chores.
 
 Usage: cargo xtask <verb> [options]
 
 Verbs:
-  demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or over stdio)
-  test [--fast]          everything that CI runs; --fast leaves out clippy, docs and the judges
-  ci                     the same as `test`
-  judges [name…]         real MCP clients against the built gateway; names: typescript, python, rust, inspector, official, conformance
-  build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; those in JavaScript and Python
-                         only where npm and Python are there
-  picture                draw the terminal of the README, `docs/terminal.svg`, with the built gateway
-  tidy                   check the habits of files that no compiler checks
-  bench [options]        measure the gateway and its peers (release build); `bench reload`, `bench fairness`: only that
-  soak [--minutes N]     repeat the tests and judges for a time (default: 30 minutes), and reloads, kills and hostile calls more often
+  demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or stdio)
+  test [--fast]          run everything that CI runs; --fast skips clippy, docs, cargo-deny and the interop tests
+  interop [suite…]       test the built gateway with real MCP clients; suites: typescript, python, rust, inspector,
+                         official, conformance
+  build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
+                         need npm and Python
+  terminal-svg           redraw `docs/terminal.svg`, the terminal in the README, with the built gateway
+  tidy                   check file conventions that no compiler checks
+  bench [options]        measure the gateway and its peers (release build); `bench reload` and `bench fairness` run
+                         one part
+  soak [--minutes N]     repeat the tests and the interop tests (default: 30 minutes), with more reloads, kills and
+                         hostile calls
 
 Environment:
-  MOONGATE_TOOLS_DIR     where packages from npm and PyPI are installed; default: `tools` in cargo's target folder
-  MOONGATE_OFFICIAL      which plugins the judge `official` compares, such as `memory time`; default: all
-  CI=true                what can't be installed is a failure, not a skip
+  MOONGATE_TOOLS_DIR     where packages from npm and PyPI are installed; default: `tools` in cargo's target directory
+  MOONGATE_OFFICIAL      the plugins that the suite `official` compares, such as `memory time`; default: all
+  CI=true                fail instead of skipping when a tool is missing
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&arguments) {
+    match run_verb(&arguments) {
         Ok(code) => code,
         Err(error) => {
-            report::problem(&format!("{error:#}"));
+            report::error(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Runs the verb that `arguments` names.
-fn dispatch(arguments: &[String]) -> Result<ExitCode> {
+/// Runs the verb that is the first argument.
+fn run_verb(arguments: &[String]) -> Result<ExitCode> {
     let Some((verb, rest)) = arguments.split_first() else {
-        report::say(HELP);
+        report::print(HELP);
         return Ok(ExitCode::from(2));
     };
     if rest.iter().any(|word| word == "--help" || word == "-h") && verb != "bench" {
-        report::say(HELP);
+        report::print(HELP);
         return Ok(ExitCode::SUCCESS);
     }
     let project = Project::find()?;
     match verb.as_str() {
         "help" | "--help" | "-h" => {
-            report::say(HELP);
+            report::print(HELP);
             Ok(ExitCode::SUCCESS)
         }
         "build-plugins" => build_plugins::run(&project, rest),
         "demo" => demo::run(&project, rest),
-        "test" | "ci" => test::run(&project, rest),
-        "judges" => judges::run(&project, rest),
-        "picture" => picture::run(&project, rest),
+        "test" => test::run(&project, rest),
+        "interop" => interop::run(&project, rest),
+        "terminal-svg" => terminal_svg::run(&project, rest),
         "tidy" => tidy::run(&project, rest),
         "bench" => bench::run(&project, rest),
         "soak" => soak::run(&project, rest),
-        other => bail!("there is no verb `{other}`; `cargo xtask --help` lists them"),
+        other => bail!("unknown verb `{other}`; see `cargo xtask --help`"),
     }
 }
 
-/// Refuses words that a verb doesn't know.
-fn no_more(verb: &str, rest: &[&String]) -> Result<()> {
+/// Rejects arguments that a verb doesn't take.
+fn reject_arguments(verb: &str, rest: &[&String]) -> Result<()> {
     match rest.first() {
         None => Ok(()),
-        Some(word) => bail!("`cargo xtask {verb}` doesn't know `{word}`; see `cargo xtask --help`"),
+        Some(word) => bail!("`cargo xtask {verb}` doesn't take `{word}`; see `cargo xtask --help`"),
     }
 }

@@ -1,4 +1,4 @@
-//! Where things are: the checkout, cargo's target folder, the guests and the built binary.
+//! Paths of the checkout: the target directory, the guests and the built gateway.
 
 use std::env;
 use std::fs;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::run::Run;
+use crate::run::ProcessRun;
 
-/// The checkout that this xtask was built from, and the folder that it was built into.
+/// The checkout that this xtask was built from, and its target directory.
 #[derive(Debug)]
 pub(crate) struct Project {
     /// The workspace's root.
     root: PathBuf,
-    /// Cargo's target folder, absolute.
+    /// Cargo's target directory, absolute.
     target: PathBuf,
 }
 
-/// A crate that becomes a component.
+/// A crate that is built as a component.
 #[derive(Debug)]
 pub(crate) struct Guest {
     /// The package's name.
@@ -27,18 +27,18 @@ pub(crate) struct Guest {
 }
 
 impl Project {
-    /// Finds the checkout, and the target folder from where this program lies: `<target>/debug/xtask`.
+    /// Finds the checkout, and the target directory from this program's path, `<target>/debug/xtask`.
     pub(crate) fn find() -> Result<Self> {
         let manifest = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let root = manifest.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-        let root = root.context("xtask wasn't started by cargo; start it as `cargo xtask`")?;
-        let program = env::current_exe().context("this program's own path can't be found")?;
+        let root = root.context("xtask wasn't started by cargo; run `cargo xtask`")?;
+        let program = env::current_exe().context("the path of this program is unknown")?;
         let target = program.parent().and_then(Path::parent).map(Path::to_path_buf);
-        let target = target.context("xtask lies outside a target folder; start it as `cargo xtask`")?;
+        let target = target.context("xtask isn't in a target directory; run `cargo xtask`")?;
         Ok(Self { root, target })
     }
 
-    /// A checkout of a test, with a target folder of its own.
+    /// A test's checkout with its own target directory.
     #[cfg(test)]
     pub(crate) fn at(root: &Path) -> Self {
         Self { root: root.to_owned(), target: root.join("target") }
@@ -49,32 +49,32 @@ impl Project {
         &self.root
     }
 
-    /// Cargo's target folder.
+    /// Cargo's target directory.
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The gateway's binary as the dev profile builds it.
+    /// The gateway built with the dev profile.
     pub(crate) fn gateway(&self) -> PathBuf {
         self.target.join("debug").join(format!("moongate{}", env::consts::EXE_SUFFIX))
     }
 
-    /// Where the gateways of judges keep compiled code: where those of the tests do, apart from the user's own.
+    /// The cache of compiled code of the gateways of tests and interop tests, separate from the user's own.
     pub(crate) fn code_cache(&self) -> PathBuf {
         self.target.join("debug/moongate-test-cache")
     }
 
-    /// Where packages of other languages are installed.
+    /// The folder in which packages of other languages are installed.
     pub(crate) fn tools(&self) -> PathBuf {
         env::var_os("MOONGATE_TOOLS_DIR").map_or_else(|| self.target.join("tools"), PathBuf::from)
     }
 
-    /// Where the components are copied to.
+    /// The folder to which components are copied.
     pub(crate) fn dist(&self) -> PathBuf {
         self.root.join("plugins/dist")
     }
 
-    /// All guests: every plugin under `plugins/` (package `<name>-plugin`) and the guests of `tests/guests`.
+    /// All guests: every plugin in `plugins/` (package `<name>-plugin`) and the guests of `tests/guests`.
     pub(crate) fn guests(&self) -> Result<Vec<Guest>> {
         let folder = self.root.join("plugins");
         let mut guests = Vec::new();
@@ -92,9 +92,9 @@ impl Project {
         Ok(guests)
     }
 
-    /// A call of cargo in the workspace's root, with the target folder that this xtask lies in.
-    pub(crate) fn cargo(&self, words: &[&str]) -> Run {
+    /// Runs cargo in the workspace's root, with the target directory of this xtask.
+    pub(crate) fn cargo(&self, words: &[&str]) -> ProcessRun {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        Run::new(cargo).args(words).env("CARGO_TARGET_DIR", &self.target).folder(&self.root)
+        ProcessRun::new(cargo).args(words).env("CARGO_TARGET_DIR", &self.target).current_dir(&self.root)
     }
 }

@@ -1,4 +1,4 @@
-//! Starting other programs: says what is started, and turns a failure into a sentence.
+//! Runs other programs: prints the command and turns a failure into an error message.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read};
@@ -12,15 +12,15 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::report;
 
-/// A program to start, with its arguments.
+/// A program to run, with its arguments.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ProcessRun {
     command: Command,
     line: String,
 }
 
-impl Run {
-    /// A call of `program`.
+impl ProcessRun {
+    /// Runs `program`.
     pub(crate) fn new(program: impl Into<OsString>) -> Self {
         let program = program.into();
         let line = Path::new(&program).file_stem().unwrap_or(&program).to_string_lossy().into_owned();
@@ -41,29 +41,29 @@ impl Run {
         words.into_iter().fold(self, |run, word| run.arg(word.into()))
     }
 
-    /// Sets a variable for the program.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.command.env(name, value.into());
         self
     }
 
-    /// Sets the program's folder.
-    pub(crate) fn folder(mut self, folder: &Path) -> Self {
+    /// Sets the working directory.
+    pub(crate) fn current_dir(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Sends the program's stdout to stderr: for verbs whose own stdout belongs to somebody else.
-    pub(crate) fn quiet_stdout(mut self) -> Self {
+    /// Redirects stdout to stderr, for verbs whose own stdout is for machines.
+    pub(crate) fn stdout_to_stderr(mut self) -> Self {
         self.command.stdout(std::io::stderr());
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Errors
-    /// It can't be started, or ends with another code than 0.
-    pub(crate) fn done(mut self) -> Result<()> {
+    /// The program can't be started or fails.
+    pub(crate) fn run(mut self) -> Result<()> {
         report::command(&self.line);
         let status = self.command.stdin(Stdio::null()).status();
         let status = status.with_context(|| format!("`{}` can't be started", self.line))?;
@@ -73,11 +73,11 @@ impl Run {
         Ok(())
     }
 
-    /// Runs it to its end and gives back what it printed on stdout.
+    /// Runs the program to its end and returns its stdout.
     ///
     /// # Errors
-    /// As [`Run::done`].
-    pub(crate) fn read(mut self) -> Result<String> {
+    /// As [`ProcessRun::run`].
+    pub(crate) fn read_stdout(mut self) -> Result<String> {
         let output = self.command.stdin(Stdio::null()).output();
         let output = output.with_context(|| format!("`{}` can't be started", self.line))?;
         if !output.status.success() {
@@ -91,24 +91,24 @@ impl Run {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs it to its end, prints each line of its stdout as it comes and shows it to `each`; gives back whether it
-    /// ended with 0.
+    /// Runs the program to its end, and prints each line of its stdout and passes it to `each`; returns whether the
+    /// exit code was 0.
     ///
     /// # Errors
-    /// It can't be started, or hasn't ended after the limit; then it is ended.
-    pub(crate) fn lines(self, limit: Duration, mut each: impl FnMut(&str)) -> Result<bool> {
+    /// The program can't be started, or was killed after the limit.
+    pub(crate) fn for_each_line(self, limit: Duration, mut each: impl FnMut(&str)) -> Result<bool> {
         report::command(&self.line);
         let ended = self.follow(limit, |line| {
-            report::say(&format!("{line}\n"));
+            report::print(&format!("{line}\n"));
             each(line);
         })?;
         Ok(ended.success())
     }
 
-    /// Runs it to its end and gives back its exit code and all that it printed, on stdout and then on stderr.
+    /// Runs the program to its end and returns its exit code, stdout and stderr.
     ///
     /// # Errors
-    /// As [`Run::lines`].
+    /// As [`ProcessRun::for_each_line`].
     pub(crate) fn output(mut self, limit: Duration) -> Result<(Option<i32>, String)> {
         self.command.stderr(Stdio::piped());
         let mut text = String::new();
@@ -119,37 +119,37 @@ impl Run {
         Ok((ended.code(), text))
     }
 
-    /// Runs it to its end and shows each line of what is piped to `each`.
+    /// Runs the program to its end and passes each line of its piped streams to `each`.
     fn follow(mut self, limit: Duration, mut each: impl FnMut(&str)) -> Result<ExitStatus> {
         let child = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = child.with_context(|| format!("`{}` can't be started", self.line))?;
-        let (said, heard) = mpsc::channel();
+        let (lines, received) = mpsc::channel();
         let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
         let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
         for pipe in stdout.into_iter().chain(stderr) {
-            let said = said.clone();
-            thread::spawn(move || pass_on(pipe, &said));
+            let lines = lines.clone();
+            thread::spawn(move || send_lines(pipe, &lines));
         }
-        drop(said);
+        drop(lines);
         let end = Instant::now() + limit;
         loop {
-            match heard.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            match received.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) => each(&line),
                 Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
                 Err(RecvTimeoutError::Timeout) => {
                     child.kill()?;
                     child.wait()?;
-                    bail!("`{}` hasn't ended after {} s and was stopped", self.line, limit.as_secs());
+                    bail!("`{}` was killed after {} s", self.line, limit.as_secs());
                 }
             }
         }
     }
 }
 
-/// Sends each line of a pipe, until nobody listens.
-fn pass_on(pipe: impl Read, said: &Sender<String>) {
+/// Sends each line of a pipe until the receiver is gone.
+fn send_lines(pipe: impl Read, lines: &Sender<String>) {
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-        if said.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+        if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
             return;
         }
     }

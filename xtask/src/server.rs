@@ -1,4 +1,4 @@
-//! A server over HTTP for the length of a measurement or of a judge's visit.
+//! A server over HTTP that runs for the duration of a measurement or a test.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
@@ -10,71 +10,72 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// How long a server may take until it says where it listens: without a cache, it compiles first.
-const START: Duration = Duration::from_secs(120);
+/// A server prints its endpoint within this time, even if it must compile plugins first.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// So many lines of its stderr are kept, the last ones.
-const KEPT: usize = 200;
+/// The number of last lines of stderr that are kept.
+const MAX_LOG_LINES: usize = 200;
 
-/// A server that listens; ended when dropped.
+/// A running server; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
-    /// Its endpoint, as it said on stderr.
+    /// The endpoint that the server printed on stderr.
     pub(crate) url: String,
-    log: Log,
+    log: LogTail,
 }
 
 /// The last lines of a server's stderr.
 #[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<VecDeque<String>>>);
+struct LogTail(Arc<Mutex<VecDeque<String>>>);
 
 impl Server {
-    /// Starts it and waits for the line of its stderr that names the endpoint.
+    /// Starts the server and waits for its endpoint on stderr.
     pub(crate) fn start(mut command: Command) -> Result<Self> {
         let shown = format!("{command:?}");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("{shown} can't be started"))?;
         let stderr = child.stderr.take().expect("stderr was piped");
-        let (said, heard) = mpsc::channel();
-        let log = Log::default();
-        let kept = log.clone();
-        thread::spawn(move || kept.follow(stderr, &said));
+        let (sender, endpoints) = mpsc::channel();
+        let log = LogTail::default();
+        let follower = log.clone();
+        thread::spawn(move || follower.follow(stderr, &sender));
         let mut server = Self { child, url: String::new(), log };
-        let url = heard.recv_timeout(START);
-        server.url = url.with_context(|| format!("{shown} names no endpoint; it said:\n{}", server.log()))?;
+        let url = endpoints.recv_timeout(START_TIMEOUT);
+        server.url =
+            url.with_context(|| format!("{shown} printed no endpoint; its log:\n{}", server.log()))?;
         Ok(server)
     }
 
-    /// Its process.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The last lines that it wrote on stderr.
+    /// The last lines of stderr.
     pub(crate) fn log(&self) -> String {
         self.log.text()
     }
 }
 
-impl Log {
-    /// Reads stderr to its end, so that the server never waits for room on it; tells the endpoint when it is named.
-    fn follow(&self, stderr: ChildStderr, said: &Sender<String>) {
+impl LogTail {
+    /// Reads stderr to its end, so that the server never blocks on it, and sends the endpoint once it is printed.
+    fn follow(&self, stderr: ChildStderr, endpoint_sender: &Sender<String>) {
         for line in BufReader::new(stderr).split(b'\n') {
             let Ok(line) = line else { return };
             let line = String::from_utf8_lossy(&line).into_owned();
             if let Some(url) = endpoint(&line) {
-                drop(said.send(url)); // only the first is waited for
+                drop(endpoint_sender.send(url)); // only the first is received
             }
             let mut lines = self.0.lock().expect("no holder of this lock panics");
-            if lines.len() == KEPT {
+            if lines.len() == MAX_LOG_LINES {
                 lines.pop_front();
             }
             lines.push_back(line);
         }
     }
 
-    /// What is kept, as it was written.
+    /// The lines as they were written.
     fn text(&self) -> String {
         let lines = self.0.lock().expect("no holder of this lock panics");
         lines.iter().fold(String::new(), |text, line| text + line + "\n")
@@ -83,12 +84,12 @@ impl Log {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.child.kill()); // it has nothing to put in order
+        drop(self.child.kill()); // the server has nothing to clean up
         drop(self.child.wait());
     }
 }
 
-/// The endpoint that a text names, if it does.
+/// The endpoint in a line, if there is one.
 fn endpoint(text: &str) -> Option<String> {
     let at = text.find("http://127.0.0.1:")?;
     let end = text[at..].find("/mcp")?;

@@ -1,5 +1,5 @@
-//! `soak`: the tests and the judges over and over for a time, to find what fails once in a hundred runs; and what the
-//! tests repeat, such as reloads and hostile calls, many times more often.
+//! `soak`: repeats the tests and the interop tests to find rare failures, with many more reloads and hostile calls than
+//! `test` makes.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::project::Project;
 use crate::report::{Report, Tally};
-use crate::{build_plugins, foreign_plugins, judges, report, test};
+use crate::{build_plugins, foreign_plugins, interop, report, test};
 
-/// How long it goes on where nothing else is asked for.
-const DEFAULT: Duration = Duration::from_secs(30 * 60);
+/// The default duration.
+const DEFAULT_DURATION: Duration = Duration::from_secs(30 * 60);
 
-/// So many times more often than in other runs is done what tests repeat: 1,000 reloads instead of 100, 10,000 calls with
-/// hostile ones among them instead of 1,000.
-const ROUNDS: &str = "10";
+/// Multiplies the repetitions inside tests: 1,000 reloads instead of 100, and 10,000 hostile and other calls instead of
+/// 1,000.
+const REPETITION_FACTOR: &str = "10";
 
-/// All of that ends within this, or it hangs.
-const LIMIT: Duration = Duration::from_secs(60 * 60);
+/// If the repeating tests take longer, one of them hangs.
+const STORM_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
@@ -33,31 +33,33 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         let mut round = Report::default();
         round.step("storms", || storms(project));
         round.step("tests", || test::workspace(project));
-        round.step("judges", || Ok(judges::all(project)));
-        let Tally { failed, .. } = round.close();
+        round.step("interop", || Ok(interop::run_all(project)));
+        let Tally { failed, .. } = round.finish();
         if failed > 0 {
             bail!("round {rounds} failed after {} s", start.elapsed().as_secs());
         }
-        report::say(&format!("round {rounds} held after {} s\n", start.elapsed().as_secs()));
+        report::print(&format!("round {rounds} passed after {} s\n", start.elapsed().as_secs()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tests that repeat what they do.
+/// Runs the tests that repeat their actions.
 fn storms(project: &Project) -> Result<Tally> {
     let tests = project.cargo(&["test", "--workspace", "--test", "it", "--", "storm::", "hostile::"]);
-    test::tally(tests.env("MOONGATE_ROUNDS", ROUNDS), LIMIT)
+    test::tally(tests.env("MOONGATE_ROUNDS", REPETITION_FACTOR), STORM_TIMEOUT)
 }
 
 /// Reads `--minutes N`.
 fn duration(rest: &[String]) -> Result<Duration> {
     match rest {
-        [] => Ok(DEFAULT),
+        [] => Ok(DEFAULT_DURATION),
         [flag, minutes] if flag == "--minutes" => {
             let minutes: u32 =
-                minutes.parse().with_context(|| format!("`{minutes}` is no number of minutes"))?;
+                minutes.parse().with_context(|| format!("invalid number of minutes `{minutes}`"))?;
             Ok(Duration::from_secs(60 * u64::from(minutes)))
         }
-        words => crate::no_more("soak", &words.iter().collect::<Vec<_>>()).map(|()| DEFAULT),
+        words => {
+            crate::reject_arguments("soak", &words.iter().collect::<Vec<_>>()).map(|()| DEFAULT_DURATION)
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! `test`, and `ci`, which is the same: every check there is, in order of cost, with a summary at the end.
+//! `test`: all checks, cheapest first, with a summary at the end.
 //!
-//! A step that fails doesn't hide the ones after it, unless they build on it.
+//! A step that fails doesn't hide later steps, except those that depend on it.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::report::{Report, Tally};
-use crate::run::Run;
-use crate::{build_plugins, foreign_plugins, judges, tidy};
+use crate::run::ProcessRun;
+use crate::{build_plugins, deny, foreign_plugins, interop, tidy};
 
-/// All tests together end within this, or one of them hangs.
-const LIMIT: Duration = Duration::from_secs(30 * 60);
+/// If all tests together take longer, one of them hangs.
+const TESTS_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How much is checked.
+/// The extent of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
-    /// What a change is likely to break: no lints, no documentation, no judges.
+enum Extent {
+    /// The checks that a change is most likely to break.
     Fast,
-    /// All.
+    /// All checks.
     Full,
 }
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     let (fast, rest): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| *word == "--fast");
-    crate::no_more("test", &rest)?;
-    let depth = if fast.is_empty() { Depth::Full } else { Depth::Fast };
-    let total = steps(project, depth).close();
+    crate::reject_arguments("test", &rest)?;
+    let extent = if fast.is_empty() { Extent::Full } else { Extent::Fast };
+    let total = run_steps(project, extent).finish();
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The steps, in order.
-fn steps(project: &Project, depth: Depth) -> Report {
+/// Runs the steps in order.
+fn run_steps(project: &Project, extent: Extent) -> Report {
     let mut report = Report::default();
-    report.step("format", || one(project.cargo(&["fmt", "--all", "--check"])));
+    report.step("format", || one_check(project.cargo(&["fmt", "--all", "--check"])));
     report.step("tidy", || tidy::check(project));
     report.step("plugins in other languages", || foreign_plugins::check(project));
     let built = report.step("build plugins", || build_plugins::build(project).map(|()| Tally::PASS))
@@ -44,31 +44,32 @@ fn steps(project: &Project, depth: Depth) -> Report {
     if built {
         report.step("tests", || workspace(project));
     } else {
-        report.not_run("tests");
+        report.skip("tests");
     }
-    if depth == Depth::Full {
+    if extent == Extent::Full {
+        report.step("cargo deny", || deny::check(project));
         if built {
-            report.step("judges", || Ok(judges::all(project)));
+            report.step("interop", || Ok(interop::run_all(project)));
         } else {
-            report.not_run("judges");
+            report.skip("interop");
         }
         report.step("clippy", || {
-            one(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+            one_check(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
-        report.step("fuzz targets", || one(fuzz_targets(project)));
+        report.step("fuzz targets", || one_check(fuzz_targets(project)));
         report.step("docs", || docs(project));
     }
     report
 }
 
-/// Do the fuzz targets compile? Without libFuzzer, which needs a C++ compiler and more.
-fn fuzz_targets(project: &Project) -> Run {
+/// Checks that the fuzz targets compile, without libFuzzer, which needs a C++ compiler and more.
+fn fuzz_targets(project: &Project) -> ProcessRun {
     let arguments = ["check", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features", "--bins"];
     project.cargo(&arguments)
 }
 
-/// Builds the documentation with every warning an error: what authors read with public items only, the rest, which is
-/// read by those who work on it, with all.
+/// Builds the documentation with warnings as errors: the crates for plugin authors with public items only, the others
+/// with all items.
 fn docs(project: &Project) -> Result<Tally> {
     let published = ["moongate-sdk", "moongate-sdk-macros"];
     let mut inner = project.cargo(&["doc", "--workspace", "--no-deps", "--lib", "--document-private-items"]);
@@ -77,58 +78,57 @@ fn docs(project: &Project) -> Result<Tally> {
         inner = inner.args(["--exclude", package]);
         outer = outer.args(["-p", package]);
     }
-    // Links to private items lead somewhere only where those are documented, too.
-    inner.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links").done()?;
-    outer.env("RUSTDOCFLAGS", "-D warnings").done()?;
+    // Links to private items work only if those are documented, too.
+    inner.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links").run()?;
+    outer.env("RUSTDOCFLAGS", "-D warnings").run()?;
     Ok(Tally::PASS)
 }
 
-/// Builds everything that the tests and the judges start, with the features that they all share, so that nothing is
-/// built twice.
+/// Builds everything that the tests and the interop tests start, with the same features, so that nothing is built twice.
 pub(crate) fn build(project: &Project) -> Result<()> {
-    project.cargo(&["build", "--workspace", "--all-targets"]).done()
+    project.cargo(&["build", "--workspace", "--all-targets"]).run()
 }
 
-/// Runs the tests of all crates, guests' own (native) ones included, and counts them. Those that need plugins in other
-/// languages are skipped where these couldn't be built.
+/// Runs the tests of all crates, including the native tests of guests, and counts them. Tests that need plugins in other
+/// languages are skipped if those couldn't be built.
 pub(crate) fn workspace(project: &Project) -> Result<Tally> {
     let tests = project.cargo(&["test", "--workspace", "--no-fail-fast"]);
     if foreign_plugins::are_built(project)? {
-        return tally(tests, LIMIT);
+        return tally(tests, TESTS_TIMEOUT);
     }
-    let mut tally = tally(tests.args(["--", "--skip", "other_languages::"]), LIMIT)?;
+    let mut tally = tally(tests.args(["--", "--skip", "other_languages::"]), TESTS_TIMEOUT)?;
     tally.add(Tally::SKIP);
     Ok(tally)
 }
 
-/// Runs a test runner and counts what it says.
-pub(crate) fn tally(tests: Run, limit: Duration) -> Result<Tally> {
+/// Runs a test runner and counts its results.
+pub(crate) fn tally(tests: ProcessRun, limit: Duration) -> Result<Tally> {
     let mut tally = Tally::default();
-    let good = tests.lines(limit, |line| tally.add(counted(line)))?;
-    if !good && tally.failed == 0 {
+    let is_success = tests.for_each_line(limit, |line| tally.add(line_tally(line)))?;
+    if !is_success && tally.failed == 0 {
         tally.add(Tally::FAIL);
     }
     if tally == Tally::default() {
-        anyhow::bail!("no test ran at all");
+        anyhow::bail!("no tests ran");
     }
     Ok(tally)
 }
 
-/// What a line of a test runner adds: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-fn counted(line: &str) -> Tally {
+/// The counts in a line of a test runner: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn line_tally(line: &str) -> Tally {
     let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
         return Tally::default();
     };
-    let of = |word: &str| {
+    let count = |word: &str| {
         let mut parts = counts.split("; ").filter_map(|part| part.split_once(' '));
         parts.find(|(_, what)| *what == word).and_then(|(number, _)| number.parse().ok()).unwrap_or_default()
     };
-    Tally { passed: of("passed"), failed: of("failed"), skipped: of("ignored") }
+    Tally { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
 }
 
-/// A command as one check.
-fn one(run: Run) -> Result<Tally> {
-    run.done().map(|()| Tally::PASS)
+/// Runs a command as one check.
+fn one_check(run: ProcessRun) -> Result<Tally> {
+    run.run().map(|()| Tally::PASS)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! `tidy`: habits of files that no compiler and no lint checks.
+//! `tidy`: file conventions that no compiler and no lint checks.
 //!
-//! Sources: no `mod.rs`, an opening `//!`, no non-test file above [`LONGEST`] lines, a median of at most [`MEDIAN`].
-//! The protocol's: which page of the specification they follow. All files: no path of one machine, no address of a
-//! package registry. Function length is clippy's.
+//! Rust files: no `mod.rs`, an opening `//!`, at most [`MAX_FILE_LINES`] lines outside tests. Files of the protocol:
+//! the page of the specification that they follow. Crates of the gateway: a type name is defined once.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
@@ -11,100 +11,100 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::report::{self, Tally};
-use crate::run::Run;
+use crate::run::ProcessRun;
 
 mod spec;
-mod text;
+mod type_names;
 
-/// A file that isn't a test has at most so many lines: beyond, it holds two thoughts.
-const LONGEST: usize = 600;
+/// A longer file, tests apart, contains two concepts.
+const MAX_FILE_LINES: usize = 600;
 
-/// Half of the files that aren't tests have at most so many lines: an evening's reading stays an evening's.
-const MEDIAN: usize = 150;
+/// The severity of a type name that a crate defines twice.
+const DUPLICATE_TYPE_NAMES: Severity = Severity::Warning;
 
-/// Something that isn't as it should be, at a place.
+/// Whether a finding fails the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(dead_code, reason = "one of the two is chosen by a constant")]
+enum Severity {
+    Warning,
+    Error,
+}
+
+/// A broken convention and its place.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     /// `path` or `path:line`.
     place: String,
-    /// What is wrong, and the cure.
+    /// The problem and its fix.
     message: String,
 }
 
 /// Runs the verb.
 pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
-    crate::no_more("tidy", &rest.iter().collect::<Vec<_>>())?;
+    crate::reject_arguments("tidy", &rest.iter().collect::<Vec<_>>())?;
     let tally = check(project)?;
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Checks every file that git tracks or would track.
+/// Checks every Rust file that git tracks or would track.
 pub(crate) fn check(project: &Project) -> Result<Tally> {
-    let listed = Run::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .folder(project.root())
-        .read()?;
-    let mut findings = Vec::new();
-    let mut lengths = Vec::new();
-    let mut files = 0;
+    let listed = ProcessRun::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.rs"])
+        .current_dir(project.root())
+        .read_stdout()?;
+    let mut sources = BTreeMap::new();
     for path in listed.split_terminator('\0') {
-        // Deleted but still in the index, a link, or not text: nothing to read.
-        let Ok(text) = fs::read_to_string(project.root().join(path)) else { continue };
-        files += 1;
-        text::check(path, &text, &mut findings);
-        if path.ends_with(".rs") {
-            source(path, &text, &mut findings);
-            spec::check(path, &text, &mut findings);
-            if !is_test(path) {
-                lengths.push(text.lines().count());
-            }
+        // A deleted file that is still in the index can't be read.
+        if let Ok(text) = fs::read_to_string(project.root().join(path)) {
+            sources.insert(path.to_owned(), text);
         }
     }
-    let median = median(&mut lengths);
-    if median > MEDIAN {
-        findings.push(Finding {
-            place: "sources".into(),
-            message: format!(
-                "the median file has {median} lines; at most {MEDIAN} are wanted: split the longest"
-            ),
-        });
+    let mut findings = Vec::new();
+    for (path, text) in &sources {
+        check_source(path, text, &mut findings);
+        spec::check(path, text, &mut findings);
+    }
+    let duplicates = type_names::check(&sources);
+    let mut warnings = Vec::new();
+    match DUPLICATE_TYPE_NAMES {
+        Severity::Warning => warnings = duplicates,
+        Severity::Error => findings.extend(duplicates),
+    }
+    for Finding { place, message } in &warnings {
+        report::print(&format!("warning: {place}: {message}\n"));
     }
     for Finding { place, message } in &findings {
-        report::say(&format!("{place}: {message}\n"));
+        report::print(&format!("{place}: {message}\n"));
     }
-    let longest = lengths.last().copied().unwrap_or_default();
-    report::say(&format!(
-        "{files} files, {} sources outside tests: median {median} lines, longest {longest}; {} findings\n",
-        lengths.len(),
+    report::print(&format!(
+        "{} files, {} warnings, {} findings\n",
+        sources.len(),
+        warnings.len(),
         findings.len()
     ));
     Ok(if findings.is_empty() { Tally::PASS } else { Tally::FAIL })
 }
 
-/// The habits of one source.
-fn source(path: &str, text: &str, findings: &mut Vec<Finding>) {
+/// Checks the conventions of one Rust file.
+fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
     let mut find = |message: String| findings.push(Finding { place: path.to_owned(), message });
     if path.ends_with("/mod.rs") {
-        find("a module's file is `foo.rs` beside the folder `foo`, never `foo/mod.rs`".into());
+        find("name the file of a module `foo.rs`, next to the folder `foo`, not `foo/mod.rs`".into());
     }
     if !text.starts_with("//!") {
-        find("it must open with `//!`, saying what the file is for".into());
+        find("start the file with `//!` and its purpose".into());
     }
     let lines = text.lines().count();
-    if lines > LONGEST && !is_test(path) {
-        find(format!("{lines} lines; a file that isn't a test has at most {LONGEST}: split it by thought"));
+    if lines > MAX_FILE_LINES && !is_test(path) {
+        find(format!(
+            "{lines} lines; the limit is {MAX_FILE_LINES} outside tests: split the file by concept"
+        ));
     }
 }
 
-/// Whether a source is a test: unit tests have a file of their own, the others a folder.
+/// Whether a file is a test by its path: unit tests have a file of their own, other tests a folder.
 fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
-}
-
-/// The middle one of `lengths`, which it sorts; 0 of none.
-fn median(lengths: &mut [usize]) -> usize {
-    lengths.sort_unstable();
-    lengths.get(lengths.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

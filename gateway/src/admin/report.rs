@@ -1,16 +1,16 @@
-//! `/status.json`: what the gateway does, for programs. Fields are only ever added.
+//! `/status.json`: the status of the gateway, for programs. Fields are only ever added.
 //!
-//! Every field is always there, `null` where there is nothing to say. Times are RFC 3339 in UTC. Nothing of it is
-//! secret: of the configuration it names files, keys and grants, and no value.
+//! Every field is always present, `null` if it has no value. Times are RFC 3339 in UTC. The document contains no
+//! secrets: of the configuration it names files, keys and grants, but no values.
 //!
-//! - `version`, `pid`, `started`, `uptime_seconds`: the process. `ready`: what `/readyz` says.
-//! - `generation`: how often what is served was replaced; `settled`: nothing is being read, compiled or asked.
-//! - `config`: its `file`; `since` when it is in use; `rejected`: why what stands in the file now isn't;
-//!   `needs_restart`: keys that changed and wait for a restart; `waiting`: keys that wait for the operator.
-//! - `watching`: `by` is `events`, `polling` (then `reason` says why) or `off`.
+//! - `version`, `pid`, `started`, `uptime_seconds`: the process. `ready`: the result of `/readyz`.
+//! - `generation`: the number of catalogs published before; `settled`: no plugin is being read, compiled or checked.
+//! - `config`: its `file`; `since` when it is in use; `rejected`: the reason that the file's current content isn't used;
+//!   `needs_restart`: changed keys that wait for a restart; `waiting`: changed keys that wait for the operator.
+//! - `watching`: `by` is `events`, `polling` (`reason` is the cause) or `off`.
 //! - `plugins`: in the order of `gateway.toml`, see [`plugins`].
 //! - `reloads`: counts since the start: `replaced`, `unchanged`, `failed`, `configured`, `rejected`.
-//! - `history`: the last reloads, newest first: `at`, `took_seconds`, `plugin` (`null`: the configuration), `ok`,
+//! - `history`: the last reloads, newest first: `at`, `took_seconds`, `plugin` (`null` for the configuration), `ok`,
 //!   `outcome`.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,32 +22,32 @@ use crate::supervisor::status::{
     Watching,
 };
 
-/// The last second that RFC 3339 can write, in the year 9999.
-const LAST: Duration = Duration::from_secs(253_402_300_799);
+/// The last second of RFC 3339, in the year 9999.
+const MAX_RFC3339: Duration = Duration::from_secs(253_402_300_799);
 
-/// A moment in RFC 3339, in UTC, with milliseconds.
+/// A time in RFC 3339, in UTC, with milliseconds.
 #[must_use]
 pub fn time(at: SystemTime) -> String {
-    humantime::format_rfc3339_millis(at.clamp(UNIX_EPOCH, UNIX_EPOCH + LAST)).to_string()
+    humantime::format_rfc3339_millis(at.clamp(UNIX_EPOCH, UNIX_EPOCH + MAX_RFC3339)).to_string()
 }
 
-/// The process that tells.
+/// The process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pid: u32,
     started: SystemTime,
-    /// The wall clock may be set anew meanwhile.
-    since: Instant,
+    /// Unlike the wall clock, it is never adjusted.
+    started_at: Instant,
 }
 
 impl Process {
-    /// This one, from now on.
-    pub(super) fn this() -> Self {
-        Self { pid: std::process::id(), started: SystemTime::now(), since: Instant::now() }
+    /// The current process, started now.
+    pub(super) fn current() -> Self {
+        Self { pid: std::process::id(), started: SystemTime::now(), started_at: Instant::now() }
     }
 }
 
-/// The whole document.
+/// The document.
 pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value {
     let Status { generation, config, plugins: _, watching, settled, reloads, history } = status;
     let ConfigStatus { file, since, rejected, needs_restart, waiting, stop_grace: _ } = config;
@@ -56,7 +56,7 @@ pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value
         "version": env!("CARGO_PKG_VERSION"),
         "pid": process.pid,
         "started": time(process.started),
-        "uptime_seconds": process.since.elapsed().as_secs(),
+        "uptime_seconds": process.started_at.elapsed().as_secs(),
         "ready": ready,
         "generation": generation,
         "settled": settled,
@@ -86,12 +86,12 @@ pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value
 
 /// The plugins, in the order of `gateway.toml`.
 ///
-/// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: what it says of itself.
+/// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
 /// - `state`: `loading`, `serving`, `degraded` (an earlier version serves) or `failed`.
-/// - `sha256` of the code that serves, and `since` when it does.
-/// - `offers`: how many `tools`, `resources`, `templates`, `prompts`.
-/// - `trouble`: why it isn't used as it is now: `reason`, `hint`, `retry_at`.
-/// - `waiting`: what waits for the operator: `sha256` of other code, or `grants` that are wider.
+/// - `sha256` of the serving code, and `since` when it serves.
+/// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
+/// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
+/// - `waiting`: what waits for the operator's approval: `sha256` of other code, or `grants` that are wider.
 #[must_use]
 pub fn plugins(status: &Status) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()

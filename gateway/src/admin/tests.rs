@@ -1,10 +1,10 @@
-//! The operator's listener over real sockets, told of by hand.
+//! The admin listener over real sockets, with a fixed status.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use moongate_core::names::Digest;
+use moongate_model::names::Digest;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -41,8 +41,8 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
 }
 
 fn trouble(reason: &str) -> Trouble {
-    let (reason, hint) = (reason.to_owned(), Some("build it anew".to_owned()));
-    Trouble { reason, hint, ends_calls: false, retry_at: Some(at(60)) }
+    let hint = Some("rebuild it".to_owned());
+    Trouble { reason: reason.to_owned(), hint, ends_calls: false, retry_at: Some(at(60)) }
 }
 
 fn status() -> Status {
@@ -73,7 +73,7 @@ fn status() -> Status {
     }
 }
 
-struct Desk {
+struct TestListener {
     address: SocketAddr,
     opener: Opener,
     draining: CancellationToken,
@@ -81,27 +81,29 @@ struct Desk {
     served: JoinHandle<()>,
 }
 
-/// A listener of a gateway that is starting.
-async fn start() -> Desk {
+/// The listener of a gateway that is starting.
+async fn start() -> TestListener {
     let bound = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let (address, opener) = (bound.address(), bound.opener());
-    let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
+    let address = bound.address();
+    let opener = bound.opener();
+    let draining = CancellationToken::new();
+    let stop = CancellationToken::new();
     let served = tokio::spawn(bound.serve(stop.clone()));
-    Desk { address, opener, draining, stop, served }
+    TestListener { address, opener, draining, stop, served }
 }
 
-impl Desk {
-    /// The gateway has started.
+impl TestListener {
+    /// Finishes the start.
     fn open(&self, status: Status) -> mpsc::Receiver<Request> {
-        let (requests, asked) = mpsc::channel(1);
+        let (sender, requests) = mpsc::channel(1);
         let (_, status) = watch::channel(Arc::new(status));
         self.opener.open(Admin {
             status,
-            reloader: Reloader::new(requests),
+            reloader: Reloader::new(sender),
             metrics: Box::new(|| "# EOF\n".to_owned()),
             draining: self.draining.clone(),
         });
-        asked
+        requests
     }
 
     /// Sends a request with these header lines.
@@ -143,52 +145,49 @@ impl Answer {
 }
 
 #[tokio::test]
-async fn it_lives_before_it_is_ready_and_after_it_stops_being_so() {
-    let desk = start().await;
+async fn liveness_is_independent_of_readiness() {
+    let listener = start().await;
     for path in ["/livez", "/healthz"] {
-        let answer = desk.get(path).await;
+        let answer = listener.get(path).await;
         assert_eq!((answer.status, &*answer.body), (200, "alive\n"), "{path}");
     }
-    let loading = desk.get("/readyz").await;
-    assert_eq!(
-        (loading.status, &*loading.body),
-        (503, "[-] load: the plugins are being loaded\nnot ready\n")
-    );
+    let loading = listener.get("/readyz").await;
+    assert_eq!((loading.status, &*loading.body), (503, "[-] load: in progress\nnot ready\n"));
     for (verb, path, headers, body) in
         [("GET", "/status.json", "", ""), ("GET", "/metrics", "", ""), ("POST", "/reload", JSON, "{}")]
     {
-        let answer = desk.send(verb, path, headers, body).await;
+        let answer = listener.send(verb, path, headers, body).await;
         assert_eq!(
             (answer.status, answer.json()),
             (503, json!({ "error": "the gateway is starting" })),
             "{path}"
         );
     }
-    let _asked = desk.open(status());
-    let ready = desk.get("/readyz").await;
+    let _asked = listener.open(status());
+    let ready = listener.get("/readyz").await;
     let waits = "[!] configuration: needs a restart: `http.listen`\n";
     assert_eq!((ready.status, ready.body), (200, format!("{waits}ready\n")));
-    desk.draining.cancel();
-    let draining = desk.get("/readyz").await;
+    listener.draining.cancel();
+    let draining = listener.get("/readyz").await;
     assert_eq!(draining.status, 503);
-    let stops = "[-] requests: not taken any more, the gateway is stopping\n";
+    let stops = "[-] requests: rejected, the gateway is stopping\n";
     assert_eq!(draining.body, format!("{stops}{waits}not ready\n"));
-    assert_eq!(desk.get("/livez").await.status, 200);
-    desk.stop.cancel();
-    desk.served.await.unwrap();
-    assert!(TcpStream::connect(desk.address).await.is_err());
+    assert_eq!(listener.get("/livez").await.status, 200);
+    listener.stop.cancel();
+    listener.served.await.unwrap();
+    assert!(TcpStream::connect(listener.address).await.is_err());
 }
 
 #[tokio::test]
-async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let answer = desk.get("/readyz?verbose").await;
+async fn degraded_plugins_do_not_affect_readiness() {
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let answer = listener.get("/readyz?verbose").await;
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.body,
         "[+] load: done\n\
-         [+] requests: taken\n\
+         [+] requests: accepted\n\
          [!] configuration: needs a restart: `http.listen`\n\
          [+] plugin time: serving\n\
          [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
@@ -197,8 +196,8 @@ async fn a_plugin_in_trouble_is_told_of_and_makes_nothing_unready() {
     );
 }
 
-/// [`status`] as the document has it.
-fn told() -> Value {
+/// The document for [`status`].
+fn expected_document() -> Value {
     json!({
         "ready": true,
         "generation": 3,
@@ -211,7 +210,7 @@ fn told() -> Value {
             "waiting": ["gateway.wider_grants"],
         },
         "watching": { "by": "polling", "reason": "too many files are watched" },
-        "plugins": told_of_plugins(),
+        "plugins": expected_plugins(),
         "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
         "history": [{
             "at": "2027-01-15T08:00:02.000Z",
@@ -223,11 +222,11 @@ fn told() -> Value {
     })
 }
 
-/// The same of the plugins.
-fn told_of_plugins() -> Value {
+/// The plugins of the document.
+fn expected_plugins() -> Value {
     let offers = |tools| json!({ "tools": tools, "resources": 0, "templates": 0, "prompts": 0 });
     let trouble =
-        |reason| json!({ "reason": reason, "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" });
+        |reason| json!({ "reason": reason, "hint": "rebuild it", "retry_at": "2027-01-15T08:01:00.000Z" });
     json!([
         {
             "id": "time",
@@ -272,10 +271,10 @@ fn told_of_plugins() -> Value {
 }
 
 #[tokio::test]
-async fn status_is_a_document_with_every_field() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let answer = desk.get("/status.json").await;
+async fn status_document_has_every_field() {
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let answer = listener.get("/status.json").await;
     assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
     let mut document = answer.json();
     assert_eq!(document["pid"], std::process::id());
@@ -286,22 +285,22 @@ async fn status_is_a_document_with_every_field() {
     for process in ["pid", "version", "started", "uptime_seconds"] {
         document.as_object_mut().unwrap().remove(process);
     }
-    let expected = told();
+    let expected = expected_document();
     assert_eq!(document, expected, "{document:#}");
 }
 
 #[tokio::test]
-async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
-    let desk = start().await;
-    let mut asked = desk.open(status());
+async fn a_reload_is_answered_with_its_result() {
+    let listener = start().await;
+    let mut requests = listener.open(status());
     let supervisor = tokio::spawn(async move {
-        let Request { cause, done } = asked.recv().await.unwrap();
+        let Request { cause, done } = requests.recv().await.unwrap();
         assert_eq!(cause, Cause::Admin);
         let changed = vec!["plugin `time` was replaced".to_owned()];
         let failed = vec!["plugin `bad` can't be loaded".to_owned()];
         done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();
     });
-    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    let answer = listener.send("POST", "/reload", JSON, "{}").await;
     let expected = json!({
         "changed": ["plugin `time` was replaced"],
         "failed": ["plugin `bad` can't be loaded"],
@@ -309,15 +308,15 @@ async fn a_reload_is_answered_when_it_is_done_and_says_what_came_of_it() {
     });
     assert_eq!((answer.status, answer.json()), (200, expected));
     supervisor.await.unwrap();
-    let stopped = desk.send("POST", "/reload", JSON, "{}").await;
+    let stopped = listener.send("POST", "/reload", JSON, "{}").await;
     assert_eq!((stopped.status, stopped.json()), (503, json!({ "error": "the gateway is stopping" })));
 }
 
 #[tokio::test]
-async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
-    let desk = start().await;
-    let mut asked = desk.open(status());
-    let port = desk.address.port();
+async fn rejects_requests_of_web_pages() {
+    let listener = start().await;
+    let mut requests = listener.open(status());
+    let port = listener.address.port();
     let long = format!("{{\"x\":\"{}\"}}", "x".repeat(70_000));
     for (headers, body, status) in [
         ("Host: evil.example.com\r\n".to_owned() + JSON, "{}", 403),
@@ -334,14 +333,14 @@ async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
         (JSON.to_owned(), "{\"plugin\":\"time\"}", 400),
         (JSON.to_owned(), &long, 413),
     ] {
-        let answer = desk.send("POST", "/reload", &headers, body).await;
+        let answer = listener.send("POST", "/reload", &headers, body).await;
         assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
         assert!(answer.json()["error"].is_string(), "{answer:?}");
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     }
-    assert!(asked.try_recv().is_err(), "a reload was asked for");
+    assert!(requests.try_recv().is_err(), "a reload was requested");
     for headers in ["Host: evil.example.com\r\n", "Origin: http://localhost:3000\r\n"] {
-        assert_eq!(desk.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
+        assert_eq!(listener.send("GET", "/status.json", headers, "").await.status, 403, "{headers}");
     }
     for headers in [
         format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"),
@@ -349,15 +348,15 @@ async fn what_a_web_page_could_send_is_refused_and_asks_for_nothing() {
         "Host: localhost\r\n".to_owned(),
         format!("Host: [::1]:{port}\r\n"),
     ] {
-        assert_eq!(desk.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
+        assert_eq!(listener.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
     }
 }
 
 #[tokio::test]
-async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_are() {
-    let desk = start().await;
-    let _asked = desk.open(status());
-    let nowhere = desk.get("/").await;
+async fn unknown_paths_and_methods_list_the_supported_ones() {
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let nowhere = listener.get("/").await;
     assert_eq!(nowhere.status, 404);
     for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {
         assert!(nowhere.json()["error"].as_str().unwrap().contains(path), "{nowhere:?}");
@@ -368,12 +367,13 @@ async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_a
         ("POST", "/status.json", "get, head"),
         ("DELETE", "/livez", "get, head"),
     ] {
-        let answer = desk.send(verb, path, "", "").await;
+        let answer = listener.send(verb, path, "", "").await;
         assert_eq!(answer.status, 405, "{verb} {path}");
         assert!(answer.head.contains(&format!("\r\nallow: {allow}")), "{answer:?}");
     }
     for path in ["/livez", "/readyz", "/metrics", "/status.json"] {
-        let (get, head) = (desk.get(path).await, desk.send("HEAD", path, "", "").await);
+        let get = listener.get(path).await;
+        let head = listener.send("HEAD", path, "", "").await;
         assert_eq!((get.status, head.status, &*head.body), (200, 200, ""), "{path}");
         assert!(get.head.contains("\r\ncache-control: no-store"), "{get:?}");
         assert!(get.head.contains("\r\nx-content-type-options: nosniff"), "{get:?}");
@@ -383,51 +383,51 @@ async fn paths_and_verbs_that_there_are_not_are_answered_with_those_that_there_a
 }
 
 #[tokio::test]
-async fn it_listens_where_only_this_machine_reaches_it() {
+async fn listens_on_loopback_only() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
         let error = Admin::bind(address.parse().unwrap()).await.unwrap_err();
         assert!(matches!(error, AdminError::Open(_)), "{error}");
         assert!(error.hint().contains("127.0.0.1"));
     }
-    let desk = start().await;
-    let error = Admin::bind(desk.address).await.unwrap_err();
+    let listener = start().await;
+    let error = Admin::bind(listener.address).await.unwrap_err();
     assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
 }
 
 #[test]
-fn no_moment_is_too_early_or_too_late_to_be_written() {
+fn times_are_clamped_to_rfc_3339() {
     assert_eq!(time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     assert_eq!(time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
 }
 
 #[tokio::test]
-async fn many_who_wait_for_a_reload_leave_room_for_whoever_asks_whether_it_lives() {
-    let desk = Arc::new(start().await);
-    let mut asked = desk.open(status());
+async fn waiting_reloads_do_not_block_liveness() {
+    let listener = Arc::new(start().await);
+    let mut requests = listener.open(status());
     let mut waiting = Vec::new();
     let mut wait = tokio::task::JoinSet::new();
-    for _ in 0..desk::RELOADING {
-        let desk = Arc::clone(&desk);
-        wait.spawn(async move { desk.send("POST", "/reload", JSON, "{}").await.status });
-        waiting.push(asked.recv().await.unwrap());
+    for _ in 0..router::MAX_WAITING_RELOADS {
+        let listener = Arc::clone(&listener);
+        wait.spawn(async move { listener.send("POST", "/reload", JSON, "{}").await.status });
+        waiting.push(requests.recv().await.unwrap());
     }
-    let answer = desk.send("POST", "/reload", JSON, "{}").await;
+    let answer = listener.send("POST", "/reload", JSON, "{}").await;
     assert_eq!(answer.status, 503, "{answer:?}");
-    assert_eq!(desk.get("/livez").await.status, 200);
+    assert_eq!(listener.get("/livez").await.status, 200);
     waiting.into_iter().for_each(|request| request.done.send(Reloaded::default()).unwrap());
     assert!(wait.join_all().await.iter().all(|status| *status == 200));
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_reload_hears_that_the_gateway_stops() {
-    let desk = Arc::new(start().await);
-    let mut asked = desk.open(status());
+async fn shutdown_answers_waiting_reloads() {
+    let listener = Arc::new(start().await);
+    let mut requests = listener.open(status());
     let answer = tokio::spawn({
-        let desk = Arc::clone(&desk);
-        async move { desk.send("POST", "/reload", JSON, "{}").await }
+        let listener = Arc::clone(&listener);
+        async move { listener.send("POST", "/reload", JSON, "{}").await }
     });
-    let _never_answered = asked.recv().await.unwrap();
-    desk.draining.cancel();
+    let _never_answered = requests.recv().await.unwrap();
+    listener.draining.cancel();
     let answer = answer.await.unwrap();
     assert_eq!((answer.status, answer.json()), (503, json!({ "error": "the gateway is stopping" })));
 }

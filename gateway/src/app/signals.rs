@@ -1,19 +1,23 @@
-//! What the system asks of the process: to end, or to look at everything anew.
+//! Signals of the system: shutdown and reload.
 //!
-//! From the moment that they are taken over, signals end nothing by themselves; one that comes before anybody waits
-//! for it is remembered, and several of a kind are one.
+//! Once they are taken over, signals don't end the process by themselves. A signal that arrives before anything waits
+//! for it is remembered, and several of a kind count as one.
 
 use std::io;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
-/// All signals that mean something, from when this was made on.
+use crate::app::Teller;
+use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
+
+/// All signals that the gateway handles, from the moment this is created.
 #[derive(Debug)]
 pub struct Signals {
-    /// Those that ask for the end.
+    /// Shutdown signals.
     pub stops: Stops,
-    /// The one that asks for a reload.
+    /// The reload signal.
     pub hangups: Hangups,
 }
 
@@ -39,7 +43,7 @@ impl Signals {
     /// # Errors
     /// The system refuses.
     pub fn listen() -> io::Result<Self> {
-        // Who writes beyond the process's limit on the size of files gets an error; without this the process would end.
+        // Exceeding the process's file size limit should be an error of the write, and not end the process.
         #[cfg(unix)]
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         #[cfg(unix)]
@@ -56,7 +60,7 @@ impl Signals {
 }
 
 impl Stops {
-    /// The name of the next one. Cancel-safe.
+    /// Waits for the next signal and returns its name. Cancel-safe.
     pub async fn next(&mut self) -> &'static str {
         #[cfg(unix)]
         return tokio::select! {
@@ -72,12 +76,46 @@ impl Stops {
 }
 
 impl Hangups {
-    /// Waits for the next one. Cancel-safe.
+    /// Waits for the next signal. Cancel-safe.
     pub async fn next(&mut self) {
         #[cfg(unix)]
         if self.hangup.recv().await.is_some() {
             return;
         }
         std::future::pending().await
+    }
+}
+
+/// Reloads at each SIGHUP. Signals during a reload cause one more.
+pub(super) struct SignalReloader {
+    pub(super) hangups: Hangups,
+    pub(super) reloader: Reloader,
+    pub(super) teller: Teller,
+    pub(super) stop: CancellationToken,
+}
+
+impl SignalReloader {
+    /// Runs until the gateway stops.
+    pub(super) async fn run(mut self) {
+        let stop = self.stop.clone();
+        let reloads = async { while self.reload_once().await.is_ok() {} };
+        stop.run_until_cancelled(reloads).await;
+    }
+
+    async fn reload_once(&mut self) -> Result<(), Ended> {
+        self.hangups.next().await;
+        self.teller.reloading().await;
+        let reloaded = self.reloader.reload(Cause::Signal).await;
+        self.teller.reloaded().await;
+        let Reloaded { changed, failed, needs_restart } = reloaded?;
+        let changed = changed.len();
+        let failed = failed.len();
+        if needs_restart.is_empty() {
+            tracing::info!(signal = "SIGHUP", changed, failed, "reloaded");
+        } else {
+            let keys = needs_restart.join("`, `");
+            tracing::warn!(signal = "SIGHUP", changed, failed, "reloaded, but needs a restart: `{keys}`");
+        }
+        Ok(())
     }
 }

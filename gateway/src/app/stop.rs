@@ -1,12 +1,12 @@
-//! The end of a running gateway, in order: it says that it isn't ready, takes nothing new, ends what doesn't end by
-//! itself, waits for calls, and tells what it couldn't wait for.
+//! Shutdown, in order: the gateway reports that it isn't ready, accepts nothing new, ends streams, waits for calls, and
+//! reports what it abandoned.
 
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-use moongate_core::gate::{Gate, Load};
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
+use moongate_protocol::gate::{Gate, Load};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 
@@ -14,21 +14,22 @@ use crate::app::App;
 use crate::host::Gauges;
 use crate::transport::stdio::Served;
 
-/// How long calls may go on after the peer over stdio has gone: hosts kill a server that outlives them by more.
-const WITHOUT_PEER: Duration = Duration::from_secs(2);
+/// Running calls get no more time than this if the stdio client has gone: clients kill a server that outlives them
+/// longer.
+const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 
-/// How long calls may go on once they were told that time is up: guests that watch for it put things in order.
-const TIDY: Duration = Duration::from_millis(500);
+/// Calls that were cancelled get this long to clean up.
+const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long transports may take to drop what is left.
-const DROPPING: Duration = Duration::from_secs(3);
+/// Transports get this long to drop what is left.
+const TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Why a gateway stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Somebody asked for it.
+    /// By request.
     Asked,
-    /// The peer over stdio has gone.
+    /// The stdio client has gone.
     PeerGone,
 }
 
@@ -37,18 +38,18 @@ pub enum Reason {
 pub enum Stopped {
     /// Every request was answered.
     Clean,
-    /// Some things took too long.
+    /// Some work took too long.
     TimeUp(Abandoned),
-    /// Nobody wanted to wait.
+    /// The wait was cut short by request.
     AtOnce(Abandoned),
 }
 
-/// What was dropped at the end.
+/// Work that was abandoned at shutdown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abandoned {
-    /// How many requests went without their answer, or without the end of it.
+    /// Requests without a complete answer.
     pub requests: usize,
-    /// How many calls of which plugin ran or waited, also those that nobody waited for any more.
+    /// Running and waiting calls by plugin, also those that no client waited for any more.
     pub calls: Vec<(PluginId, u32)>,
 }
 
@@ -76,116 +77,130 @@ impl fmt::Display for Abandoned {
 }
 
 /// How the wait for calls ended.
-enum Waited {
-    /// All of them have ended.
-    ForAll,
-    /// They had their time.
-    LongEnough,
-    /// Somebody is in a hurry.
-    NoMore,
+enum WaitOutcome {
+    AllEnded,
+    GraceOver,
+    CutShort,
 }
 
-/// What serves.
+/// The running transports.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    pub(super) http: Option<JoinHandle<usize>>,
-    pub(super) stdio: Option<JoinHandle<Served>>,
-    /// How many requests those that have ended had to drop.
-    dropped: usize,
+pub(super) struct TransportTasks {
+    http: Option<JoinHandle<usize>>,
+    stdio: Option<JoinHandle<Served>>,
+    /// Requests that were dropped by transports that have ended.
+    dropped_requests: usize,
 }
 
-impl Parts {
+impl TransportTasks {
     pub(super) fn new(http: Option<JoinHandle<usize>>, stdio: Option<JoinHandle<Served>>) -> Self {
-        Self { http, stdio, dropped: 0 }
+        Self { http, stdio, dropped_requests: 0 }
+    }
+
+    pub(super) fn has_stdio(&self) -> bool {
+        self.stdio.is_some()
     }
 
     /// Waits until all of them have ended. Cancel-safe.
-    async fn end(&mut self) {
+    async fn join(&mut self) {
         if let Some(http) = &mut self.http {
-            self.dropped += joined(http.await).unwrap_or(0);
+            self.dropped_requests += result_of(http.await).unwrap_or(0);
             self.http = None;
         }
         if let Some(stdio) = &mut self.stdio {
-            if let Some(Served { ended, abandoned }) = joined(stdio.await) {
-                tracing::debug!(?ended, abandoned, "stdio has ended");
-                self.dropped += abandoned;
+            if let Some(Served { ended, abandoned }) = result_of(stdio.await) {
+                tracing::debug!(?ended, abandoned, "stdio transport ended");
+                self.dropped_requests += abandoned;
             }
             self.stdio = None;
         }
     }
 }
 
-impl Drop for Parts {
+impl Drop for TransportTasks {
     fn drop(&mut self) {
         self.http.iter().for_each(JoinHandle::abort);
         self.stdio.iter().for_each(JoinHandle::abort);
     }
 }
 
-/// What a task came to; none if it panicked or was dropped.
-fn joined<T>(joined: Result<T, JoinError>) -> Option<T> {
+/// The result of a task, unless it panicked or was aborted.
+fn result_of<T>(joined: Result<T, JoinError>) -> Option<T> {
     match joined {
         Ok(value) => Some(value),
         Err(error) => {
-            tracing::error!(%error, "a part of the gateway failed");
+            tracing::error!(%error, "a transport failed");
             None
         }
     }
 }
 
 impl App {
-    /// Takes no more requests, and lets those that run end: for as long as the configuration says, for two seconds
-    /// where the peer over stdio has gone, and not after `hurry`.
+    /// Accepts no more requests and waits for running ones: as long as configured, but two seconds at most if the stdio
+    /// client has gone, and no longer than until `hurry` completes.
     pub async fn stop(mut self, reason: Reason, hurry: impl Future) -> Stopped {
-        self.reloading = None;
         self.draining.cancel();
+        if let Some(reloading) = self.reloading.take() {
+            let _ = reloading.await;
+        }
         self.ending.stop.cancel();
         self.server.stop();
         let grace = match reason {
             Reason::Asked => self.grace(),
-            Reason::PeerGone => self.grace().min(WITHOUT_PEER),
+            Reason::PeerGone => self.grace().min(GRACE_WITHOUT_CLIENT),
         };
-        let dispatcher = self.supervisor.dispatcher();
-        let gate = dispatcher.gate();
-        let mut parts = std::mem::take(&mut self.parts);
-        let mut hurry = pin!(hurry);
-        let in_time = async {
-            parts.end().await;
-            gate.idle().await;
-        };
-        let waited = tokio::select! {
-            () = in_time => Waited::ForAll,
-            () = sleep(grace) => Waited::LongEnough,
-            _ = &mut hurry => Waited::NoMore,
-        };
-        let stopped = match waited {
-            Waited::ForAll if parts.dropped == 0 => Stopped::Clean,
-            Waited::ForAll => Stopped::TimeUp(Abandoned { requests: parts.dropped, calls: Vec::new() }),
-            Waited::NoMore => Stopped::AtOnce(Abandoned::now(gate)),
-            Waited::LongEnough => {
-                let abandoned = Abandoned::now(gate);
-                self.ending.over.cancel();
-                self.server.give_up();
-                let dropped =
-                    async { tokio::join!(timeout(DROPPING, parts.end()), timeout(TIDY, gate.idle())) };
-                tokio::select! {
-                    _ = dropped => {}
-                    _ = hurry => {}
-                }
-                Stopped::TimeUp(Abandoned { requests: parts.dropped, ..abandoned })
-            }
-        };
-        drop(parts);
-        if let Some(operator) = self.operator.take() {
-            operator.end().await;
+        let stopped = self.drain(grace, hurry).await;
+        if let Some(admin) = self.admin.take() {
+            admin.stop().await;
         }
         if let Some(trace) = self.trace.take() {
             trace.end().await;
         }
-        self.supervisor.end_idle();
+        self.supervisor.shutdown().await;
+        let host = self.supervisor.host();
+        host.end_idle();
         // Anything but zero after a clean stop is a leak.
-        let Gauges { calls, instances, memories, tables, stacks, .. } = self.supervisor.gauges();
-        tracing::debug!(calls, instances, memories, tables, stacks, "what the pool still holds");
+        let Gauges { calls, instances, memories, tables, stacks, .. } = host.gauges();
+        tracing::debug!(calls, instances, memories, tables, stacks, "instance pool at shutdown");
         stopped
+    }
+
+    /// Waits for running requests.
+    async fn drain(&mut self, grace: Duration, hurry: impl Future) -> Stopped {
+        let gate = self.supervisor.gate();
+        let mut transports = std::mem::take(&mut self.transports);
+        let mut hurry = pin!(hurry);
+        let all_ended = async {
+            transports.join().await;
+            gate.idle().await;
+        };
+        let outcome = tokio::select! {
+            () = all_ended => WaitOutcome::AllEnded,
+            () = sleep(grace) => WaitOutcome::GraceOver,
+            _ = &mut hurry => WaitOutcome::CutShort,
+        };
+        match outcome {
+            WaitOutcome::AllEnded => match transports.dropped_requests {
+                0 => Stopped::Clean,
+                requests => Stopped::TimeUp(Abandoned { requests, calls: Vec::new() }),
+            },
+            WaitOutcome::CutShort => Stopped::AtOnce(Abandoned::now(gate)),
+            WaitOutcome::GraceOver => {
+                let abandoned = Abandoned::now(gate);
+                self.ending.over.cancel();
+                self.server.give_up();
+                let dropped = async {
+                    tokio::join!(
+                        timeout(TRANSPORT_TIMEOUT, transports.join()),
+                        timeout(CLEANUP_TIMEOUT, gate.idle())
+                    )
+                };
+                tokio::select! {
+                    _ = dropped => {}
+                    _ = hurry => {}
+                }
+                Stopped::TimeUp(Abandoned { requests: transports.dropped_requests, ..abandoned })
+            }
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! A gateway without plugins, in this process: what it listens on, and how it ends.
+//! A gateway without plugins, in this process, from its start to its end.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ fn over_http(address: &str) -> Options {
 }
 
 #[tokio::test]
-async fn it_listens_until_it_is_stopped() {
+async fn listens_until_it_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let app = App::start(&config(&folder), over_http("127.0.0.1:0")).await.unwrap();
     let address = app.address().unwrap();
@@ -33,7 +33,7 @@ async fn it_listens_until_it_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_found_before_anything_is_started() {
+async fn port_in_use_is_found_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -43,15 +43,18 @@ async fn a_port_in_use_is_found_before_anything_is_started() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_reach_needs_tokens() {
+async fn non_loopback_address_needs_tokens() {
     let folder = tempfile::tempdir().unwrap();
     let error = App::start(&config(&folder), over_http("0.0.0.0:0")).await.unwrap_err();
-    assert_eq!(error.to_string(), "others can reach 0.0.0.0:0, and nobody is asked for a token");
+    assert_eq!(
+        error.to_string(),
+        "refusing to listen on non-loopback address 0.0.0.0:0 without authentication"
+    );
     assert!(error.hint().unwrap().contains("[http.auth]"));
 }
 
 #[tokio::test]
-async fn it_ends_with_its_peer_over_stdio() {
+async fn ends_with_its_stdio_client() {
     let folder = tempfile::tempdir().unwrap();
     let (mut to, input) = duplex(1024);
     let (output, from) = duplex(1024);

@@ -1,107 +1,111 @@
-//! `check`: everything that is wrong, without serving anything.
+//! `check`: reports all problems of the configuration and the plugins, without serving.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::catalog::Member;
-use moongate_core::config::{
-    self, DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
+use moongate_config::{
+    DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
 };
+use moongate_protocol::catalog::Member;
 use serde_json::{Value, json};
 
-use crate::cli::failure::Done;
-use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::cli::error::CommandResult;
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Options, Supervisor, Totals};
 
-/// Load the configuration and every plugin, serve nothing, and say all that is wrong
+/// Check the configuration and every plugin, and report all problems
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate check
   moongate check --deny-warnings                in a pipeline
-  moongate check --print-resolved > now.toml    what holds: defaults and paths filled in
+  moongate check --print-resolved > now.toml    the effective configuration
   moongate check --config /etc/moongate/gateway.toml --format json")]
 pub(super) struct Check {
-    /// Fail for warnings, too
+    /// Treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
-    /// Also print the configuration that holds, with defaults, variables and absolute paths filled in; of secrets only
-    /// where they are
+    /// Also print the effective configuration, with defaults, variables and absolute paths, but without the values of
+    /// secrets
     #[arg(long)]
     print_resolved: bool,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: OutputFormat,
 }
 
 impl Check {
-    pub(super) async fn run(self, common: &Common) -> Done {
+    pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let loaded = configuration::read(common.config.as_deref()).for_http();
         let resolved =
-            if self.print_resolved { config::resolved(&loaded, &ProcessEnvironment) } else { None };
+            if self.print_resolved { moongate_config::resolved(&loaded, &ProcessEnvironment) } else { None };
         let Loaded { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {
-            let (state, secret_files) = (config.state.clone(), config.secret_files.clone());
+            let state = config.state.clone();
+            let secret_files = config.secret_files.clone();
             let supervisor = Supervisor::start(config, Options::looking()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
             problems.extend(supervisor.cache_problem());
             let catalog = Arc::clone(&supervisor.catalog().borrow());
-            problems.extend(catalog.members().iter().flat_map(|member| misfits(member, state.as_deref())));
-            problems.extend(catalog.members().iter().flat_map(|member| closed(member.config())));
+            for member in catalog.members() {
+                let Some(config) = supervisor.plugin_config(member.id()) else { continue };
+                problems.extend(misfits(member, config, state.as_deref()));
+                problems.extend(inaccessible_dirs(config));
+            }
             problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
             problems.extend(without_plugins(supervisor.totals()));
-            problems.extend(secret_files.iter().filter_map(|file| open_to_all(file)));
+            problems.extend(secret_files.iter().filter_map(|file| world_readable(file)));
         }
         let verdict = self.verdict(&problems);
         match self.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 let mut document = document(&problems, &source, totals);
-                document["ok"] = json!(verdict == Exit::Success);
+                document["ok"] = json!(verdict == ExitKind::Success);
                 if let Some(resolved) = resolved {
                     document["resolved"] = json!(resolved);
                 }
                 print::json(&document)?;
             }
-            Format::Text => {
-                print::problems(&problems, &source);
+            OutputFormat::Text => {
+                print::diagnostics(&problems, &source);
                 match (totals, resolved) {
-                    (_, Some(resolved)) => print::data(&resolved)?,
-                    (Some(totals), None) if verdict == Exit::Success => {
-                        print::data(&format!("ok: {}\n", summary(totals)))?;
+                    (_, Some(resolved)) => print::stdout(&resolved)?,
+                    (Some(totals), None) if verdict == ExitKind::Success => {
+                        print::stdout(&format!("ok: {}\n", summary(totals)))?;
                     }
                     (Some(_) | None, None) => {}
                 }
-                if verdict != Exit::Success {
-                    print::note(&sum(&problems, &source));
+                if verdict != ExitKind::Success {
+                    print::stderr_lines(&problem_count(&problems, &source));
                 }
             }
         }
         Ok(verdict)
     }
 
-    /// How it ends.
-    fn verdict(&self, problems: &[Problem]) -> Exit {
+    /// The exit code for these problems.
+    fn verdict(&self, problems: &[Problem]) -> ExitKind {
         let counts = |problem: &Problem| problem.is_error() || self.deny_warnings;
-        if problems.iter().any(counts) { Exit::Configuration } else { Exit::Success }
+        if problems.iter().any(counts) { ExitKind::Configuration } else { ExitKind::Success }
     }
 }
 
-/// A file without plugins is right, but nobody means it.
+/// Warns of a configuration without plugins, which is valid but probably not intended.
 fn without_plugins(totals: Totals) -> Option<Problem> {
     (totals.plugins == 0 && totals.refused == 0).then(|| {
-        Problem::warning("no plugin is named, so nothing is served")
-            .hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"` below it")
+        Problem::warning("no plugins are configured, so nothing is served")
+            .hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"`")
     })
 }
 
-/// Warns of a secret's file that everybody on the machine may read, where whoever asks can change that: files that a
-/// container is given belong to somebody else.
+/// Warns of a secret file that every user of the machine can read, if it belongs to this user: files in a container
+/// belong to another one.
 #[cfg(unix)]
-fn open_to_all(file: &Path) -> Option<Problem> {
+fn world_readable(file: &Path) -> Option<Problem> {
     use std::os::unix::fs::MetadataExt as _;
 
     let found = std::fs::metadata(file).ok()?;
@@ -111,44 +115,44 @@ fn open_to_all(file: &Path) -> Option<Problem> {
         .skip(1)
         .all(|above| std::fs::metadata(above).is_ok_and(|above| above.mode() & 0o001 != 0));
     (is_open && is_reached && !file.starts_with("/run/secrets")).then(|| {
-        Problem::warning(format!("everybody on this machine may read the secret file `{}`", file.display()))
-            .hint(format!("`chmod 600 {}`", file.display()))
+        Problem::warning(format!("every user of this machine can read the secret file `{}`", file.display()))
+            .hint(format!("run `chmod 600 {}`", file.display()))
     })
 }
 
 #[cfg(not(unix))]
-fn open_to_all(_file: &Path) -> Option<Problem> {
+fn world_readable(_file: &Path) -> Option<Problem> {
     None
 }
 
-/// Warns of granted directories that the gateway's own user may not use as they are granted.
+/// Warns of granted directories that the gateway's user can't access.
 #[cfg(unix)]
-fn closed(table: &PluginConfig) -> Vec<Problem> {
+fn inaccessible_dirs(table: &PluginConfig) -> Vec<Problem> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
 
     let may = |dir: &DirGrant, access| accessat(CWD, &dir.host, access, AtFlags::EACCESS).is_ok();
     let lacking = |dir: &DirGrant| match dir.mode {
         _ if !may(dir, Access::READ_OK | Access::EXEC_OK) => Some("read"),
-        DirMode::ReadWrite if !may(dir, Access::WRITE_OK) => Some("change"),
+        DirMode::ReadWrite if !may(dir, Access::WRITE_OK) => Some("write to"),
         DirMode::ReadOnly | DirMode::ReadWrite => None,
     };
     let closed = table.allow.dirs.iter().filter_map(|dir| Some((dir, lacking(dir)?)));
     let warning = |(dir, what): (&DirGrant, &str)| {
         let host = dir.host.display();
-        Problem::warning(format!("the gateway's user may not {what} the granted directory `{host}`"))
+        Problem::warning(format!("the gateway's user can't {what} the granted directory `{host}`"))
             .at(dir.place.clone())
-            .hint(format!("let that user {what} it with `chown` or `chmod`, or grant another directory"))
+            .hint("change its owner or mode with `chown` or `chmod`, or grant another directory")
     };
     closed.map(warning).collect()
 }
 
 #[cfg(not(unix))]
-fn closed(_table: &PluginConfig) -> Vec<Problem> {
+fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Problem> {
     Vec::new()
 }
 
-/// How much is wrong, in words.
-fn sum(problems: &[Problem], source: &Source) -> String {
+/// The numbers of errors and warnings, in words.
+fn problem_count(problems: &[Problem], source: &Source) -> String {
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     let warnings = match problems.len() - errors {
         0 => String::new(),
@@ -157,18 +161,18 @@ fn sum(problems: &[Problem], source: &Source) -> String {
     format!(
         "\n{}{warnings} in `{}`\n",
         print::count(errors, "error"),
-        print::said(&source.path.to_string_lossy())
+        print::inline(&source.path.to_string_lossy())
     )
 }
 
-/// What the plugin asks for and isn't granted, and the other way round.
-fn misfits(member: &Member, state: Option<&Path>) -> Vec<Problem> {
+/// The plugin's needs that aren't granted, and grants that it doesn't need.
+fn misfits(member: &Member, config: &PluginConfig, state: Option<&Path>) -> Vec<Problem> {
     let plugin = member.plugin();
-    let misfits = |interfaces| member.config().misfits(interfaces, &plugin.manifest().info, state);
+    let misfits = |interfaces| config.misfits(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(misfits).unwrap_or_default()
 }
 
-/// How much there is, in words.
+/// The numbers of plugins and of what they offer, in words.
 pub(super) fn summary(totals: Totals) -> String {
     let Totals { plugins, refused: _, tools, resources, templates, prompts } = totals;
     let mut parts = vec![print::count(plugins, "plugin"), print::count(tools, "tool")];
@@ -226,7 +230,7 @@ fn describe(problem: &Problem, source: &Source) -> Value {
     described
 }
 
-/// Line and column of a byte, both from one; columns count characters.
+/// The line and the column of a byte offset, both starting at one; columns count characters.
 fn position(text: &str, at: usize) -> Option<(usize, usize)> {
     let before = text.get(..at)?;
     let line = before.matches('\n').count() + 1;

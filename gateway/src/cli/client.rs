@@ -1,4 +1,4 @@
-//! `client`: what to paste into a host's configuration so that it connects to the gateway.
+//! `client`: prints the snippet that connects a host to the gateway.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,19 +8,19 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use moongate_core::config::{Environment, Loaded, ProcessEnvironment};
+use moongate_config::{Environment, Loaded, ProcessEnvironment};
 use serde_json::json;
 use url::Url;
 
-use self::snippet::{Over, Snippet, Token, Wanted};
+use self::snippet::{GatewayConnection, ServerEntry, Snippet, TokenRequirement};
 use crate::cli::call::endpoint;
-use crate::cli::failure::{Done, Failure};
-use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::transport::http::PATH;
 
 mod snippet;
 
-/// Print what to paste so that a host, such as Claude Code, connects to this gateway
+/// Print the snippet that connects a host (Claude Code, VS Code, …) to this gateway
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,29 +28,29 @@ Examples:
   moongate client cursor > .cursor/mcp.json
   moongate client vscode --http
 
-What is to be pasted goes to stdout, and where it belongs to stderr. The host starts a gateway of its own, over stdio; \
-with --http or --url it connects to one that runs.")]
+The snippet goes to stdout; notes on where to put it go to stderr. By default the host starts a gateway of its own over \
+stdio. With --http or --url it connects to a running one.")]
 pub(super) struct Client {
-    /// The host
+    /// Host
     #[arg(value_name = "HOST")]
-    host: Host,
-    /// Connect to the gateway that `serve` runs, at `listen` under `[http]`, instead of starting one
+    host: McpHost,
+    /// Connect to a running gateway at `listen` in `[http]`, instead of starting one
     #[arg(long)]
     http: bool,
-    /// Connect to the gateway that runs at this endpoint
+    /// Connect to the running gateway at this endpoint
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "http")]
     url: Option<Url>,
-    /// What the host calls the gateway
+    /// Name of the gateway in the host
     #[arg(long, value_name = "NAME", default_value = "moongate", value_parser = name)]
     name: String,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: OutputFormat,
 }
 
-/// A host whose configuration is known.
+/// A supported host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Host {
+enum McpHost {
     /// Anthropic's Claude Code
     ClaudeCode,
     /// Anthropic's Claude Desktop
@@ -66,79 +66,83 @@ enum Host {
     Inspector,
 }
 
-/// Hosts put it before the tools' names, and some take nothing else.
+/// Parses the name of the gateway, which hosts prepend to names of tools; some accept only these characters.
 fn name(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if text.is_empty() || !text.chars().all(is_plain) {
-        return Err("write letters, digits, `-` and `_` only".to_owned());
+        return Err("use only letters, digits, `-` and `_`".to_owned());
     }
     Ok(text.to_owned())
 }
 
 impl Client {
-    pub(super) fn run(&self, common: &Common) -> Done {
-        let wanted = Wanted { name: self.name.clone(), over: self.over(common)? };
-        let Some(Snippet { text, place, remark }) = self.host.snippet(&wanted) else {
-            return Err(Failure::new(Exit::Usage).says(
-                "Claude Desktop's file names programs to start, and no addresses",
-                Some("leave out the address; or add it as a connector in its settings, if it is public"),
+    pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
+        let entry = ServerEntry { name: self.name.clone(), connection: self.connection(common)? };
+        let Some(Snippet { text, place, note }) = self.host.snippet(&entry) else {
+            return Err(CommandError::new(ExitKind::Usage).message(
+                "the configuration file of Claude Desktop doesn't support URLs",
+                Some("remove `--http` or `--url`; or, if the gateway is public, add it as a connector in the settings"),
             ));
         };
         match self.format {
-            Format::Text => print::data(&text)?,
-            Format::Json => print::json(&json!({ "text": text, "place": place }))?,
+            OutputFormat::Text => print::stdout(&text)?,
+            OutputFormat::Json => print::json(&json!({ "text": text, "place": place }))?,
         }
         if !common.quiet {
-            print::remark(place);
-            if let Some(remark) = remark {
-                print::remark(&remark);
+            print::stderr_lines(place);
+            if let Some(note) = note {
+                print::stderr_lines(&note);
             }
         }
-        Ok(Exit::Success)
+        Ok(ExitKind::Success)
     }
 
-    /// How the host is to reach the gateway.
-    fn over(&self, common: &Common) -> Result<Over, Failure> {
+    /// The host's connection to the gateway.
+    fn connection(&self, common: &CommonOptions) -> Result<GatewayConnection, CommandError> {
         if let Some(url) = &self.url {
-            return Ok(Over::Http { url: url.to_string(), token: Token::Unknown });
+            return Ok(GatewayConnection::Http { url: url.to_string(), token: TokenRequirement::Unknown });
         }
-        let environment = Asked::default();
+        let environment = RecordingEnvironment::default();
         let Loaded { source, config, problems, .. } =
             configuration::read_with(common.config.as_deref(), &environment);
         let Some(gateway) = config else {
-            return Err(Failure::new(Exit::Configuration).problems(&problems, &source));
+            return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
         };
         let listen = gateway.http.listen;
         if self.http && listen.port() == 0 {
-            let hint = "name its address with `--url`; the gateway says where it listens when it starts";
-            let message = "the port isn't known: `listen` under `[http]` leaves it to the system";
-            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
+            let hint = "give its address with `--url`; the gateway prints it when it starts";
+            let message = "the port is unknown: `listen` in `[http]` is port 0";
+            return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
         if self.http {
-            let token = if gateway.http.asks_for_tokens() { Token::Needed } else { Token::None };
-            return Ok(Over::Http { url: reached(listen), token });
+            let token = if gateway.http.asks_for_tokens() {
+                TokenRequirement::Needed
+            } else {
+                TokenRequirement::None
+            };
+            return Ok(GatewayConnection::Http { url: reachable_url(listen), token });
         }
-        // Whoever starts the gateway needs no token to call it.
+        // A host that starts the gateway needs no token.
         let is_token = |name: &String| {
             gateway.http.tokens.iter().any(|token| token.variable.as_deref() == Some(&**name))
         };
         let variables = environment.found().into_iter().filter(|name| !is_token(name)).collect();
-        Ok(own(&source.path, variables)?)
+        Ok(stdio_connection(&source.path, variables)?)
     }
 }
 
-/// A gateway that the host starts for itself.
-fn own(config: &Path, variables: Vec<String>) -> Result<Over> {
-    let program = env::current_exe().context("it isn't known where this program is")?;
-    let config =
-        std::path::absolute(config).with_context(|| format!("`{}` has no place", config.display()))?;
-    Ok(Over::Stdio { program, config, variables })
+/// A gateway that the host starts itself.
+fn stdio_connection(config: &Path, variables: Vec<String>) -> Result<GatewayConnection> {
+    let program = env::current_exe().context("the path of this program is unknown")?;
+    let config = std::path::absolute(config)
+        .with_context(|| format!("can't resolve the path `{}`", config.display()))?;
+    Ok(GatewayConnection::Stdio { program, config, variables })
 }
 
-/// Where a gateway that listens there is reached from this machine.
-fn reached(listen: SocketAddr) -> String {
+/// The URL at which a listener can be reached from this machine.
+fn reachable_url(listen: SocketAddr) -> String {
     let ip = listen.ip();
-    // A listener on all addresses is reached at any; the host on this machine takes the nearest.
+    // A listener on all addresses is reachable at the loopback address.
     let host = match (ip.is_unspecified(), ip.is_ipv6()) {
         (false, false) => ip.to_string(),
         (false, true) => format!("[{ip}]"),
@@ -148,21 +152,21 @@ fn reached(listen: SocketAddr) -> String {
     format!("http://{host}:{}{PATH}", listen.port())
 }
 
-/// The variables of this process, and which of them were found: hosts pass on few.
+/// The environment of this process, which records the variables that the configuration uses, because hosts pass on few.
 #[derive(Default)]
-struct Asked(RefCell<BTreeSet<String>>);
+struct RecordingEnvironment(RefCell<BTreeSet<String>>);
 
-impl Asked {
-    /// Those that were found.
+impl RecordingEnvironment {
+    /// The variables that were used.
     fn found(&self) -> Vec<String> {
         self.0.borrow().iter().cloned().collect()
     }
 }
 
-impl Environment for Asked {
+impl Environment for RecordingEnvironment {
     fn variable(&self, name: &str) -> Result<String, VarError> {
         let value = ProcessEnvironment.variable(name)?;
-        // Hosts know where the person's folders are, and where compiled code lies makes no difference.
+        // Hosts pass on HOME, and the location of the cache doesn't matter.
         if !["HOME", "XDG_CACHE_HOME"].contains(&name) {
             self.0.borrow_mut().insert(name.to_owned());
         }
@@ -174,8 +178,8 @@ impl Environment for Asked {
     }
 }
 
-/// A path as text: what hosts' files can hold.
-fn shown(path: &Path) -> String {
+/// A path as text, for the files of hosts.
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

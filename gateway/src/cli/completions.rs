@@ -1,12 +1,12 @@
-//! `completions`: what a shell needs to complete this command line.
+//! `completions`: shell completions for the command line.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
-use crate::cli::{Cli, Exit, print};
+use crate::cli::{Cli, ExitKind, print};
 
-/// Print a script that lets a shell complete moongate's commands and options
+/// Print shell completions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,16 +14,16 @@ Examples:
   moongate completions zsh > ~/.zfunc/_moongate            with ~/.zfunc in fpath
   moongate completions fish > ~/.config/fish/completions/moongate.fish")]
 pub(super) struct Completions {
-    /// The shell
+    /// Shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
 impl Completions {
-    pub(super) fn run(&self) -> Result<Exit> {
+    pub(super) fn run(&self) -> Result<ExitKind> {
         let mut script = Vec::new();
         generate(self.shell, &mut Cli::command(), "moongate", &mut script);
-        print::data(&String::from_utf8_lossy(&script))?;
-        Ok(Exit::Success)
+        print::stdout(&String::from_utf8_lossy(&script))?;
+        Ok(ExitKind::Success)
     }
 }

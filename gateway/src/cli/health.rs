@@ -1,53 +1,53 @@
-//! `health`: asks the gateway that runs whether it serves. For health checks of containers, which have no curl.
+//! `health`: asks the running gateway whether it is ready, for health checks in containers without curl.
 
 use clap::Args;
 use serde_json::json;
 
 use crate::admin::Route;
-use crate::cli::ask::Where;
-use crate::cli::failure::Done;
-use crate::cli::{Common, Exit, Format, print};
+use crate::cli::admin_client::AdminOptions;
+use crate::cli::error::CommandResult;
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
 
-/// How a line begins that says that something is well.
-const WELL: &str = "[+]";
+/// The start of a line about a check that passed.
+const PASSED_PREFIX: &str = "[+]";
 
-/// Ask the running gateway whether it serves
+/// Check whether the running gateway is ready
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate health
   moongate health --details
 
-It ends with 0 if requests are taken, with 1 while the gateway starts or stops, and with 4 if none answers. A plugin \
-that can't be used and a configuration that isn't in use are told of, and change nothing of this.")]
+The exit code is 0 if the gateway accepts requests, 1 while it starts or stops, and 4 if no gateway responds. A failed \
+plugin or a rejected configuration is reported and doesn't change the exit code.")]
 pub(super) struct Health {
     #[command(flatten)]
-    place: Where,
-    /// Say what is well, too: all that was looked at, and each plugin
+    place: AdminOptions,
+    /// Also print the checks that passed, including each plugin
     #[arg(long)]
     details: bool,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: OutputFormat,
 }
 
 impl Health {
-    pub(super) async fn run(self, common: &Common) -> Done {
+    pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let gateway = self.place.gateway(common)?;
         let answer = gateway.get(Route::Readyz, "?verbose").await?;
         let mut lines: Vec<&str> = answer.body.lines().collect();
         let sum = lines.pop();
         if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {
-            return Err(answer.complaint().into());
+            return Err(answer.unexpected_response().into());
         }
-        lines.retain(|line| self.details || !line.starts_with(WELL));
+        lines.retain(|line| self.details || !line.starts_with(PASSED_PREFIX));
         match self.format {
-            Format::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,
-            Format::Text => {
+            OutputFormat::Json => print::json(&json!({ "ready": answer.is_ok, "checks": lines }))?,
+            OutputFormat::Text => {
                 let lines = lines.into_iter().chain(sum);
-                print::foreign(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
+                print::untrusted(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
             }
         }
-        Ok(if answer.is_ok { Exit::Success } else { Exit::Failure })
+        Ok(if answer.is_ok { ExitKind::Success } else { ExitKind::Failure })
     }
 }

@@ -1,17 +1,17 @@
-//! `inspect`: what one component is, what it offers, and what it asks for beside what it is granted.
+//! `inspect`: shows one component: what it offers, what it needs, and what it is granted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_core::catalog::Member;
-use moongate_core::config::{self, Asked, Config, Credential, Loaded, Match, StateGrant};
-use moongate_core::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
-use moongate_core::names::PluginId;
+use moongate_config::{Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
+use moongate_model::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Member;
 use serde_json::{Map, Value, json};
 
-use crate::cli::failure::{Done, Failure};
-use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
 mod text;
@@ -24,135 +24,138 @@ Examples:
   moongate inspect target/wasm32-wasip2/release/hello.wasm
   moongate inspect ./hello.wasm --format json       with whole schemas
 
-What has a `/` in it or ends in `.wasm` is a file; a file is shown without any grants.")]
+An argument that contains `/` or ends in `.wasm` is a file, and is shown without grants.")]
 pub(super) struct Inspect {
-    /// A component's file, or a plugin's name in the configuration
+    /// File of a component, or name of a plugin in the configuration
     #[arg(value_name = "FILE|NAME")]
     which: PathBuf,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: OutputFormat,
 }
 
 impl Inspect {
-    /// Is it about a file alone, which nothing is granted to?
+    /// Whether the target is a file, which has no grants.
     pub(super) fn is_bare(&self) -> bool {
-        id(&self.which).is_none()
+        plugin_id(&self.which).is_none()
     }
 
-    pub(super) async fn run(self, common: &Common) -> Done {
-        let found = match id(&self.which) {
-            None => Found { config: configuration::bare(&self.which)?, source: None },
-            Some(id) => table(&id, common)?,
+    pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
+        let found = match plugin_id(&self.which) {
+            None => InspectTarget { config: configuration::bare(&self.which)?, source: None },
+            Some(id) => configured_target(&id, common)?,
         };
-        let Found { config, source } = found;
+        let InspectTarget { config, source } = found;
         let state = config.state.clone();
         let supervisor = Supervisor::start(config, Options::looking()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         let [member] = catalog.members() else {
-            let (failure, problems) = (Failure::new(Exit::Configuration), supervisor.problems());
+            let failure = CommandError::new(ExitKind::Configuration);
+            let problems = supervisor.problems();
             return Err(match &source {
-                Some(source) => failure.problems(problems, source),
+                Some(source) => failure.diagnostics(problems, source),
                 None => problems.iter().fold(failure, |failure, problem| {
-                    failure.says(&problem.message, problem.hint.as_deref())
+                    failure.message(&problem.message, problem.hint.as_deref())
                 }),
             });
         };
-        let table = if source.is_some() { Table::Read { state } } else { Table::None };
-        let shown = Shown::new(member, table);
+        let entry = if source.is_some() { PluginEntry::Present { state } } else { PluginEntry::Absent };
+        let config = supervisor.plugin_config(member.id()).expect("the plugin was started with it");
+        let shown = PluginReport::new(member, config, entry);
         match self.format {
-            Format::Text => print::foreign(&text::page(&shown))?,
-            Format::Json => print::json(&shown.document())?,
+            OutputFormat::Text => print::untrusted(&text::page(&shown))?,
+            OutputFormat::Json => print::json(&shown.document())?,
         }
-        Ok(Exit::Success)
+        Ok(ExitKind::Success)
     }
 }
 
-/// One plugin alone.
-struct Found {
+/// The plugin to show.
+struct InspectTarget {
     config: Config,
-    /// Where problems point; none: there is no configuration.
-    source: Option<config::Source>,
+    /// The file that problems refer to; `None` without a configuration.
+    source: Option<moongate_config::Source>,
 }
 
-/// The name of a plugin, unless a file is meant.
-fn id(which: &Path) -> Option<PluginId> {
+/// The name of a plugin; `None` if the argument is a file.
+fn plugin_id(which: &Path) -> Option<PluginId> {
     let text = which.to_str()?;
     let is_file = text.contains(['/', '\\']) || text.ends_with(".wasm");
     if is_file { None } else { PluginId::new(text).ok() }
 }
 
-/// A plugin of the configuration.
-fn table(id: &PluginId, common: &Common) -> Result<Found, Failure> {
+/// A plugin in the configuration.
+fn configured_target(id: &PluginId, common: &CommonOptions) -> Result<InspectTarget, CommandError> {
     let Loaded { source, config, problems, .. } = configuration::read(common.config.as_deref());
     let Some(mut config) = config else {
-        return Err(Failure::new(Exit::Configuration).problems(&problems, &source));
+        return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
     };
-    print::problems(&problems, &source);
+    print::diagnostics(&problems, &source);
     let names: Vec<String> = config.plugins.iter().map(|plugin| format!("`{}`", plugin.id)).collect();
     config.plugins.retain(|plugin| plugin.id == *id);
     if config.plugins.is_empty() {
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let hint = format!("it has {there}; a file is named with a `/`, such as `./{id}`");
-        let message = format!("there is no plugin `{id}` in `{}`", source.path.display());
-        return Err(Failure::new(Exit::Usage).says(&message, Some(&hint)));
+        let hint = format!("the plugins are {there}; to inspect a file, write `./{id}`");
+        let message = format!("no plugin `{id}` in `{}`", source.path.display());
+        return Err(CommandError::new(ExitKind::Usage).message(&message, Some(&hint)));
     }
-    Ok(Found { config, source: Some(source) })
+    Ok(InspectTarget { config, source: Some(source) })
 }
 
-/// Whether there is a table for the plugin.
+/// The plugin's entry in the configuration.
 #[derive(Debug, PartialEq, Eq)]
-enum Table {
-    /// It is a file alone.
-    None,
-    /// There is one.
-    Read {
-        /// The directory that plugins' state is kept in; none: it is kept in memory.
+enum PluginEntry {
+    /// The plugin is only a file.
+    Absent,
+    /// The plugin is in the configuration.
+    Present {
+        /// The directory of plugins' state; `None` keeps state in memory.
         state: Option<PathBuf>,
     },
 }
 
-/// What there is to be shown.
-struct Shown<'a> {
+/// Everything that is shown of a plugin.
+struct PluginReport<'a> {
     member: &'a Member,
-    table: Table,
+    config: &'a PluginConfig,
+    entry: PluginEntry,
     manifest: &'a Manifest,
     interfaces: Interfaces,
     matches: Vec<Match>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(member: &'a Member, table: Table) -> Self {
+impl<'a> PluginReport<'a> {
+    fn new(member: &'a Member, config: &'a PluginConfig, entry: PluginEntry) -> Self {
         let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
-        let matches = member.config().against(&interfaces);
-        Self { member, table, manifest: member.plugin().manifest(), interfaces, matches }
+        let matches = config.against(&interfaces);
+        Self { member, config, entry, manifest: member.plugin().manifest(), interfaces, matches }
     }
 
-    /// The version of the contract that it was built for, as its exports say.
+    /// The version of the contract, from the exports.
     fn contract(&self) -> &str {
         let ours = self.interfaces.exports.iter().find(|name| name.starts_with("moongate:plugin/"));
         ours.and_then(|name| name.split_once('@')).map_or("", |(_, version)| version)
     }
 
-    /// Where what it keeps lies; none: it may keep nothing, or nobody knows.
-    fn state_place(&self) -> Option<String> {
-        match (&self.table, &self.member.config().allow.state) {
-            (Table::None, _) | (_, StateGrant::Refused) => None,
-            (Table::Read { state: Some(place) }, _) => Some(place.display().to_string()),
-            (Table::Read { state: None }, _) => Some("memory".to_owned()),
+    /// The location of the plugin's state; `None` if it has none or there is no configuration.
+    fn state_location(&self) -> Option<String> {
+        match (&self.entry, &self.config.allow.state) {
+            (PluginEntry::Absent, _) | (_, StateGrant::Refused) => None,
+            (PluginEntry::Present { state: Some(place) }, _) => Some(place.display().to_string()),
+            (PluginEntry::Present { state: None }, _) => Some("memory".to_owned()),
         }
     }
 
-    /// Whether it says something to the model beside its tools.
-    fn instructs(&self) -> bool {
+    /// Whether the plugin has instructions for the model.
+    fn has_instructions(&self) -> bool {
         self.manifest.info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
     }
 
     fn document(&self) -> Value {
-        let config = self.member.config();
+        let config = self.config;
         let Manifest { info, tools, resources, templates, prompts, completes } = self.manifest;
         let grants = self.matches.iter().map(|Match { need, granted, asked }| {
-            json!({ "key": need.key(), "asked": word(*asked), "granted": granted })
+            json!({ "key": need.key(), "asked": asked_word(*asked), "granted": granted })
         });
         let tools = tools.iter().map(|tool| {
             json!({
@@ -193,9 +196,9 @@ impl<'a> Shown<'a> {
             "imports": self.interfaces.imports,
             "grants": grants.collect::<Vec<_>>(),
             "credentials": config.allow.credentials.iter().map(Credential::described).collect::<Vec<_>>(),
-            "instructions": { "asked": self.instructs(), "granted": config.allow.instructions },
-            "state": self.state_place(),
-            "limits": config.limits.changed().into_iter().map(limit).collect::<Map<_, _>>(),
+            "instructions": { "asked": self.has_instructions(), "granted": config.allow.instructions },
+            "state": self.state_location(),
+            "limits": config.limits.changed().into_iter().map(limit_member).collect::<Map<_, _>>(),
             "settings": info.config_schema.as_ref().and_then(|schema| schema.to_value().ok()),
             "tools": tools.collect::<Vec<_>>(),
             "resources": resources.collect::<Vec<_>>(),
@@ -206,13 +209,13 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A limit for a document: numbers as numbers, all else as texts.
-fn limit((key, written): (&'static str, String)) -> (String, Value) {
-    // A number and a text without escapes are written alike in TOML and JSON.
+/// A limit as a JSON member: a number, or a string.
+fn limit_member((key, written): (&'static str, String)) -> (String, Value) {
+    // Numbers and strings without escapes are the same in TOML and JSON.
     (key.to_owned(), serde_json::from_str(&written).unwrap_or_default())
 }
 
-fn word(asked: Asked) -> &'static str {
+fn asked_word(asked: Asked) -> &'static str {
     match asked {
         Asked::Yes => "yes",
         Asked::Maybe => "maybe",

@@ -1,26 +1,27 @@
-//! `list`: what the gateway offers, as clients will see it.
+//! `list`: lists what the gateway offers, as clients see it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use moongate_core::catalog::Catalog;
+use moongate_protocol::catalog::Catalog;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::admin;
-use crate::cli::ask::Where;
-use crate::cli::call::endpoint;
-use crate::cli::failure::{Done, Failure};
-use crate::cli::{Common, Exit, Format, configuration, print};
+use crate::cli::admin_client::AdminOptions;
+use crate::cli::call::{DEFAULT_TIMEOUT_SECS, endpoint};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::mcp_client::McpClient;
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Options, Supervisor};
 
 mod live;
-mod remote;
 
-use live::Asked;
+use live::LivePlugins;
 
-/// List what the plugins offer
+/// List tools, resources, prompts and plugins
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,37 +30,37 @@ Examples:
   moongate list plugins
   moongate list tools --url http://127.0.0.1:8931/mcp
 
-`list plugins` asks the running gateway, which knows their states, if the configuration has an `[admin]` listener and a \
-gateway answers there. Else, and for all other kinds, the plugins are loaded anew.")]
+`list plugins` asks the running gateway for the plugins' states if the configuration has an `[admin]` listener. If no \
+gateway responds, and for all other kinds, the command loads the plugins itself.")]
 pub(super) struct List {
-    /// What to list; everything if left out
+    /// Kind of items [default: all]
     #[arg(value_name = "KIND")]
-    kind: Option<Kind>,
+    kind: Option<ListKind>,
     #[command(flatten)]
-    place: Where,
-    /// List what the gateway that runs at this endpoint offers to its clients
+    place: AdminOptions,
+    /// List what the gateway at this endpoint offers to clients
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "admin")]
     url: Option<Url>,
-    /// How to print the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: OutputFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    /// What a model may call
+enum ListKind {
+    /// Tools
     Tools,
-    /// What can be read
+    /// Resources
     Resources,
-    /// Families of what can be read
+    /// Resource templates
     Templates,
-    /// What a person picks from a menu
+    /// Prompts
     Prompts,
-    /// The plugins themselves
+    /// Plugins and their states
     Plugins,
 }
 
-impl Kind {
+impl ListKind {
     const ALL: [Self; 5] = [Self::Plugins, Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
 
     fn name(self) -> &'static str {
@@ -72,8 +73,8 @@ impl Kind {
         }
     }
 
-    /// All of this kind, each as an object whose first member names it.
-    fn of(self, supervisor: &Supervisor) -> Vec<Value> {
+    /// All items of this kind; the first member of each is its name.
+    fn items(self, supervisor: &Supervisor) -> Vec<Value> {
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         match self {
             Self::Plugins => plugins(supervisor),
@@ -86,89 +87,91 @@ impl Kind {
 }
 
 impl List {
-    pub(super) async fn run(self, common: &Common) -> Done {
+    pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         if let Some(url) = &self.url {
-            return self.elsewhere(url).await;
+            return self.run_remote(url).await;
         }
         let why = match self.kind {
-            Some(Kind::Plugins) => match live::ask(&self.place, common).await? {
-                Asked::Plugins(plugins) => {
-                    self.show(&plugins)?;
-                    return Ok(Exit::Success);
+            Some(ListKind::Plugins) => match live::list_live_plugins(&self.place, common).await? {
+                LivePlugins::Listed(plugins) => {
+                    self.print_plugins(&plugins)?;
+                    return Ok(ExitKind::Success);
                 }
-                Asked::Nobody(why) => Some(why),
+                LivePlugins::Unavailable(why) => Some(why),
             },
-            Some(Kind::Tools | Kind::Resources | Kind::Templates | Kind::Prompts) | None => None,
+            Some(ListKind::Tools | ListKind::Resources | ListKind::Templates | ListKind::Prompts) | None => {
+                None
+            }
         };
         if why.is_none() && self.place.named().is_some() {
             let hint = "`moongate list plugins --admin ADDR`";
-            let message = "a running gateway tells of its plugins only";
-            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
+            let message = "`--admin` lists plugins only";
+            return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
         let supervisor = configuration::load(common, Options::looking()).await?;
         if let Some(why) = why {
-            live::note(common, &format!("the plugins were loaded here: {why}"));
-            self.show(&plugins(&supervisor))?;
+            live::note(common, &format!("the plugins were loaded by this command: {why}"));
+            self.print_plugins(&plugins(&supervisor))?;
         } else {
-            let kinds = self.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
-            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.of(&supervisor)));
-            self.print(&lists.collect::<Vec<_>>())?;
+            let kinds = self.kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]);
+            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.items(&supervisor)));
+            self.print_lists(&lists.collect::<Vec<_>>())?;
         }
-        Ok(Exit::Success)
+        Ok(ExitKind::Success)
     }
 
-    /// Lists what the gateway at an endpoint offers.
-    async fn elsewhere(&self, url: &Url) -> Done {
-        if matches!(self.kind, Some(Kind::Plugins)) {
-            let message = "an endpoint tells clients nothing of plugins";
-            let hint = "ask the operator's listener: `moongate list plugins --admin ADDR`";
-            return Err(Failure::new(Exit::Usage).says(message, Some(hint)));
+    /// Lists what the gateway at an endpoint offers to clients.
+    async fn run_remote(&self, url: &Url) -> CommandResult {
+        if matches!(self.kind, Some(ListKind::Plugins)) {
+            let message = "`--url` can't list plugins, because clients don't see them";
+            let hint = "use the admin listener: `moongate list plugins --admin ADDR`";
+            return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
-        self.print(&remote::lists(url, self.kind).await?)?;
-        Ok(Exit::Success)
+        self.print_lists(&remote_lists(url, self.kind).await?)?;
+        Ok(ExitKind::Success)
     }
 
-    /// Prints lists: the one that was asked for, or each under its name.
-    fn print(&self, lists: &[(&str, Vec<Value>)]) -> Result<()> {
+    /// Prints one list, or all lists with their names.
+    fn print_lists(&self, lists: &[(&str, Vec<Value>)]) -> Result<()> {
         match (self.format, self.kind) {
-            (Format::Json, _) => {
+            (OutputFormat::Json, _) => {
                 let lists = lists.iter().map(|(name, items)| ((*name).to_owned(), json!(items)));
                 print::json(&Value::Object(lists.collect::<Map<_, _>>()))
             }
-            (Format::Text, Some(_)) => {
-                print::foreign(&lists.iter().map(|(_, items)| table(items, "")).collect::<String>())
+            (OutputFormat::Text, Some(_)) => {
+                print::untrusted(&lists.iter().map(|(_, items)| table(items, "")).collect::<String>())
             }
-            (Format::Text, None) => print::foreign(&sections(lists)),
+            (OutputFormat::Text, None) => print::untrusted(&sections(lists)),
         }
     }
 
     /// Prints plugins.
-    fn show(&self, plugins: &[Value]) -> Result<()> {
+    fn print_plugins(&self, plugins: &[Value]) -> Result<()> {
         match self.format {
-            Format::Json => print::json(&json!({ "plugins": plugins })),
-            Format::Text => print::foreign(&live::text(plugins)),
+            OutputFormat::Json => print::json(&json!({ "plugins": plugins })),
+            OutputFormat::Text => print::untrusted(&live::plugins_table(plugins)),
         }
     }
 }
 
-/// Every kind that there is something of, under its name.
+/// All lists that aren't empty, with their names.
 fn sections(lists: &[(&str, Vec<Value>)]) -> String {
     let filled = lists.iter().filter(|(_, items)| !items.is_empty());
     filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
 }
 
-/// Names in one column, and the first line of what is said of each in another.
+/// A table of names and the first lines of descriptions.
 fn table(items: &[Value], indent: &str) -> String {
     let rows: Vec<(String, String)> = items
         .iter()
         .map(|item| {
-            // Resources have names, too, but are known by their URIs.
+            // Resources have names, too, but are identified by their URIs.
             let name = ["uri", "uriTemplate", "id", "name"].iter().find_map(|key| item[key].as_str());
             let about = ["description", "title"].iter().find_map(|key| item[key].as_str());
-            // What is wrong is said whole.
+            // Errors aren't shortened.
             let reason = item["trouble"]["reason"].as_str().and_then(|reason| reason.lines().next());
-            let about = about.map(print::first_line).or(reason.map(print::said)).unwrap_or_default();
-            (print::said(name.unwrap_or_default()), about)
+            let about = about.map(print::summary).or(reason.map(print::inline)).unwrap_or_default();
+            (print::inline(name.unwrap_or_default()), about)
         })
         .collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
@@ -177,7 +180,7 @@ fn table(items: &[Value], indent: &str) -> String {
         .collect()
 }
 
-/// An object of the members that are there.
+/// An object of the members that have a value.
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let there = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Object(there.collect())
@@ -187,7 +190,7 @@ fn text(text: &Option<String>) -> Option<Value> {
     text.as_ref().map(|text| json!(text))
 }
 
-/// The plugins as `/status.json` has them, but that nobody is served by those that were loaded here.
+/// The plugins as in `/status.json`, except that those loaded by this command don't serve clients.
 fn plugins(supervisor: &Supervisor) -> Vec<Value> {
     let mut plugins = admin::plugins(&supervisor.status().borrow());
     for plugin in &mut plugins {
@@ -268,4 +271,43 @@ fn prompts(catalog: &Catalog) -> Vec<Value> {
         ])
     });
     entries.collect()
+}
+
+/// The items of one kind, or of all kinds that clients see, at an endpoint.
+async fn remote_lists(
+    url: &Url,
+    kind: Option<ListKind>,
+) -> Result<Vec<(&'static str, Vec<Value>)>, CommandError> {
+    let remote = McpClient::new(url.clone(), json!({}), Duration::from_secs(DEFAULT_TIMEOUT_SECS))?;
+    remote.warn_if_token_exposed();
+    let mut lists = Vec::new();
+    for kind in kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]) {
+        let Some((method, key)) = list_method(kind) else { continue };
+        let items = remote.list(method, key, None).await?;
+        lists.push((kind.name(), items.into_iter().map(renamed_schemas).collect()));
+    }
+    Ok(lists)
+}
+
+/// The method and the key of the protocol that list a kind; `None` for plugins, which clients don't see.
+fn list_method(kind: ListKind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        ListKind::Tools => Some(("tools/list", "tools")),
+        ListKind::Resources => Some(("resources/list", "resources")),
+        ListKind::Templates => Some(("resources/templates/list", "resourceTemplates")),
+        ListKind::Prompts => Some(("prompts/list", "prompts")),
+        ListKind::Plugins => None,
+    }
+}
+
+/// An item with its schemas renamed as in the other lists.
+fn renamed_schemas(mut item: Value) -> Value {
+    if let Some(members) = item.as_object_mut() {
+        for (theirs, ours) in [("inputSchema", "input"), ("outputSchema", "output")] {
+            if let Some(schema) = members.remove(theirs) {
+                members.insert(ours.to_owned(), schema);
+            }
+        }
+    }
+    item
 }

@@ -1,4 +1,4 @@
-//! `new`: a plugin's project, ready to be built and tested.
+//! `new`: creates a plugin project.
 
 use std::env;
 use std::fs;
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use crate::cli::failure::{Done, Failure};
-use crate::cli::{Common, Exit, print};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, print};
 
 mod name;
 mod sdk;
 
 use name::ProjectName;
-use sdk::Sdk;
+use sdk::SdkSource;
 
-/// Make a plugin's project in Rust: one tool, its test, and what builds it
+/// Create a plugin project in Rust with one tool and its test
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate new hello
   moongate new plugins/hello --sdk ~/src/moongate
 
-The SDK isn't published yet. Without --sdk it is taken from the sources that this gateway was built from.")]
+The SDK isn't published yet. By default, the project uses the SDK in the sources that this gateway was built from.")]
 pub(super) struct New {
-    /// The folder to make; its last part is the plugin's name
+    /// Folder to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]
     folder: PathBuf,
-    /// Where the SDK is: a folder, or the address of a Git repository
+    /// SDK to use: a folder, or the URL of a Git repository
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
 }
 
-/// A file of the project, and its text with names to be filled in.
-const FILES: [(&str, &str); 6] = [
+/// The files of the project and their templates.
+const TEMPLATE_FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.in")),
     ("src/lib.rs", include_str!("new/template/lib.rs.in")),
     ("README.md", include_str!("new/template/README.md.in")),
@@ -44,66 +44,70 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 impl New {
-    pub(super) fn run(&self, common: &Common) -> Done {
-        let usage = |message: &str, hint: &str| Failure::new(Exit::Usage).says(message, Some(hint));
+    pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
+        let usage =
+            |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
         let name = ProjectName::of(&self.folder).map_err(|error| usage(&error.to_string(), error.hint()))?;
-        let sdk = Sdk::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::HINT))?;
-        let component = component(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+        let sdk =
+            SdkSource::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::SDK_HINT))?;
+        let component = component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
         let shown = self.folder.display();
         if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {
-            let message = format!("`{shown}` is there already");
-            return Err(usage(&message, "name a folder that isn't there yet"));
+            let message = format!("`{shown}` already exists");
+            return Err(usage(&message, "choose another folder"));
         }
-        for (file, text) in FILES {
-            write(&self.folder.join(file), &fill(text, &name, &sdk, &component))
-                .with_context(|| format!("`{shown}` is only half made; remove it before trying again"))?;
+        for (file, text) in TEMPLATE_FILES {
+            write(&self.folder.join(file), &fill(text, &name, &sdk, &component)).with_context(|| {
+                format!("can't create `{shown}`; remove the incomplete folder and try again")
+            })?;
         }
-        print::data(&format!("made `{shown}`: a plugin with one tool, `greet`, and its test\n"))?;
+        print::stdout(&format!("created `{shown}`: a plugin with the tool `greet` and its test\n"))?;
         if !common.quiet {
-            print::remark(&format!("the SDK isn't published yet; it is taken from {sdk}"));
-            print::note(&next(&self.folder, &component));
+            print::note(&format!("the SDK isn't published yet; the project uses the one in {sdk}"));
+            print::stderr_lines(&next_steps(&self.folder, &component));
         }
-        Ok(Exit::Success)
+        Ok(ExitKind::Success)
     }
 }
 
-/// Nothing is overwritten, so only an empty folder will do.
+/// Whether a folder is empty; files are never overwritten.
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().expect("each file is in a folder");
-    fs::create_dir_all(folder).with_context(|| format!("can't make the folder `{}`", folder.display()))?;
+    let folder = path.parent().expect("every file is in a folder");
+    fs::create_dir_all(folder).with_context(|| format!("can't create the folder `{}`", folder.display()))?;
     fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))
 }
 
-/// Where cargo will write the component. `target`: where the environment has it build everything. A relative path is
-/// another one in each folder that cargo runs in, so it can't stand in a file.
-fn component(name: &ProjectName, target: Option<PathBuf>) -> String {
+/// The path to which cargo writes the component. `target` is `CARGO_TARGET_DIR`; it is ignored if it is relative, because
+/// then it depends on the folder in which cargo runs.
+fn component_path(name: &ProjectName, target: Option<PathBuf>) -> String {
     let target = target.filter(|folder| folder.is_absolute()).unwrap_or_else(|| "target".into());
     target.join("wasm32-wasip2/release").join(name.file()).to_string_lossy().into_owned()
 }
 
-fn fill(text: &str, name: &ProjectName, sdk: &Sdk, component: &str) -> String {
+fn fill(text: &str, name: &ProjectName, sdk: &SdkSource, component: &str) -> String {
     text.replace("@name@", name.as_str())
         .replace("@type@", &name.type_name())
-        .replace("@component@", &print::word(component))
-        .replace("@source@", &sdk::quoted(component))
+        .replace("@component@", &print::shell_word(component))
+        .replace("@source@", &sdk::toml_string(component))
         .replace("@sdk@", &sdk.dependency())
 }
 
-/// What to do with it.
-fn next(folder: &Path, component: &str) -> String {
-    let program = print::program();
-    // The folder is another by then.
+/// The next commands to run.
+fn next_steps(folder: &Path, component: &str) -> String {
+    let program = print::program_name();
+    // The commands change the current folder.
     let program = if program.contains(std::path::is_separator) {
         std::path::absolute(&program).map_or(program, |path| path.to_string_lossy().into_owned())
     } else {
         program
     };
-    let (folder, program) = (print::word(&folder.to_string_lossy()), print::word(&program));
-    let component = print::word(component);
+    let folder = print::shell_word(&folder.to_string_lossy());
+    let program = print::shell_word(&program);
+    let component = print::shell_word(component);
     format!(
         "next:\n  cd {folder} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
          --plugin {component} greet name=Ada\n"

@@ -1,10 +1,10 @@
-//! `schema`: the JSON Schema of `gateway.toml`, as this gateway reads it.
+//! `schema`: the JSON Schema of `gateway.toml`.
 
 use anyhow::Result;
 use clap::Args;
-use moongate_core::config::schema;
+use moongate_config::schema;
 
-use crate::cli::{Exit, print};
+use crate::cli::{ExitKind, print};
 
 /// Print the JSON Schema of gateway.toml, for editors
 #[derive(Debug, Args)]
@@ -12,15 +12,15 @@ use crate::cli::{Exit, print};
 Examples:
   moongate schema > gateway.schema.json
 
-Editors that know Taplo, such as VS Code with Even Better TOML, take it from the first line of \
+Editors with Taplo, such as VS Code with Even Better TOML, read the path of the schema from the first line of \
 gateway.toml:
 
   #:schema ./gateway.schema.json")]
 pub(super) struct Schema {}
 
 impl Schema {
-    pub(super) fn run(&self) -> Result<Exit> {
-        print::data(&schema::render())?;
-        Ok(Exit::Success)
+    pub(super) fn run(&self) -> Result<ExitKind> {
+        print::stdout(&schema::render())?;
+        Ok(ExitKind::Success)
     }
 }

@@ -1,4 +1,4 @@
-//! The command line as such; what the verbs do is tested on the real binary.
+//! The definition of the command line; the commands are tested with the real binary.
 
 use clap::CommandFactory as _;
 
@@ -9,30 +9,30 @@ fn read(line: &str) -> Cli {
 }
 
 #[test]
-fn the_command_line_holds_together() {
+fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn exit_codes_are_those_that_the_help_names() {
+fn the_help_names_all_exit_codes() {
     let help = Cli::command().render_long_help().to_string();
     for exit in [
-        Exit::Success,
-        Exit::Failure,
-        Exit::Usage,
-        Exit::Unauthorized,
-        Exit::Unreachable,
-        Exit::Tool,
-        Exit::Configuration,
+        ExitKind::Success,
+        ExitKind::Failure,
+        ExitKind::Usage,
+        ExitKind::Unauthorized,
+        ExitKind::Unreachable,
+        ExitKind::Tool,
+        ExitKind::Configuration,
     ] {
         assert!(help.contains(&format!("\n  {:2}  ", exit.code())), "{exit:?}");
     }
     let error = Cli::try_parse_from(["moongate", "sevre"]).unwrap_err();
-    assert_eq!(error.exit_code(), i32::from(Exit::Usage.code()));
+    assert_eq!(error.exit_code(), i32::from(ExitKind::Usage.code()));
 }
 
 #[test]
-fn serving_is_told_of_in_the_log_and_looking_is_not() {
+fn serve_logs_more_than_other_commands() {
     assert_eq!(read("moongate serve").verbosity(), Verbosity::Normal);
     assert_eq!(read("moongate check").verbosity(), Verbosity::Low);
     assert_eq!(read("moongate inspect fetch").verbosity(), Verbosity::Low);
@@ -45,13 +45,13 @@ fn serving_is_told_of_in_the_log_and_looking_is_not() {
 }
 
 #[test]
-fn the_version_names_the_engine_that_is_built_in() {
+fn the_version_names_the_built_in_engine() {
     let engine = version::long().lines().find_map(|line| line.strip_prefix("wasmtime ")).unwrap();
     let pinned = format!("wasmtime = {{ version = \"={engine}\"");
     assert!(include_str!("../../../Cargo.toml").contains(&pinned), "{engine}");
 }
 
-/// The words of a line of help: a part in single quotes is one word, and what follows two spaces is a remark.
+/// The words of an example in the help: a part in single quotes is one word, and two spaces start a remark.
 fn example(line: &str) -> Vec<String> {
     let line = line.split("  ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
     let mut words = vec!["moongate".to_owned()];
@@ -66,7 +66,7 @@ fn example(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_help_of_every_verb_has_examples_that_read() {
+fn the_help_of_every_command_has_valid_examples() {
     let cli = Cli::command();
     for command in cli.get_subcommands().chain([&cli]) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

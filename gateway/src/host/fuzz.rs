@@ -1,111 +1,129 @@
-//! What must hold for anything that a plugin says: plain functions, for the seeded loop in the tests and for fuzzers.
+//! Plugins whose descriptions and results are chosen by bytes, for fuzzing. Nothing of it is in a release build.
 //!
-//! The bytes choose the values of the contract's types (`wild`). These go the whole way that a real plugin's go: through
-//! `conv`, the catalog and the protocol of each revision (`served`). Nothing panics, each message is one line of JSON
-//! that names no key twice, and no text of it but data holds characters that nobody sees. Whether it fits the official
-//! schemas is for the caller to judge, who hears each message.
+//! The bytes choose values of the contract's types, which are converted like those of a real plugin.
 
-use moongate_core::config::Limits;
-use moongate_core::json::parse_strict;
-use moongate_core::manifest::Manifest;
-use moongate_core::mcp::Revision;
-use moongate_core::names::is_hidden;
-use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
 
-use super::conv;
+use moongate_config::Limits;
+use moongate_model::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use moongate_model::manifest::Manifest;
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 
-mod served;
-mod wild;
+use super::bindings::types;
+use super::convert::{self, ConvertError};
 
-use served::Served;
-use wild::Wild;
+mod arbitrary;
 
-/// Who hears what a client sent and what came back: the revision that is spoken, and one message for each.
-pub type Hear<'a> = dyn FnMut(Revision, &[u8], Option<&[u8]>) + 'a;
+use arbitrary::Arbitrary;
 
-/// Reads `bytes` as what a plugin says of itself; where that can be used, asks for all lists.
-///
-/// # Panics
-/// A promise doesn't hold.
-pub fn fuzz_manifest(bytes: &[u8], hear: &mut Hear<'_>) {
-    let mut wild = Wild::new(bytes);
-    let Ok(manifest) = manifest(&mut wild) else { return };
-    let Some(served) = Served::new(manifest, bytes) else { return };
-    for revision in Revision::ALL {
-        served.ask(revision, served::LISTS, hear);
+/// A plugin whose results, and perhaps its description, are chosen by bytes.
+pub struct ArbitraryPlugin {
+    id: PluginId,
+    digest: Digest,
+    manifest: Manifest,
+    bytes: Vec<u8>,
+}
+
+impl fmt::Debug for ArbitraryPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArbitraryPlugin").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-/// Reads `bytes` as the answer to each kind of call.
-///
-/// # Panics
-/// A promise doesn't hold.
-pub fn fuzz_answer(bytes: &[u8], hear: &mut Hear<'_>) {
-    // Without bytes everything is as it should be.
-    let manifest = manifest(&mut Wild::new(&[])).expect("a plain plugin can be used");
-    let served = Served::new(manifest, bytes).expect("a plain plugin conflicts with nobody");
-    for revision in Revision::ALL {
-        served.ask(revision, served::CALLS, hear);
+impl ArbitraryPlugin {
+    /// A plugin with a description chosen by `bytes`. `None` means that the description is invalid.
+    #[must_use]
+    pub fn described_by(id: PluginId, bytes: &[u8]) -> Option<Self> {
+        let manifest = manifest(&mut Arbitrary::new(bytes)).ok()?;
+        Some(Self { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() })
+    }
+
+    /// A plugin with a plain description and results chosen by `bytes`.
+    ///
+    /// # Panics
+    /// The plain description is invalid.
+    #[must_use]
+    pub fn answering(id: PluginId, bytes: &[u8]) -> Self {
+        let manifest = manifest(&mut Arbitrary::new(&[])).expect("the plain description is valid");
+        Self { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() }
+    }
+
+    fn answer<'a, G, T: Send + 'a>(
+        &self,
+        choose: impl FnOnce(&mut Arbitrary<'_>) -> Result<G, types::Failure>,
+        convert: impl FnOnce(G) -> Result<T, ConvertError>,
+    ) -> Answer<'a, T> {
+        let answer = match choose(&mut Arbitrary::new(&self.bytes)) {
+            Ok(given) => convert(given).map_err(|error| CallError::BadOutput(error.to_string())),
+            Err(failure) => Err(CallError::Refused(convert::failure(failure))),
+        };
+        Box::pin(std::future::ready(answer))
     }
 }
 
-fn manifest(wild: &mut Wild<'_>) -> Result<Manifest, conv::Bad> {
+fn manifest(arbitrary: &mut Arbitrary<'_>) -> Result<Manifest, ConvertError> {
     let limits = Limits::default();
-    let manifest = Manifest {
-        info: conv::info(wild.info(), &limits)?,
-        tools: conv::tools(wild.list(Wild::tool), &limits)?,
-        resources: conv::resources(wild.list(Wild::resource), &limits)?,
-        templates: conv::templates(wild.list(Wild::template), &limits)?,
-        prompts: conv::prompts(wild.list(Wild::prompt), &limits)?,
+    Ok(Manifest {
+        info: convert::info(arbitrary.info(), &limits)?,
+        tools: convert::tools(arbitrary.list(Arbitrary::tool), &limits)?,
+        resources: convert::resources(arbitrary.list(Arbitrary::resource), &limits)?,
+        templates: convert::templates(arbitrary.list(Arbitrary::template), &limits)?,
+        prompts: convert::prompts(arbitrary.list(Arbitrary::prompt), &limits)?,
         completes: true,
-    };
-    Ok(manifest)
+    })
 }
 
-/// Judges what came back.
-fn judge(received: &[u8]) {
-    let text = std::str::from_utf8(received).expect("a message is text");
-    assert!(!text.contains(['\n', '\r']), "a message has one line: {text:?}");
-    let message = parse_strict(text).unwrap_or_else(|error| panic!("{error}: {text:?}"));
-    clean(&message, &mut Vec::new());
-}
+impl Plugin for ArbitraryPlugin {
+    fn id(&self) -> &PluginId {
+        &self.id
+    }
 
-/// No text but data holds characters that nobody sees; breaks of lines and tabs are seen.
-fn clean(value: &Value, path: &mut Vec<String>) {
-    let hides =
-        |text: &str| text.contains(|c| is_hidden(c) && !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}'));
-    match value {
-        Value::String(text) => {
-            assert!(!hides(text) || is_data(path), "/{}: {text:?}", path.join("/"));
-        }
-        Value::Array(items) => {
-            for item in items {
-                clean(item, path);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                path.push(key.clone());
-                assert!(!hides(key) || is_data(path), "key of /{}: {key:?}", path.join("/"));
-                clean(member, path);
-                path.pop();
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a ToolName,
+        _: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        self.answer(|arbitrary| arbitrary.tool_outcome(), convert::tool_outcome)
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        self.answer(|arbitrary| arbitrary.read_outcome(), convert::read_outcome)
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a PromptName,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        self.answer(|arbitrary| arbitrary.prompt_outcome(), convert::prompt_outcome)
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a CompletionTarget,
+        _: &'a str,
+        _: &'a str,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        self.answer(|arbitrary| arbitrary.completion(), convert::completion)
     }
 }
-
-/// Whether what stands there is data that a call returned, for a program or a model to work on.
-fn is_data(path: &[String]) -> bool {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    match path.as_slice() {
-        ["result", "structuredContent", ..] => true,
-        ["result", "content" | "contents", rest @ ..] | ["result", "messages", "content", rest @ ..] => {
-            matches!(rest, ["text" | "data" | "blob"] | ["resource", "text" | "blob"] | ["other", ..])
-        }
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,32 +1,32 @@
-//! A loaded plugin, as the catalog knows it.
+//! A loaded plugin: the `Plugin` that the catalog calls.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use moongate_core::call::{
+use moongate_config::{Limits, PluginConfig};
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Plugin};
-use moongate_core::config::{Limits, PluginConfig};
-use moongate_core::manifest::{Interfaces, Manifest};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::manifest::{Interfaces, Manifest};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::{completions, prompts, resources, tools, types};
-use super::call::{Ask, Sandbox};
-use super::conv::{self, Bad};
-use super::describe;
-use super::error::LoadError;
-use super::exports::Exports;
-use super::store::State;
+use crate::host::convert::{self, ConvertError};
+use crate::host::load::describe;
+use crate::host::load::error::LoadError;
+use crate::host::load::exports::Exports;
+use crate::host::sandbox::call::{GuestCall, Sandbox};
+use crate::host::sandbox::store::State;
 
-/// A component that was loaded and has described itself, under one table of `gateway.toml`.
+/// A loaded component with its description and its configuration in `gateway.toml`.
 ///
-/// Others can be made of it that share its code: [`Self::reconfigured`], [`Self::described_anew`]. The code is freed
-/// with the last of them and with the last call that runs in it.
+/// [`Self::reconfigured`] and [`Self::described_anew`] return plugins that share its code. The code is freed with the
+/// last of them and the last call that runs in it.
 pub struct WasmPlugin {
     pub(super) sandbox: Sandbox,
     pub(super) digest: Digest,
@@ -45,57 +45,57 @@ impl fmt::Debug for WasmPlugin {
 }
 
 impl WasmPlugin {
-    /// The table that it was loaded with.
+    /// The configuration that it was loaded with.
     #[must_use]
     pub fn table(&self) -> &Arc<PluginConfig> {
         &self.sandbox.config
     }
 
-    /// The same component, asked anew what it offers.
+    /// The same component with a new description.
     ///
     /// # Errors
-    /// It failed to describe itself, or what it says can't be used.
+    /// Describing failed, or the description is invalid.
     pub async fn described_anew(&self) -> Result<Self, LoadError> {
-        let sandbox = self.sandbox.under(Arc::clone(&self.sandbox.config));
+        let sandbox = self.sandbox.with_config(Arc::clone(&self.sandbox.config));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Self { sandbox, digest: self.digest, interfaces: Arc::clone(&self.interfaces), manifest })
     }
 
-    /// The same component under another table of the same plugin: with its grants, limits and settings. What it keeps
-    /// stays. Whether the table pins this code was checked when the file was read.
+    /// The same component with another configuration of the same plugin: its grants, limits and settings. Its state is
+    /// kept. A pinned digest isn't checked here: reading the file did that.
     ///
-    /// The lists are the old ones. They may depend on what the table grants and sets, so ask it anew.
+    /// The description is the old one. It can depend on grants and settings, so call [`Self::described_anew`] next.
     #[must_use]
     pub fn reconfigured(&self, config: Arc<PluginConfig>) -> Self {
-        let sandbox = self.sandbox.under(config);
+        let sandbox = self.sandbox.with_config(config);
         let interfaces = Arc::clone(&self.interfaces);
         Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
     }
 
-    /// Ends instances that wait for their next call, and lets go of the code when `after` has passed, even where somebody still has this plugin: a conversation that
-    /// waits for a person's answer. Later calls fail with [`CallError::Replaced`]. A call that began before ends by its
-    /// own limit on time; should it not, it is ended then. What shares the code isn't touched.
+    /// Drops idle instances, and releases the code after `after`, even if the plugin is still referenced (by a
+    /// multi-round call that waits for a user's answer). Later calls fail with [`CallError::Replaced`]. Earlier calls
+    /// end by their own timeout, or are aborted after it. Plugins that share the code aren't affected.
     ///
     /// # Panics
     /// Outside of a Tokio runtime.
     pub fn retire(&self, after: Duration) {
         let Limits { timeout, describe_timeout, cancel_grace, .. } = self.sandbox.config.limits;
-        self.sandbox.own.end();
-        self.sandbox.code.end(after, timeout.max(describe_timeout) + cancel_grace);
+        self.sandbox.pool.close();
+        self.sandbox.code.release_after(after, timeout.max(describe_timeout) + cancel_grace);
     }
 
-    async fn call<A, G, T>(
+    async fn call<C, G, T>(
         &self,
         context: Arc<CallContext>,
-        question: A,
-        convert: impl FnOnce(G) -> Result<T, Bad>,
+        call: C,
+        convert: impl FnOnce(G) -> Result<T, ConvertError>,
     ) -> Result<T, CallError>
     where
-        A: Ask<Answer = Result<G, types::Failure>>,
+        C: GuestCall<Output = Result<G, types::Failure>>,
     {
-        let answer = self.sandbox.ask(context, question).await?;
-        let given = answer.map_err(|failure| CallError::Refused(conv::failure(failure)))?;
-        convert(given).map_err(|bad| CallError::BadOutput(bad.to_string()))
+        let output = self.sandbox.call(context, call).await?;
+        let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
+        convert(given).map_err(|error| CallError::BadOutput(error.to_string()))
     }
 }
 
@@ -126,8 +126,8 @@ impl Plugin for WasmPlugin {
         name: &'a ToolName,
         args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        let question = CallTool { name: name.as_str(), args };
-        Box::pin(self.call(context, question, conv::tool_outcome))
+        let call = CallTool { name: name.as_str(), args };
+        Box::pin(self.call(context, call, convert::tool_outcome))
     }
 
     fn read_resource<'a>(
@@ -135,8 +135,8 @@ impl Plugin for WasmPlugin {
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        let question = ReadResource { uri: uri.as_str() };
-        Box::pin(self.call(context, question, conv::read_outcome))
+        let call = ReadResource { uri: uri.as_str() };
+        Box::pin(self.call(context, call, convert::read_outcome))
     }
 
     fn get_prompt<'a>(
@@ -145,8 +145,8 @@ impl Plugin for WasmPlugin {
         name: &'a PromptName,
         args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        let question = GetPrompt { name: name.as_str(), args };
-        Box::pin(self.call(context, question, conv::prompt_outcome))
+        let call = GetPrompt { name: name.as_str(), args };
+        Box::pin(self.call(context, call, convert::prompt_outcome))
     }
 
     fn complete<'a>(
@@ -157,16 +157,16 @@ impl Plugin for WasmPlugin {
         value: &'a str,
         others: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        let question = Complete { target: conv::target(target), name, value, others };
-        Box::pin(self.call(context, question, conv::completion))
+        let call = Complete { target: convert::target(target), name, value, others };
+        Box::pin(self.call(context, call, convert::completion))
     }
 }
 
-/// The answer of a function that may fail.
-type Said<T> = wasmtime::Result<Result<T, types::Failure>>;
+/// The output of a guest function that can fail.
+type GuestResult<T> = wasmtime::Result<Result<T, types::Failure>>;
 
-/// The interface is asked for only if the plugin's lists named something of it.
-fn missing(interface: &str) -> wasmtime::Error {
+/// The error for an interface that isn't exported. The catalog only calls interfaces that are.
+fn not_exported(interface: &str) -> wasmtime::Error {
     wasmtime::format_err!("the plugin doesn't export `{interface}`")
 }
 
@@ -175,16 +175,16 @@ struct CallTool<'a> {
     args: &'a str,
 }
 
-impl Ask for CallTool<'_> {
-    type Answer = Result<tools::CallOutcome, types::Failure>;
+impl GuestCall for CallTool<'_> {
+    type Output = Result<tools::CallOutcome, types::Failure>;
 
-    async fn ask(
+    async fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> Said<tools::CallOutcome> {
-        let interface = exports.tools.as_ref().ok_or_else(|| missing("tools"))?;
+    ) -> GuestResult<tools::CallOutcome> {
+        let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
         interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
     }
 }
@@ -193,16 +193,16 @@ struct ReadResource<'a> {
     uri: &'a str,
 }
 
-impl Ask for ReadResource<'_> {
-    type Answer = Result<resources::ReadOutcome, types::Failure>;
+impl GuestCall for ReadResource<'_> {
+    type Output = Result<resources::ReadOutcome, types::Failure>;
 
-    async fn ask(
+    async fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> Said<resources::ReadOutcome> {
-        let interface = exports.resources.as_ref().ok_or_else(|| missing("resources"))?;
+    ) -> GuestResult<resources::ReadOutcome> {
+        let interface = exports.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
         interface.load(&mut *store, instance)?.call_read_resource(store, self.uri).await
     }
 }
@@ -212,16 +212,16 @@ struct GetPrompt<'a> {
     args: &'a [(String, String)],
 }
 
-impl Ask for GetPrompt<'_> {
-    type Answer = Result<prompts::PromptOutcome, types::Failure>;
+impl GuestCall for GetPrompt<'_> {
+    type Output = Result<prompts::PromptOutcome, types::Failure>;
 
-    async fn ask(
+    async fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> Said<prompts::PromptOutcome> {
-        let interface = exports.prompts.as_ref().ok_or_else(|| missing("prompts"))?;
+    ) -> GuestResult<prompts::PromptOutcome> {
+        let interface = exports.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
         interface.load(&mut *store, instance)?.call_get_prompt(store, self.name, self.args).await
     }
 }
@@ -233,16 +233,16 @@ struct Complete<'a> {
     others: &'a [(String, String)],
 }
 
-impl Ask for Complete<'_> {
-    type Answer = Result<completions::Completion, types::Failure>;
+impl GuestCall for Complete<'_> {
+    type Output = Result<completions::Completion, types::Failure>;
 
-    async fn ask(
+    async fn invoke(
         self,
         exports: &Exports,
         store: &mut Store<State>,
         instance: &Instance,
-    ) -> Said<completions::Completion> {
-        let interface = exports.completions.as_ref().ok_or_else(|| missing("completions"))?;
+    ) -> GuestResult<completions::Completion> {
+        let interface = exports.completions.as_ref().ok_or_else(|| not_exported("completions"))?;
         let guest = interface.load(&mut *store, instance)?;
         guest.call_complete(store, &self.target, self.name, self.value, self.others).await
     }

@@ -1,26 +1,25 @@
-//! Small guests, written as text and wrapped by the contract's own types, and what the host makes of them.
+//! Tests of the host with small guests in WebAssembly's text format.
 
 mod calls;
 mod generations;
-mod guest;
 mod openings;
 mod reports;
 mod reuse;
-mod told;
+mod grant_warnings;
 mod warnings;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use moongate_core::config::PluginConfig;
-use moongate_core::names::PluginId;
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
 
 use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
-pub(crate) use guest::{Guest, component};
+pub(crate) use super::test_support::{Guest, component};
 pub(super) use warnings::Warnings;
 
-/// A host whose cache is a folder of its own.
+/// A host with a cache directory of its own.
 pub(super) fn host(cache: &Path) -> WasmHost {
     WasmHost::new(HostOptions {
         cache: cache.join("cache"),
@@ -32,14 +31,14 @@ pub(super) fn host(cache: &Path) -> WasmHost {
     .unwrap()
 }
 
-/// A plugin's table with the usual limits, for a component of these bytes.
+/// A plugin's configuration with default limits, for a component with these bytes.
 pub(super) fn config(dir: &Path, bytes: &[u8]) -> PluginConfig {
     let source = dir.join("guest.wasm");
     std::fs::write(&source, bytes).unwrap();
     PluginConfig::bare(PluginId::new("guest").unwrap(), source)
 }
 
-/// Reads and loads what stands in the file.
+/// Reads and loads the plugin's file.
 pub(super) async fn load_file(
     host: &WasmHost,
     config: &Arc<PluginConfig>,
@@ -47,12 +46,12 @@ pub(super) async fn load_file(
     host.load(Arc::clone(config), host.read(config).await?).await
 }
 
-/// What is in use while one plugin is loaded and nothing runs.
+/// Resources in use while one plugin is loaded and nothing runs.
 pub(super) fn at_rest() -> Gauges {
     Gauges { generations: 1, ..Gauges::default() }
 }
 
-/// Loads the guest with a table that `change` has changed.
+/// Loads the guest with a configuration modified by `change`.
 pub(super) async fn load(
     host: &WasmHost,
     dir: &Path,
@@ -65,13 +64,13 @@ pub(super) async fn load(
 }
 
 #[test]
-fn the_version_that_is_told_is_the_one_that_is_pinned() {
+fn the_version_constant_matches_the_pinned_version() {
     let manifest = include_str!("../../../Cargo.toml");
     assert!(manifest.contains(&format!("wasmtime = {{ version = \"={WASMTIME_VERSION}\"")));
 }
 
 #[tokio::test]
-async fn without_room_for_a_pool_plugins_serve_all_the_same() {
+async fn serves_without_a_pool() {
     let dir = tempfile::TempDir::new().unwrap();
     let options = HostOptions {
         cache: dir.path().join("cache"),

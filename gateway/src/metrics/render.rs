@@ -1,87 +1,98 @@
-//! From counts to text.
+//! Renders metrics as OpenMetrics text: the counted ones, and those of a [`Snapshot`].
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fs;
+use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use moongate_core::gate::Load;
-use moongate_core::mcp::{Method, Revision};
-use moongate_core::names::{PluginId, PublicName};
-use moongate_core::server;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::histogram::Histogram;
+use moongate_model::names::PluginId;
+use moongate_protocol::gate::Load;
+use moongate_protocol::mcp::Revision;
+use moongate_protocol::server::ServerGauges;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::host::{Gauges, Requests, WASMTIME_VERSION};
 use crate::supervisor::status::{PluginState, Reloads, Status};
 
-use super::process::Usage;
-use super::{Call, Metrics, Operation};
+use super::{Metrics, NameLabel, PluginLabels};
 
-/// What isn't counted but known, at the moment of the question.
+/// The values that are read at the time of a scrape.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     /// The plugins.
     pub status: &'a Status,
-    /// What the Wasm host has in use.
+    /// The resources in use by the Wasm host.
     pub gauges: Gauges,
-    /// How many generations of each plugin's code are held.
+    /// The number of versions of each plugin's code in memory.
     pub generations: BTreeMap<PluginId, u32>,
-    /// How many instances of each plugin wait for their next call.
+    /// The number of idle instances of each plugin.
     pub idle: BTreeMap<PluginId, u32>,
-    /// What became of the requests of each plugin that can send some.
+    /// The outgoing requests of each plugin that may send any.
     pub requests: BTreeMap<PluginId, Requests>,
-    /// How many calls run and wait.
+    /// The running and waiting calls.
     pub loads: Vec<(PluginId, Load)>,
-    /// Who is there.
-    pub clients: server::Gauges,
+    /// The clients.
+    pub clients: ServerGauges,
 }
 
-/// What a sample is told apart by.
-type Labels = Vec<(&'static str, String)>;
-
-/// All samples of one name.
-#[derive(Debug)]
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    samples: Samples,
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
 }
 
-#[derive(Debug)]
-enum Samples {
-    Counts(Vec<(Labels, u64)>),
-    Seconds(Vec<(Labels, f64)>),
-    Gauges(Vec<(Labels, f64)>),
-    Histograms(Vec<(Labels, Histogram)>),
-    Info(Labels),
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
 }
 
-/// Everything, as it is at one moment.
-#[derive(Debug, Default)]
-struct Scrape(Vec<Family>);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TransportLabels {
+    transport: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutgoingRequestLabels {
+    plugin: NameLabel<PluginId>,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
+    wasmtime: &'static str,
+    mcp: &'static str,
+}
 
 impl Metrics {
     /// All metrics as OpenMetrics text ([`super::CONTENT_TYPE`]).
     #[must_use]
     pub fn render(&self, snapshot: &Snapshot<'_>) -> String {
         let catalog = Arc::clone(&self.catalog.borrow());
-        self.forget(&catalog);
-        let mut scrape = Scrape::default();
-        self.counted(&mut scrape);
-        plugins(&mut scrape, snapshot);
-        requests(&mut scrape, snapshot);
+        self.remove_stale(&catalog);
+        let mut registry = Registry::default();
+        self.register_counted(&mut registry);
+        register_plugins(&mut registry, snapshot);
+        register_outgoing_requests(&mut registry, snapshot);
         let peaks = catalog.members().iter();
-        let peaks = peaks.filter_map(|member| Some((member.id().as_str(), member.plugin().peak_memory()?)));
-        scrape.gauges(
+        let peaks =
+            peaks.filter_map(|member| Some((plugin(member.id()), member.plugin().peak_memory()? as f64)));
+        register_gauges(
+            &mut registry,
             "moongate_plugin_memory_peak_bytes",
-            "The most linear memory that one call of the plugin's present code has had.",
-            by("plugin", peaks),
+            "Peak linear memory of a single call of the plugin's current code",
+            peaks,
         );
         let items = [
             ("tools", catalog.tools().len()),
@@ -89,170 +100,141 @@ impl Metrics {
             ("resource_templates", catalog.templates().len()),
             ("prompts", catalog.prompts().len()),
         ];
-        scrape.gauges("moongate_catalog_items", "Items that clients are offered.", by("kind", items));
-        scrape.gauge(
+        let items = items.map(|(kind, count)| (KindLabels { kind }, count as f64));
+        register_gauges(&mut registry, "moongate_catalog_items", "Items offered to clients", items);
+        registry.register(
             "moongate_catalog_generation",
-            "Catalogs that were published before the one that serves.",
-            catalog.generation() as f64,
+            "Number of catalogs published before the current one",
+            ConstGauge::new(catalog.generation() as f64),
         );
-        settings(&mut scrape, snapshot.status);
-        in_use(&mut scrape, snapshot);
-        process(&mut scrape, self.started);
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(scrape));
+        register_reloads(&mut registry, snapshot.status);
+        register_usage(&mut registry, snapshot);
+        register_process(&mut registry, self.started);
         let mut out = String::new();
         text::encode(&mut out, &registry).expect("writing to a string can't fail");
         out
     }
 
-    /// What was counted as it happened.
-    fn counted(&self, scrape: &mut Scrape) {
-        let calls = self.calls.all().into_iter().map(|(call, count)| (call.labels(), count.get()));
-        scrape.add(
+    /// Registers the metrics that are counted as calls and requests end.
+    fn register_counted(&self, registry: &mut Registry) {
+        let Self { calls, call_durations, request_durations, .. } = self;
+        registry.register(
             "moongate_plugin_calls",
-            "Calls of plugins that ended, by what came of them.",
-            Samples::Counts(calls.collect()),
+            "Plugin calls that ended, by outcome",
+            calls.family.clone(),
         );
-        let durations = self.durations.all().into_iter();
-        let durations = durations.map(|(plugin, histogram)| (one("plugin", plugin.as_str()), histogram));
-        scrape.add(
+        registry.register(
             "moongate_plugin_call_duration_seconds",
-            "How long calls took from when they had their permit.",
-            Samples::Histograms(durations.collect()),
+            "Duration of plugin calls, from when they were admitted",
+            call_durations.family.clone(),
         );
-        let operations = self.operations.all().into_iter();
-        let operations = operations.map(|(operation, histogram)| (operation.labels(), histogram));
-        scrape.add(
+        registry.register(
             "mcp_server_operation_duration_seconds",
-            "How long MCP requests took, with all that they waited for.",
-            Samples::Histograms(operations.collect()),
+            "Duration of MCP requests, including all waits",
+            request_durations.family.clone(),
         );
     }
 }
 
-impl Call {
-    fn labels(&self) -> Labels {
-        let Self { plugin, kind, tool, outcome } = self;
-        vec![
-            ("plugin", plugin.to_string()),
-            ("kind", kind.as_str().to_owned()),
-            ("tool", text_of(tool.as_ref())),
-            ("outcome", (*outcome).to_owned()),
-        ]
+fn plugin(id: &PluginId) -> PluginLabels {
+    PluginLabels { plugin: NameLabel(id.clone()) }
+}
+
+/// Registers a gauge for each label set.
+fn register_gauges<L>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    samples: impl IntoIterator<Item = (L, f64)>,
+) where
+    L: EncodeLabelSet + std::fmt::Debug + Clone + Eq + Hash + Send + Sync + 'static,
+{
+    let family = Family::<L, Gauge<f64, AtomicU64>>::default();
+    for (labels, value) in samples {
+        family.get_or_create(&labels).set(value);
     }
+    registry.register(name, help, family);
 }
 
-impl Operation {
-    fn labels(&self) -> Labels {
-        let Self { method, tool, error, carrier, revision } = self;
-        vec![
-            ("mcp_method_name", method.map_or("_OTHER", Method::as_str).to_owned()),
-            ("gen_ai_tool_name", text_of(tool.as_ref())),
-            ("error_type", error.unwrap_or_default().to_owned()),
-            ("network_transport", carrier.as_str().to_owned()),
-            ("mcp_protocol_version", revision.map_or("", Revision::as_str).to_owned()),
-        ]
+/// Registers a counter for each label set.
+fn register_counters<L>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    samples: impl IntoIterator<Item = (L, u64)>,
+) where
+    L: EncodeLabelSet + std::fmt::Debug + Clone + Eq + Hash + Send + Sync + 'static,
+{
+    let family = Family::<L, Counter>::default();
+    for (labels, count) in samples {
+        family.get_or_create(&labels).inc_by(count);
     }
+    registry.register(name, help, family);
 }
 
-fn text_of(name: Option<&PublicName>) -> String {
-    name.map(ToString::to_string).unwrap_or_default()
-}
-
-/// One label.
-fn one(label: &'static str, value: &str) -> Labels {
-    vec![(label, value.to_owned())]
-}
-
-/// A sample for each value of a label.
-fn by<T: Into<Number>>(
-    label: &'static str,
-    all: impl IntoIterator<Item = (impl AsRef<str>, T)>,
-) -> Vec<(Labels, f64)> {
-    all.into_iter().map(|(value, number)| (one(label, value.as_ref()), number.into().0)).collect()
-}
-
-/// A number as samples have it: exact up to 2^53, which nothing here reaches.
-struct Number(f64);
-
-impl From<u64> for Number {
-    fn from(number: u64) -> Self {
-        Self(number as f64)
-    }
-}
-
-impl From<u32> for Number {
-    fn from(number: u32) -> Self {
-        Self(f64::from(number))
-    }
-}
-
-impl From<usize> for Number {
-    fn from(number: usize) -> Self {
-        Self(number as f64)
-    }
-}
-
-/// The plugins: their states, their calls now, the code that is held for them.
-fn plugins(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
+/// Registers the plugins: their states, their current calls and their code in memory.
+fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     let known = snapshot.status.plugins.iter().map(|plugin| (plugin.id.clone(), Load::default()));
     let mut loads: BTreeMap<PluginId, Load> = known.collect();
-    // One that has left the configuration stays here as long as its last calls.
+    // A plugin that was removed from the configuration stays until its last call has ended.
     let busy = snapshot.loads.iter().filter(|(id, load)| loads.contains_key(id) || *load != Load::default());
     loads.extend(busy.cloned().collect::<Vec<_>>());
-    scrape.gauges(
+    register_gauges(
+        registry,
         "moongate_plugin_instances",
-        "Calls that run, each alone in an instance.",
-        by("plugin", loads.iter().map(|(id, load)| (id.as_str(), load.running))),
+        "Running calls, each in an instance of its own",
+        loads.iter().map(|(id, load)| (plugin(id), f64::from(load.running))),
     );
-    scrape.gauges(
+    register_gauges(
+        registry,
         "moongate_plugin_calls_waiting",
-        "Calls that wait for a permit.",
-        by("plugin", loads.iter().map(|(id, load)| (id.as_str(), load.waiting))),
+        "Calls that wait for a permit",
+        loads.iter().map(|(id, load)| (plugin(id), f64::from(load.waiting))),
     );
-    scrape.gauges(
+    register_gauges(
+        registry,
         "moongate_plugin_idle_instances",
-        "Instances that wait for their next call, where the plugin's instances are reused.",
-        by(
-            "plugin",
-            loads.keys().map(|id| (id.as_str(), snapshot.idle.get(id).copied().unwrap_or_default())),
-        ),
+        "Idle instances of plugins whose instances are reused",
+        loads.keys().map(|id| (plugin(id), f64::from(snapshot.idle.get(id).copied().unwrap_or_default()))),
     );
-    scrape.gauges(
+    register_gauges(
+        registry,
         "moongate_plugin_generations",
-        "Versions of a plugin's code that are held: more than one while calls end on an earlier one.",
-        by("plugin", snapshot.generations.iter().map(|(id, count)| (id.as_str(), *count))),
+        "Versions of a plugin's code in memory; more than one while calls end on an earlier version",
+        snapshot.generations.iter().map(|(id, count)| (plugin(id), f64::from(*count))),
     );
-    let mut states = [("loading", 0_usize), ("serving", 0), ("degraded", 0), ("failed", 0)];
+    let mut states = [("loading", 0_u32), ("serving", 0), ("degraded", 0), ("failed", 0)];
     for plugin in &snapshot.status.plugins {
-        let at = match plugin.state {
+        let index = match plugin.state {
             PluginState::Loading => 0,
             PluginState::Serving => 1,
             PluginState::Degraded(_) => 2,
             PluginState::Failed(_) => 3,
         };
-        states[at].1 += 1;
+        states[index].1 += 1;
     }
-    scrape.gauges("moongate_plugins", "Plugins of the configuration, by state.", by("state", states));
+    let states = states.map(|(state, count)| (StateLabels { state }, f64::from(count)));
+    register_gauges(registry, "moongate_plugins", "Configured plugins, by state", states);
 }
 
-/// What plugins asked of other servers.
-fn requests(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
+/// Registers the requests of plugins to other servers.
+fn register_outgoing_requests(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     let counts = snapshot.requests.iter().flat_map(|(plugin, counts)| {
         let &Requests { sent, refused, failed } = counts;
         [("sent", sent), ("refused", refused), ("failed", failed)].map(|(outcome, count)| {
-            (vec![("plugin", plugin.to_string()), ("outcome", outcome.to_owned())], count)
+            (OutgoingRequestLabels { plugin: NameLabel(plugin.clone()), outcome }, count)
         })
     });
-    scrape.add(
+    register_counters(
+        registry,
         "moongate_outgoing_requests",
-        "Requests of plugins to other servers: answered, refused by the gateway, or without an answer.",
-        Samples::Counts(counts.collect()),
+        "Plugins' requests to other servers: answered, denied by the gateway, or failed",
+        counts,
     );
 }
 
-/// Changes of plugins and of the configuration.
-fn settings(scrape: &mut Scrape, status: &Status) {
+/// Registers the changes of plugins and of the configuration.
+fn register_reloads(registry: &mut Registry, status: &Status) {
     let Reloads { replaced, unchanged, failed, configured, rejected } = status.reloads;
     let outcomes = [
         ("replaced", replaced),
@@ -261,117 +243,107 @@ fn settings(scrape: &mut Scrape, status: &Status) {
         ("configured", configured),
         ("rejected", rejected),
     ];
-    scrape.add(
+    register_counters(
+        registry,
         "moongate_reloads",
-        "What came of changes to plugins and to the configuration.",
-        Samples::Counts(outcomes.map(|(outcome, count)| (one("outcome", outcome), count)).to_vec()),
+        "Changes of plugins and of the configuration, by outcome",
+        outcomes.map(|(outcome, count)| (OutcomeLabels { outcome }, count)),
     );
-    scrape.gauge(
+    registry.register(
         "moongate_config_last_reload_successful",
-        "Whether the configuration file is in use as it stands now.",
-        if status.config.rejected.is_none() { 1.0 } else { 0.0 },
+        "Whether the current content of the configuration file is in use",
+        ConstGauge::new(if status.config.rejected.is_none() { 1.0 } else { 0.0 }),
     );
-    scrape.gauge(
+    registry.register(
         "moongate_config_last_reload_success_timestamp_seconds",
-        "When the configuration was taken into use.",
-        seconds(status.config.since),
+        "Time of the last successful reload of the configuration",
+        ConstGauge::new(seconds(status.config.since)),
     );
 }
 
-/// What is in use, and by whom.
-fn in_use(scrape: &mut Scrape, snapshot: &Snapshot<'_>) {
+/// Registers the instance pool and the clients.
+fn register_usage(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     let Gauges { instances, memories, tables, stacks, .. } = snapshot.gauges;
     let slots = [("instances", instances), ("memories", memories), ("tables", tables), ("stacks", stacks)];
-    scrape.gauges(
+    register_gauges(
+        registry,
         "moongate_pool_slots_in_use",
-        "Slots of the pool of instances that are taken; zero where there is no pool.",
-        by("kind", slots),
+        "Instance pool slots in use; zero without a pool",
+        slots.map(|(kind, count)| (KindLabels { kind }, count as f64)),
     );
-    let server::Gauges { sessions, visitors, listening } = snapshot.clients;
-    let sessions = [("http", sessions), ("http_sse", visitors)];
-    scrape.gauges("moongate_sessions", "Open sessions of clients over HTTP.", by("transport", sessions));
-    scrape.gauge("moongate_listen_streams", "Open streams of changes.", listening as f64);
+    let ServerGauges { sessions, legacy_sse_clients, listen_streams } = snapshot.clients;
+    let sessions = [("http", sessions), ("http_sse", legacy_sse_clients)];
+    register_gauges(
+        registry,
+        "moongate_sessions",
+        "Open client sessions over HTTP",
+        sessions.map(|(transport, count)| (TransportLabels { transport }, count as f64)),
+    );
+    registry.register(
+        "moongate_listen_streams",
+        "Open notification streams",
+        ConstGauge::new(listen_streams as f64),
+    );
 }
 
-/// The process itself.
-fn process(scrape: &mut Scrape, started: SystemTime) {
-    let newest = Revision::ALL.last().map_or("", |revision| revision.as_str());
-    let build = [("version", env!("CARGO_PKG_VERSION")), ("wasmtime", WASMTIME_VERSION), ("mcp", newest)];
-    let build = build.map(|(label, value)| (label, value.to_owned())).to_vec();
-    scrape.add("moongate_build", "Which gateway this is.", Samples::Info(build));
-    let Usage { resident, descriptors, threads, processor } = Usage::now();
-    scrape.add(
+/// Registers the process, under the names that Prometheus's own clients use.
+fn register_process(registry: &mut Registry, started: SystemTime) {
+    let build = BuildLabels {
+        version: env!("CARGO_PKG_VERSION"),
+        wasmtime: WASMTIME_VERSION,
+        mcp: Revision::ALL.last().map_or("", |revision| revision.as_str()),
+    };
+    registry.register("moongate_build", "Version of the gateway", Info::new(build));
+    let ProcessUsage { resident_bytes, open_fds, threads, cpu_seconds } = ProcessUsage::now();
+    registry.register(
         "process_cpu_seconds",
-        "Processor time that the process has used.",
-        Samples::Seconds(vec![(Labels::new(), processor)]),
+        "Processor time used by the process",
+        ConstCounter::new(cpu_seconds),
     );
-    let known = [
-        ("process_resident_memory_bytes", "Memory of the process that is in RAM.", resident),
-        ("process_open_fds", "Open file descriptors.", descriptors),
-        ("process_threads", "Threads of the process.", threads),
+    let gauges = [
+        ("process_resident_memory_bytes", "Resident memory of the process", resident_bytes),
+        ("process_open_fds", "Open file descriptors", open_fds),
+        ("process_threads", "Threads of the process", threads),
     ];
-    for (name, help, value) in known {
+    for (name, help, value) in gauges {
         if let Some(value) = value {
-            scrape.gauge(name, help, value as f64);
+            registry.register(name, help, ConstGauge::new(value as f64));
         }
     }
-    scrape.gauge("process_start_time_seconds", "When the process started.", seconds(started));
+    registry.register(
+        "process_start_time_seconds",
+        "Start time of the process",
+        ConstGauge::new(seconds(started)),
+    );
 }
 
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-impl Scrape {
-    fn add(&mut self, name: &'static str, help: &'static str, samples: Samples) {
-        self.0.push(Family { name, help, samples });
-    }
-
-    fn gauges(&mut self, name: &'static str, help: &'static str, samples: Vec<(Labels, f64)>) {
-        self.add(name, help, Samples::Gauges(samples));
-    }
-
-    fn gauge(&mut self, name: &'static str, help: &'static str, value: f64) {
-        self.gauges(name, help, vec![(Labels::new(), value)]);
-    }
+/// The resource usage of the process. `None` means that the system doesn't report it.
+struct ProcessUsage {
+    resident_bytes: Option<u64>,
+    open_fds: Option<u64>,
+    threads: Option<u64>,
+    cpu_seconds: f64,
 }
 
-impl Collector for Scrape {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|family| family.encode(&mut encoder))
-    }
-}
-
-impl Family {
-    fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Self { name, help, samples } = self;
-        let kind = match samples {
-            Samples::Counts(_) | Samples::Seconds(_) => MetricType::Counter,
-            Samples::Gauges(_) => MetricType::Gauge,
-            Samples::Histograms(_) => MetricType::Histogram,
-            Samples::Info(_) => MetricType::Info,
+impl ProcessUsage {
+    fn now() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let number = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
         };
-        let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
-        match samples {
-            Samples::Counts(all) => sorted(all).try_for_each(|(labels, count)| {
-                ConstCounter::new(*count).encode(metric.encode_family(labels)?)
-            }),
-            Samples::Seconds(all) => sorted(all).try_for_each(|(labels, value)| {
-                ConstCounter::new(*value).encode(metric.encode_family(labels)?)
-            }),
-            Samples::Gauges(all) => sorted(all).try_for_each(|(labels, value)| {
-                ConstGauge::new(*value).encode(metric.encode_family(labels)?)
-            }),
-            Samples::Histograms(all) => sorted(all)
-                .try_for_each(|(labels, histogram)| histogram.encode(metric.encode_family(labels)?)),
-            Samples::Info(labels) => metric.encode_info(labels),
+        // Reading the directory takes a descriptor itself.
+        let open_fds = fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1));
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Self {
+            resident_bytes: number("VmRSS:").map(|kib| kib * 1024),
+            open_fds,
+            threads: number("Threads:"),
+            cpu_seconds: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9,
         }
     }
-}
-
-/// In an order that stays, so that two scrapes can be compared.
-fn sorted<T>(all: &[(Labels, T)]) -> impl Iterator<Item = (&Labels, &T)> {
-    let mut sorted: Vec<_> = all.iter().map(|(labels, value)| (labels, value)).collect();
-    sorted.sort_by_key(|(labels, _)| *labels);
-    sorted.into_iter()
 }

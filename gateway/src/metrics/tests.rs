@@ -1,14 +1,15 @@
-//! Names and labels stay what they are, and series go with what they are about.
+//! Metric names, labels and values, and the removal of stale series.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use moongate_core::call::CallError;
-use moongate_core::catalog::Member;
-use moongate_core::dispatch::{Ended, Observer as _};
-use moongate_core::gate::Load;
-use moongate_core::server::Observer as _;
+use moongate_model::call::CallError;
+use moongate_protocol::catalog::Member;
+use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
+use moongate_protocol::gate::Load;
+use moongate_protocol::mcp::{Method, Revision};
+use moongate_protocol::server::ServerGauges;
 
 use crate::host::{Gauges, Requests};
 use crate::supervisor::status::{
@@ -76,34 +77,34 @@ fn render(metrics: &Metrics, status: &Status) -> String {
             (id("left"), Load { running: 1, waiting: 0 }),
             (id("gone"), Load::default()),
         ],
-        clients: server::Gauges { sessions: 6, visitors: 7, listening: 8 },
+        clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8 },
     })
 }
 
-fn call(metrics: &Metrics, member: &Member, tool: &str, ended: Ended<'_>) {
+fn call(metrics: &Metrics, member: &Member, tool: &str, outcome: CallOutcome<'_>) {
     let took = Some(Duration::from_micros(70));
-    metrics.called(&Called { member, kind: CallKind::Tool, name: Some(&name(tool)), ended, took });
+    metrics.call_ended(&CallEnd { member, kind: CallKind::Tool, name: Some(&name(tool)), outcome, took });
 }
 
 fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error: Option<&'static str>) {
     let tool = tool.map(name);
-    metrics.answered(&Answered {
-        method,
+    metrics.request_ended(&RequestEnd {
+        method: method.map(Method::as_str),
         tool: tool.as_ref(),
-        revision: Some(Revision::LATEST_HANDSHAKE),
-        carrier: Carrier::Tcp,
+        revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
+        transport: NetworkTransport::Tcp,
         error,
         took: Duration::from_millis(3),
     });
 }
 
-/// Counts of a catalog that can be replaced.
-fn counting(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
+/// Metrics of a catalog that can be replaced.
+fn metrics_of(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
     let (publish, seen) = watch::channel(catalog(1, members));
     (publish, Metrics::new(seen))
 }
 
-/// The value of the one sample of that name with these among its labels.
+/// The value of the only sample with this name and these labels.
 fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
     let is =
         |sample: &&Sample| sample.name == name && labels.iter().all(|(key, value)| sample.has(key, value));
@@ -140,12 +141,12 @@ process_threads gauge
 ";
 
 #[test]
-fn the_names_the_types_and_the_labels_stay() {
-    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
-    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+fn names_types_and_labels_are_stable() {
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
+    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
     let families = read(&render(&metrics, &status())).unwrap();
-    let mut told: Vec<String> = families
+    let mut rendered: Vec<String> = families
         .iter()
         .map(|family| {
             let mut labels: Vec<_> =
@@ -157,16 +158,16 @@ fn the_names_the_types_and_the_labels_stay() {
             words.join(" ") + "\n"
         })
         .collect();
-    told.sort_unstable();
-    assert_eq!(told.concat(), NAMES);
+    rendered.sort_unstable();
+    assert_eq!(rendered.concat(), NAMES);
 }
 
 #[test]
-fn what_is_known_is_told() {
-    let (_publish, metrics) = counting(vec![member("a", &["run", "walk"])]);
-    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
-    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
-    call(&metrics, &member("a", &["run"]), "a_run", Ended::Failed(&CallError::Trap(String::new())));
+fn renders_all_values() {
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run", "walk"])]);
+    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
+    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
+    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Failed(&CallError::Trap(String::new())));
     request(&metrics, None, None, Some("-32601"));
     let samples: Vec<Sample> =
         read(&render(&metrics, &status())).unwrap().into_iter().flat_map(|family| family.samples).collect();
@@ -218,8 +219,8 @@ fn what_is_known_is_told() {
 }
 
 #[test]
-fn a_configuration_that_is_refused_is_told() {
-    let (_publish, metrics) = counting(Vec::new());
+fn renders_a_rejected_configuration() {
+    let (_publish, metrics) = metrics_of(Vec::new());
     let mut status = status();
     status.config.rejected = Some("it doesn't parse".to_owned());
     let text = render(&metrics, &status);
@@ -227,19 +228,19 @@ fn a_configuration_that_is_refused_is_told() {
 }
 
 #[test]
-fn series_go_on_when_a_plugin_is_replaced_and_go_with_what_is_gone() {
-    let (publish, metrics) = counting(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
+fn removes_series_of_removed_tools_and_plugins() {
+    let (publish, metrics) = metrics_of(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
     for (plugin, tool) in [("a", "run"), ("a", "walk"), ("b", "run")] {
         let public = format!("{plugin}_{tool}");
-        call(&metrics, &member(plugin, &[tool]), &public, Ended::Done);
+        call(&metrics, &member(plugin, &[tool]), &public, CallOutcome::Done);
         request(&metrics, Some(Method::CallTool), Some(&public), None);
     }
-    let told = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
+    let rendered = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
     for public in ["a_run", "a_walk", "b_run"] {
-        assert!(told(&metrics, public), "{public}");
+        assert!(rendered(&metrics, public), "{public}");
     }
     publish.send(catalog(2, vec![member("a", &["run"])])).unwrap();
-    call(&metrics, &member("a", &["run"]), "a_run", Ended::Done);
+    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
     let text = render(&metrics, &status());
     assert!(text.contains("tool=\"a_run\",outcome=\"ok\"} 2\n"), "{text}");
     assert!(!text.contains("a_walk") && !text.contains("b_run"), "{text}");
@@ -247,26 +248,30 @@ fn series_go_on_when_a_plugin_is_replaced_and_go_with_what_is_gone() {
 }
 
 #[test]
-fn names_that_come_and_go_take_no_memory_though_nobody_scrapes() {
-    let (publish, metrics) = counting(Vec::new());
+fn stale_series_are_removed_without_scrapes() {
+    let (publish, metrics) = metrics_of(Vec::new());
     for generation in 0..200 {
         let plugin = format!("p{generation}");
         let member = member(&plugin, &["run"]);
         publish.send_replace(catalog(generation, vec![member.clone()]));
-        call(&metrics, &member, &format!("{plugin}_run"), Ended::Done);
+        call(&metrics, &member, &format!("{plugin}_run"), CallOutcome::Done);
         request(&metrics, Some(Method::CallTool), Some(&format!("{plugin}_run")), None);
     }
-    let kept = [metrics.calls.all().len(), metrics.durations.all().len(), metrics.operations.all().len()];
+    let kept = [
+        metrics.calls.known().len(),
+        metrics.call_durations.known().len(),
+        metrics.request_durations.known().len(),
+    ];
     assert!(kept.iter().all(|count| *count <= 2), "{kept:?}");
 }
 
 #[test]
-fn calls_of_many_threads_are_all_counted() {
-    let (_publish, metrics) = counting(vec![member("a", &["run"])]);
+fn counts_calls_of_many_threads() {
+    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
     let member = member("a", &["run"]);
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1_000).for_each(|_| call(&metrics, &member, "a_run", Ended::Done)));
+            scope.spawn(|| (0..1_000).for_each(|_| call(&metrics, &member, "a_run", CallOutcome::Done)));
         }
     });
     let text = render(&metrics, &status());

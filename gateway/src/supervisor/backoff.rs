@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// The first wait.
-const FIRST: Duration = Duration::from_secs(1);
-/// The longest.
-const LONGEST: Duration = Duration::from_secs(300);
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(300);
 
 /// Doubles from one second to five minutes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,14 +12,14 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// It failed once more: how long to wait now.
-    pub(super) fn failed(&mut self) -> Duration {
-        let wait = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+    /// Counts another failure and returns the delay before the next attempt.
+    pub(super) fn next_delay(&mut self) -> Duration {
+        let delay = FIRST_DELAY.saturating_mul(1 << self.failures.min(16)).min(MAX_DELAY);
         self.failures += 1;
-        wait
+        delay
     }
 
-    /// It worked, or something changed.
+    /// Starts again with the first delay.
     pub(super) fn reset(&mut self) {
         self.failures = 0;
     }
@@ -32,11 +30,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_to_five_minutes_and_begin_anew() {
+    fn delays_double_up_to_five_minutes_until_reset() {
         let mut backoff = Backoff::default();
-        let waits: Vec<u64> = (0..11).map(|_| backoff.failed().as_secs()).collect();
-        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        let delays: Vec<u64> = (0..11).map(|_| backoff.next_delay().as_secs()).collect();
+        assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         backoff.reset();
-        assert_eq!(backoff.failed(), FIRST);
+        assert_eq!(backoff.next_delay(), FIRST_DELAY);
     }
 }

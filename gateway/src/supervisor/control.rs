@@ -1,8 +1,8 @@
-//! How others ask the supervisor to look at everything anew.
+//! How operators request a reload.
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Who asks for a reload.
+/// The source of a reload request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// SIGHUP.
@@ -11,33 +11,33 @@ pub enum Cause {
     Admin,
 }
 
-/// Which request it is that something is done for. They are counted from one.
+/// Numbers reload requests, starting with one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Turn(pub(super) u64);
+pub(super) struct RequestNumber(pub(super) u64);
 
-/// The earlier of two turns: what is done for both is done for that one first.
-pub(super) fn earlier(a: Option<Turn>, b: Option<Turn>) -> Option<Turn> {
+/// The earlier of two requests: work for both is done for that one first.
+pub(super) fn earlier(a: Option<RequestNumber>, b: Option<RequestNumber>) -> Option<RequestNumber> {
     a.into_iter().chain(b).min()
 }
 
-/// A request to read the configuration and all plugins' files, and to take what waits for the operator.
+/// A request to read the configuration and all plugins' files, and to apply every change that waits for the operator.
 #[derive(Debug)]
 pub struct Request {
-    /// Who asks.
+    /// The source.
     pub cause: Cause,
-    /// Gets the answer when all of it is done.
+    /// Receives the result when all work is done.
     pub done: oneshot::Sender<Reloaded>,
 }
 
-/// What came of a reload that somebody asked for.
+/// The result of a reload request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What changed, a line each; empty: nothing did.
+    /// Changes, one line each.
     pub changed: Vec<String>,
-    /// What couldn't be used, a line each.
+    /// Failures, one line each.
     pub failed: Vec<String>,
-    /// Keys of the configuration that changed and that only a restart takes into use, such as `http.auth.tokens`; as long
-    /// as they wait, whether or not this reload found them.
+    /// Configuration keys that changed since the start and need a restart, such as `http.auth.tokens`, whether or not
+    /// this reload found them.
     pub needs_restart: Vec<String>,
 }
 
@@ -46,24 +46,24 @@ pub struct Reloaded {
 #[error("the gateway is stopping")]
 pub struct Ended;
 
-/// Asks for reloads. Cheap to clone.
+/// Requests reloads. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Reloader(mpsc::Sender<Request>);
 
 impl Reloader {
-    /// One that asks through `requests`.
+    /// Sends its requests to `requests`.
     #[must_use]
     pub fn new(requests: mpsc::Sender<Request>) -> Self {
         Self(requests)
     }
 
-    /// Asks, and waits until it is done: until every file that changed was compiled and serves, or was refused.
+    /// Requests a reload and waits until every changed file was either compiled and activated, or rejected.
     ///
     /// # Errors
-    /// The gateway stops.
+    /// The gateway is stopping.
     pub async fn reload(&self, cause: Cause) -> Result<Reloaded, Ended> {
-        let (done, answer) = oneshot::channel();
+        let (done, result) = oneshot::channel();
         self.0.send(Request { cause, done }).await.map_err(|_| Ended)?;
-        answer.await.map_err(|_| Ended)
+        result.await.map_err(|_| Ended)
     }
 }

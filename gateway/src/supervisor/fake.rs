@@ -1,79 +1,94 @@
-//! A host without Wasm, files without a disk, and a loop between them: for tests with a clock that stands still.
+//! A plugin host without Wasm and files without a disk, for tests with a paused clock.
 //!
-//! What a fake file holds is what its plugin does: words are names of tools, and some words mean more, see [`Fake`].
+//! The content of a fake file is what its plugin does: words are names of tools, and some have a meaning, see
+//! [`FakePlugin`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use moongate_core::call::{
+use moongate_config::{PluginConfig, Problem};
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Failure as Refusal, Fault, Outcome, PromptResult,
     ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Plugin};
-use moongate_core::config::{PluginConfig, Problem};
-use moongate_core::json::Json;
-use moongate_core::manifest::{Manifest, Tool, ToolHints};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::json::Json;
+use moongate_model::manifest::{Manifest, Tool, ToolHints};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Plugin};
 use tokio::time::sleep;
 
-use super::code::{Candidate, Code, Failure, Helps, Host, Work};
+use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
-mod bench;
+mod test_reconciler;
 
-pub(super) use bench::Bench;
+pub(super) use test_reconciler::TestReconciler;
 
-/// How long `slow` takes to compile.
-pub(super) const SLOW: Duration = Duration::from_secs(30);
+/// The time to compile `slow`.
+pub(super) const SLOW_COMPILE_TIME: Duration = Duration::from_secs(30);
 
-/// Files, and what was done with them.
+/// Files, and records of what was done with them.
 #[derive(Debug, Default)]
-pub(super) struct Disk {
+pub(super) struct FakeDisk {
     pub(super) files: Mutex<BTreeMap<PathBuf, String>>,
-    /// What was compiled, by content; it isn't compiled again.
+    /// Compiled content, which isn't compiled again.
     pub(super) compiled: Mutex<Vec<String>>,
-    /// What was loaded, by content.
+    /// Loaded content.
     pub(super) loaded: Mutex<Vec<String>>,
-    /// What was retired, by content.
+    /// Retired content.
     pub(super) retired: Mutex<Vec<String>>,
-    /// How many were asked what they offer.
+    /// The number of descriptions.
     pub(super) described: Mutex<usize>,
-    /// How many files' contents are in memory, and how many were at most.
-    pub(super) held: Mutex<usize>,
-    pub(super) most_held: Mutex<usize>,
-    /// What every plugin offers beside what its file says: it changes while they serve.
-    pub(super) also: Mutex<Option<String>>,
+    /// The number of files in memory, and its maximum.
+    pub(super) in_memory: Mutex<usize>,
+    pub(super) max_in_memory: Mutex<usize>,
+    /// A tool that every plugin has in addition, which a test can change while they serve.
+    pub(super) extra_tool: Mutex<Option<String>>,
+    /// Every plugin that was created.
+    pub(super) plugins: Mutex<Vec<Weak<FakePlugin>>>,
 }
 
-/// A plugin. Its file's words are the names of its tools, but for these:
+/// A plugin. The words of its file are the names of its tools, except for these:
 ///
-/// - `broken` isn't compiled, whenever it is tried; `flaky` is compiled only when the disk has a file `/ready`;
-/// - `slow` takes [`SLOW`] to compile; `panic` makes the compiler panic;
-/// - a file that holds nothing but `stuck` is never read to its end;
-/// - `picky` doesn't describe itself where its settings hold `trouble`;
-/// - `open` has a tool more where its settings hold `more`.
-#[derive(Debug)]
-pub(super) struct Fake {
-    disk: Arc<Disk>,
+/// - `broken` can't be compiled; `flaky` can be compiled only if the disk has a file `/ready`;
+/// - `slow` takes [`SLOW_COMPILE_TIME`] to compile; `panic` makes the compiler panic;
+/// - a file with nothing but `stalled` is never read to its end;
+/// - `picky` doesn't describe itself if its settings contain `trouble`;
+/// - `open` has another tool if its settings contain `more`.
+#[derive(Debug, Clone)]
+pub(super) struct FakePlugin {
+    disk: Arc<FakeDisk>,
     text: String,
     digest: Digest,
-    pub(super) table: Arc<PluginConfig>,
+    pub(super) config: Arc<PluginConfig>,
     manifest: Manifest,
 }
 
-impl Fake {
-    fn describe(disk: &Arc<Disk>, text: &str, table: &Arc<PluginConfig>) -> Result<Manifest, Failure> {
+impl FakePlugin {
+    /// Records the plugin on its disk.
+    fn into_shared(self) -> Arc<dyn LoadedCode> {
+        let disk = Arc::clone(&self.disk);
+        let plugin = Arc::new(self);
+        disk.plugins.lock().unwrap().push(Arc::downgrade(&plugin));
+        plugin
+    }
+
+    fn describe(
+        disk: &Arc<FakeDisk>,
+        text: &str,
+        config: &Arc<PluginConfig>,
+    ) -> Result<Manifest, LoadFailure> {
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
-        if words.contains(&"picky") && table.config.contains_key("trouble") {
-            return Err(failed(table, "it doesn't describe itself", Helps::Time));
+        if words.contains(&"picky") && config.config.contains_key("trouble") {
+            return Err(load_failure(config, "can't describe itself", Recovery::Retry));
         }
-        let more = (words.contains(&"open") && table.config.contains_key("more")).then_some("more");
-        let also = disk.also.lock().unwrap().clone();
+        let more = (words.contains(&"open") && config.config.contains_key("more")).then_some("more");
+        let extra = disk.extra_tool.lock().unwrap().clone();
         let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
         Ok(Manifest {
-            tools: tools.chain(more).chain(also.as_deref()).map(tool).collect(),
+            tools: tools.chain(more).chain(extra.as_deref()).map(tool).collect(),
             ..Manifest::default()
         })
     }
@@ -93,62 +108,62 @@ fn tool(name: &str) -> Tool {
     }
 }
 
-fn failed(table: &PluginConfig, reason: &str, helps: Helps) -> Failure {
-    let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", table.id));
-    let problems = vec![problem.at(table.source_place.clone())];
-    let reason = format!("`{}`: {reason}", table.source.display());
-    Failure { reason, hint: None, helps, ends_calls: false, problems }
+fn load_failure(config: &PluginConfig, reason: &str, recovery: Recovery) -> LoadFailure {
+    let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
+    let problems = vec![problem.at(config.source_place.clone())];
+    let reason = format!("`{}`: {reason}", config.source.display());
+    LoadFailure { reason, hint: None, recovery, ends_calls: false, problems }
 }
 
-/// A host that reads from a [`Disk`].
-pub(super) struct FakeHost(pub(super) Arc<Disk>);
+/// A plugin host that reads from a [`FakeDisk`].
+pub(super) struct FakeHost(pub(super) Arc<FakeDisk>);
 
-struct FakeCandidate {
+struct FakeComponentFile {
     text: String,
-    disk: Arc<Disk>,
-    _held: Held,
+    disk: Arc<FakeDisk>,
+    _in_memory: InMemory,
 }
 
-/// Bytes in memory.
-struct Held(Arc<Disk>);
+/// Counts a file in memory until it is dropped.
+struct InMemory(Arc<FakeDisk>);
 
-impl Held {
-    fn new(disk: &Arc<Disk>) -> Self {
-        let mut held = disk.held.lock().unwrap();
-        *held += 1;
-        let mut most = disk.most_held.lock().unwrap();
-        *most = (*most).max(*held);
+impl InMemory {
+    fn new(disk: &Arc<FakeDisk>) -> Self {
+        let mut count = disk.in_memory.lock().unwrap();
+        *count += 1;
+        let mut max = disk.max_in_memory.lock().unwrap();
+        *max = (*max).max(*count);
         Self(Arc::clone(disk))
     }
 }
 
-impl Drop for Held {
+impl Drop for InMemory {
     fn drop(&mut self) {
-        *self.0.held.lock().unwrap() -= 1;
+        *self.0.in_memory.lock().unwrap() -= 1;
     }
 }
 
-impl Host for FakeHost {
-    fn read(&self, table: Arc<PluginConfig>) -> Work<Box<dyn Candidate>> {
+impl PluginHost for FakeHost {
+    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>> {
         let disk = Arc::clone(&self.0);
         Box::pin(async move {
-            let text = disk.files.lock().unwrap().get(&table.source).cloned();
-            let text = text.ok_or_else(|| failed(&table, "it isn't there", Helps::Return))?;
-            if text == "stuck" {
+            let text = disk.files.lock().unwrap().get(&config.source).cloned();
+            let text = text.ok_or_else(|| load_failure(&config, "no such file", Recovery::FileReturns))?;
+            if text == "stalled" {
                 return std::future::pending().await;
             }
             let digest = Digest::of(text.as_bytes());
-            if table.sha256.is_some_and(|pinned| pinned != digest) {
-                return Err(failed(&table, "it isn't the pinned one", Helps::Change));
+            if config.sha256.is_some_and(|pinned| pinned != digest) {
+                return Err(load_failure(&config, "not the pinned content", Recovery::Change));
             }
-            let candidate = FakeCandidate { text, _held: Held::new(&disk), disk };
+            let file = FakeComponentFile { text, _in_memory: InMemory::new(&disk), disk };
             sleep(Duration::from_millis(1)).await;
-            Ok(Box::new(candidate) as Box<dyn Candidate>)
+            Ok(Box::new(file) as Box<dyn ComponentFile>)
         })
     }
 }
 
-impl Candidate for FakeCandidate {
+impl ComponentFile for FakeComponentFile {
     fn digest(&self) -> Digest {
         Digest::of(self.text.as_bytes())
     }
@@ -157,40 +172,38 @@ impl Candidate for FakeCandidate {
         self.disk.compiled.lock().unwrap().contains(&self.text)
     }
 
-    fn load(self: Box<Self>, table: Arc<PluginConfig>) -> Work<Arc<dyn Code>> {
+    fn load(self: Box<Self>, config: Arc<PluginConfig>) -> LoadFuture<Arc<dyn LoadedCode>> {
         Box::pin(async move {
-            let Self { disk, text, _held } = *self;
+            let Self { disk, text, _in_memory } = *self;
             let words: Vec<&str> = text.split_whitespace().collect();
             disk.loaded.lock().unwrap().push(text.clone());
             if !disk.compiled.lock().unwrap().contains(&text) {
-                sleep(if words.contains(&"slow") { SLOW } else { Duration::ZERO }).await;
+                sleep(if words.contains(&"slow") { SLOW_COMPILE_TIME } else { Duration::ZERO }).await;
                 disk.compiled.lock().unwrap().push(text.clone());
             }
-            assert!(!words.contains(&"panic"), "as it was asked to");
+            assert!(!words.contains(&"panic"), "requested by the test");
             if words.contains(&"broken") {
-                return Err(failed(&table, "it is broken", Helps::Change));
+                return Err(load_failure(&config, "broken", Recovery::Change));
             }
             if words.contains(&"flaky") && !disk.files.lock().unwrap().contains_key(Path::new("/ready")) {
-                return Err(failed(&table, "it isn't ready", Helps::Time));
+                return Err(load_failure(&config, "not ready", Recovery::Retry));
             }
-            let manifest = Fake::describe(&disk, &text, &table)?;
+            let manifest = FakePlugin::describe(&disk, &text, &config)?;
             let digest = Digest::of(text.as_bytes());
-            Ok(Arc::new(Fake { disk, digest, text, table, manifest }) as Arc<dyn Code>)
+            Ok(FakePlugin { disk, digest, text, config, manifest }.into_shared())
         })
     }
 }
 
-impl Code for Fake {
-    fn under(&self, table: Arc<PluginConfig>) -> Arc<dyn Code> {
-        let (disk, text) = (Arc::clone(&self.disk), self.text.clone());
-        Arc::new(Self { disk, text, digest: self.digest, table, manifest: self.manifest.clone() })
+impl LoadedCode for FakePlugin {
+    fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode> {
+        Self { config, ..self.clone() }.into_shared()
     }
 
-    fn described_anew(self: Arc<Self>) -> Work<Arc<dyn Code>> {
+    fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>> {
         Box::pin(async move {
-            let manifest = Self::describe(&self.disk, &self.text, &self.table)?;
-            let (disk, text, table) = (Arc::clone(&self.disk), self.text.clone(), Arc::clone(&self.table));
-            Ok(Arc::new(Self { disk, text, digest: self.digest, table, manifest }) as Arc<dyn Code>)
+            let manifest = Self::describe(&self.disk, &self.text, &self.config)?;
+            Ok(Self { manifest, ..(*self).clone() }.into_shared())
         })
     }
 
@@ -199,16 +212,16 @@ impl Code for Fake {
     }
 }
 
-fn nobody<T>() -> Answer<'static, T>
+fn not_found<T>() -> Answer<'static, T>
 where
     T: Send + 'static,
 {
     Box::pin(std::future::ready(Err(CallError::Refused(Refusal::NotFound(Fault::default())))))
 }
 
-impl Plugin for Fake {
+impl Plugin for FakePlugin {
     fn id(&self) -> &PluginId {
-        &self.table.id
+        &self.config.id
     }
 
     fn digest(&self) -> &Digest {
@@ -225,7 +238,7 @@ impl Plugin for Fake {
         _: &'a ToolName,
         _: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        nobody()
+        not_found()
     }
 
     fn read_resource<'a>(
@@ -233,7 +246,7 @@ impl Plugin for Fake {
         _: Arc<CallContext>,
         _: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        nobody()
+        not_found()
     }
 
     fn get_prompt<'a>(
@@ -242,7 +255,7 @@ impl Plugin for Fake {
         _: &'a PromptName,
         _: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        nobody()
+        not_found()
     }
 
     fn complete<'a>(
@@ -253,6 +266,6 @@ impl Plugin for Fake {
         _: &'a str,
         _: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        nobody()
+        not_found()
     }
 }

@@ -1,30 +1,30 @@
-//! What the supervisor tells of itself: plain values, for the command line, the admin listener and tests.
+//! The supervisor's status: plain values for the command line, the admin listener and tests.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::names::{Digest, PluginId};
+use moongate_model::names::{Digest, PluginId};
 
-/// How many of the last reloads are remembered.
+/// Reloads that are remembered.
 pub const REMEMBERED: usize = 20;
 
-/// The gateway's plugins at one moment. Published through a `watch` channel whenever something of it changes.
+/// The gateway's plugins at one moment. Published through a `watch` channel at each change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// How many catalogs were published before the one that serves.
+    /// The number of the catalog that serves.
     pub generation: u64,
     /// The configuration in use.
     pub config: ConfigStatus,
     /// The plugins, in the order of `gateway.toml`.
     pub plugins: Vec<PluginStatus>,
-    /// How changes of files are noticed.
+    /// How changes of files are detected.
     pub watching: Watching,
-    /// Nothing is being read, compiled or asked, and nothing waits for a turn; retries to come don't count.
+    /// True if no work is in progress or queued. Future retries don't count.
     pub settled: bool,
-    /// How often something came of a change since the start.
+    /// Counts since the start.
     pub reloads: Reloads,
-    /// The last reloads, newest first: [`REMEMBERED`] at most.
+    /// The last reloads, newest first, up to [`REMEMBERED`].
     pub history: VecDeque<Reload>,
 }
 
@@ -33,77 +33,77 @@ pub struct Status {
 pub struct ConfigStatus {
     /// Its file.
     pub file: PathBuf,
-    /// When it was taken into use.
+    /// When it was applied last.
     pub since: SystemTime,
-    /// Why what stands in the file now isn't in use; none: it is.
+    /// Why the present content of the file isn't in use. `None` if it is.
     pub rejected: Option<String>,
-    /// Keys and tables that changed since the start and that only a restart takes into use, such as `http.listen`.
+    /// Keys and tables that changed since the start and need a restart, such as `http.listen`.
     pub needs_restart: Vec<String>,
-    /// Keys that changed and that only the operator's word takes into use, such as `gateway.wider_grants`.
+    /// Keys that changed and need a reload request, such as `gateway.wider_grants`.
     pub waiting: Vec<String>,
-    /// How long calls may go on when the gateway stops.
+    /// How long running calls get to finish on shutdown.
     pub stop_grace: Duration,
 }
 
 /// One plugin of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginStatus {
-    /// The key of its table.
+    /// Its name in the configuration.
     pub id: PluginId,
     /// Its component's file.
     pub source: PathBuf,
-    /// Whether it serves.
+    /// Its state.
     pub state: PluginState,
-    /// The digest of the code that serves; none: nothing does.
+    /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
-    /// Since when that code serves.
+    /// When that code became active.
     pub since: Option<SystemTime>,
-    /// What it says of itself; none: nothing serves.
+    /// Its description. `None` if no version is active.
     pub about: Option<About>,
-    /// What it offers.
+    /// Counts of its items.
     pub offers: Offers,
-    /// A change that the operator has to ask for.
+    /// A change that needs a reload request.
     pub waiting: Option<Waiting>,
 }
 
-/// What a plugin says of itself.
+/// A plugin's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// Its name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
     /// Its version.
     pub version: String,
 }
 
-/// Whether a plugin serves.
+/// The state of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginState {
     /// It is loaded for the first time.
     Loading,
-    /// It serves, as its file and its table say.
+    /// It serves, as its file and configuration say.
     Serving,
-    /// It serves, but not as its file and its table say now: an earlier version does.
+    /// An earlier version serves, because the present file or configuration can't be used.
     Degraded(Trouble),
     /// It can't be used, and there is no earlier version.
     Failed(Trouble),
 }
 
-/// Why a plugin isn't used as it is now.
+/// Why a plugin can't be used as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The reason, in one line.
     pub reason: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Every call fails meanwhile, of an earlier version, too.
+    /// Until this is fixed, every call fails, also those of an earlier version.
     pub ends_calls: bool,
-    /// When it is tried again, if nothing changes before; none: only a change can help.
+    /// When it is tried again if nothing changes before. `None` if only a change can help.
     pub retry_at: Option<SystemTime>,
 }
 
-/// How many items a plugin offers to clients.
+/// Counts of the items that a plugin offers to clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Tools.
@@ -116,50 +116,50 @@ pub struct Offers {
     pub prompts: usize,
 }
 
-/// A change that isn't taken before the operator asks for it.
+/// A change that needs a reload request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
-    /// The file of a plugin with `reload = "pinned"` holds something else.
+    /// New code of a plugin with `reload = "pinned"`.
     Code(Digest),
-    /// The file grants more than before, and `wider_grants = "wait"`: what it would grant.
+    /// These new grants, because of `wider_grants = "wait"`.
     Grants(Vec<String>),
 }
 
-/// How changes of files are noticed.
+/// How changes of files are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
-    /// The system reports them, and files are looked at now and then beside that.
+    /// The system reports them. In addition, files are polled.
     Events,
-    /// Files are looked at now and then: why the system doesn't report.
+    /// Files are polled, because the system doesn't report everything, for this reason.
     Polling(String),
-    /// They aren't: only the operator's word counts.
+    /// Not at all. Changes need a reload request.
     Off,
 }
 
-/// How often something came of a change since the start.
+/// Counts of reloads since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reloads {
-    /// A plugin was replaced by new code, or serves under another table.
+    /// Plugins that got new code or another configuration.
     pub replaced: u64,
-    /// A file changed, but not what it holds.
+    /// Files that were written without new content.
     pub unchanged: u64,
-    /// A plugin could not be used as it is now.
+    /// Plugins that couldn't be used.
     pub failed: u64,
-    /// A configuration was taken into use.
+    /// Configurations that were applied.
     pub configured: u64,
-    /// A configuration was refused.
+    /// Configurations that were rejected.
     pub rejected: u64,
 }
 
-/// Something that came of a change.
+/// A past reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reload {
     /// When it was done.
     pub at: SystemTime,
-    /// How long it took from when the change was noticed.
+    /// How long it took since the change was detected.
     pub took: Duration,
-    /// The plugin; none: the configuration.
+    /// The plugin. `None` for the configuration.
     pub plugin: Option<PluginId>,
-    /// What came of it, in one line; the same as in the log.
+    /// The change or the failure, in one line, as in the log.
     pub outcome: Result<String, String>,
 }

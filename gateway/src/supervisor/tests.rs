@@ -1,14 +1,16 @@
-//! Plugins that can't be used; what can is tested with real components.
+//! The supervisor with real components, and with files that aren't components.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use moongate_core::config::load;
+use moongate_config::load;
 
 use super::*;
 
+mod file_watching;
+
 #[tokio::test]
-async fn every_plugin_that_cannot_be_used_is_told_of_where_the_file_names_it() {
+async fn failed_plugins_are_reported_at_their_source() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
     write("text.wasm", b"this is no component");
@@ -22,12 +24,12 @@ async fn every_plugin_that_cannot_be_used_is_told_of_where_the_file_names_it() {
     let loaded = load(&folder.path().join("gateway.toml"), &variables);
     let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
 
-    let told: Vec<(&str, &str)> = supervisor
+    let problems: Vec<(&str, &str)> = supervisor
         .problems()
         .iter()
         .map(|problem| (problem.message.as_str(), &loaded.source.text[problem.place.clone().unwrap()]))
         .collect();
-    let [(first, at_first), (second, at_second)] = told.as_slice() else { panic!("{told:?}") };
+    let [(first, at_first), (second, at_second)] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(first.starts_with("plugin `b` can't be loaded: "), "{first}");
     assert!(second.starts_with("plugin `a` can't be loaded: "), "{second}");
     assert_eq!((*at_first, *at_second), ("\"text.wasm\"", "\"core.wasm\""));

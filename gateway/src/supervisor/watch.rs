@@ -1,241 +1,162 @@
-//! Noticing that files changed.
+//! Watches files on a thread of its own and reports those that may have changed.
 //!
-//! [`Watch`] says which files may hold something new; what that means is for others to find out. It never fails: where
-//! the system doesn't report, files are looked at more often, and it says why.
+//! [`WatchThread`] owns everything that may block; the reconciler holds a [`WatchClient`], names the files and receives
+//! [`WatchEvent`]s. Watching never fails: if the system doesn't report changes, files are polled more often, and
+//! [`Watching`] contains the reason.
 //!
-//! Reports of the system are hints. Each one of interest begins a burst; when it is quiet again all files are looked at,
-//! and those whose stamp isn't the one that was reported last are reported. The same is done now and then in any case,
-//! because network and container mounts report nothing.
+//! `file_watcher` decides what to do and when, on one thread and with the time passed in, so tests run it without
+//! threads or sleeps. `helper` runs the calls that may block for ever. `mailbox` is how everything reaches the thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
-use futures_util::stream::FuturesUnordered;
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use moongate_config::WatchConfig;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::status::Watching;
 
+mod burst;
+mod file_watcher;
 mod folders;
-mod look;
-mod pass;
-mod quiet;
-mod seen;
-mod sink;
-mod steps;
+mod helper;
+mod mailbox;
+mod probe;
 mod system;
+mod tracked_file;
 
-pub use look::Look;
-pub use sink::{Change, Sink};
-pub use system::{Failure, Native, Reports, System};
+pub(super) use system::{NativeSystem, System};
+#[cfg(test)]
+pub(super) use {
+    mailbox::EventSink,
+    system::{FolderWatcher, WatchError},
+};
 
-use folders::{Fitted, Folders, Lost, Wanted};
-use pass::{Looking, Pass};
-use quiet::Burst;
-use seen::Seen;
-use sink::Raised;
+use file_watcher::FileWatcher;
+use mailbox::Mailbox;
 
-/// Where the system doesn't report, files are looked at so often at least.
-const INSTEAD: Duration = Duration::from_secs(1);
+/// Shutdown doesn't wait longer for the thread, which may be waiting for the library to let go of a folder.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How files are watched.
-#[derive(Debug, Clone)]
-pub struct WatchOptions {
-    /// How often all files are looked at, whatever the system reports; zero: only where it doesn't.
-    pub poll: Duration,
-    /// Whether the system is asked for reports.
-    pub events: Events,
-    /// When the caller began to read the files that it names first.
-    pub since: SystemTime,
-    /// The system.
-    pub system: Arc<dyn System>,
+/// Events that wait for the reconciler. One is enough: while it isn't received, changes are collected.
+const EVENT_QUEUE: usize = 1;
+
+/// The files to watch, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct WatchTarget {
+    pub(super) files: BTreeSet<PathBuf>,
+    pub(super) config: WatchConfig,
 }
 
-/// Whether the system is asked for reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Events {
-    /// It is.
-    On,
-    /// It isn't: files are looked at now and then, or not at all where `poll` is zero.
-    Off,
-}
-
-impl Default for WatchOptions {
-    fn default() -> Self {
-        Self {
-            poll: Duration::from_secs(5),
-            events: Events::On,
-            since: SystemTime::now(),
-            system: Arc::new(Native),
-        }
-    }
-}
-
-/// Something that [`Watch`] noticed.
+/// A report of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Noticed {
-    /// These files may hold something new, or may be gone.
-    Files(BTreeSet<PathBuf>),
-    /// Files are watched in another way than before.
-    Watching(Watching),
+pub(super) enum WatchEvent {
+    /// These files may have new content, or may be gone.
+    FilesChanged(BTreeSet<PathBuf>),
+    /// Changes are detected in another way than before.
+    ModeChanged(Watching),
 }
 
-/// Watches files. Nothing happens but while one of its futures is awaited.
+/// The reconciler's end: it names files and receives events.
 #[derive(Debug)]
-pub struct Watch {
-    system: Arc<dyn System>,
-    events: Events,
-    poll: Duration,
-    /// The caller may have read files before this that it names after it.
-    since: SystemTime,
-    sink: Sink,
-    files: BTreeMap<PathBuf, Seen>,
-    /// What the system reported that wasn't looked at yet.
-    raised: Raised,
-    burst: Option<Burst>,
-    pass: Option<Pass>,
-    /// A pass is due whatever the time.
-    again: bool,
-    /// How often that was so in a row.
-    rounds: u32,
-    next_poll: Option<Instant>,
-    /// Looks that don't end, and at which files.
-    stuck: FuturesUnordered<Looking>,
-    stuck_files: BTreeSet<PathBuf>,
-    folders: Place,
-    /// What is to be watched, after the last look.
-    wanted: Wanted,
-    /// What the folders were told to watch last; none: nothing yet, or under other settings.
-    fitted: Option<Wanted>,
-    /// What the folders weren't told of yet.
-    lost: Lost,
-    /// Why the system doesn't report everything.
-    trouble: Option<String>,
-    /// What is to be reported.
-    changed: BTreeSet<PathBuf>,
-    /// What was said last of how files are watched.
-    told: Watching,
+pub(super) struct WatchClient {
+    mailbox: Arc<Mailbox>,
+    events: mpsc::Receiver<WatchEvent>,
 }
 
-/// Where the folders are: they are taken elsewhere to work on, because that may block.
+/// The other end of a [`WatchClient`].
 #[derive(Debug)]
-enum Place {
-    Here(Box<Folders>),
-    Away { work: JoinHandle<(Box<Folders>, Fitted)>, late_from: Instant },
+pub(super) struct WatchServer {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) events: mpsc::Sender<WatchEvent>,
 }
 
-impl Watch {
-    /// Watches nothing yet.
-    #[must_use]
-    pub fn new(options: WatchOptions) -> Self {
-        let WatchOptions { poll, events, since, system } = options;
-        let sink = Sink::default();
-        let folders = Folders::new(Arc::clone(&system), sink.clone());
-        let mut watch = Self {
-            system,
-            events,
-            poll,
-            since,
-            sink,
-            files: BTreeMap::new(),
-            raised: Raised::default(),
-            burst: None,
-            pass: None,
-            again: false,
-            rounds: 0,
-            next_poll: None,
-            stuck: FuturesUnordered::new(),
-            stuck_files: BTreeSet::new(),
-            folders: Place::Here(Box::new(folders)),
-            wanted: Wanted::default(),
-            fitted: None,
-            lost: Lost::default(),
-            trouble: None,
-            changed: BTreeSet::new(),
-            told: Watching::Off,
+/// Creates both ends. Without a [`WatchThread`], nothing is watched.
+pub(super) fn channel() -> (WatchClient, WatchServer) {
+    let mailbox: Arc<Mailbox> = Arc::default();
+    let (sender, events) = mpsc::channel(EVENT_QUEUE);
+    (WatchClient { mailbox: Arc::clone(&mailbox), events }, WatchServer { mailbox, events: sender })
+}
+
+impl WatchClient {
+    /// Replaces the files to watch, and how. Returns at once.
+    ///
+    /// Events that follow cover every change after this call, and those that seem to have happened after the caller
+    /// last received changes. So name files before reading them.
+    pub(super) fn set_target(&self, target: WatchTarget) {
+        self.mailbox.set_target(target);
+    }
+
+    /// The next event; `None` when nothing watches. Cancel-safe.
+    ///
+    /// A file is reported when its stamp differs from the one reported last, once nothing happened to it for a tenth of
+    /// a second, or half a second after the first change. It may be reported without a change, but not endlessly.
+    pub(super) async fn next_event(&mut self) -> Option<WatchEvent> {
+        self.events.recv().await
+    }
+}
+
+/// The running thread. Dropping this asks it to end.
+#[derive(Debug)]
+pub(super) struct WatchThread {
+    mailbox: Arc<Mailbox>,
+    /// Closed when the thread has ended.
+    ended: oneshot::Receiver<()>,
+}
+
+impl WatchThread {
+    /// Starts watching. `since` is when the caller began to read the files that it names first.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(super) fn spawn(server: WatchServer, system: Arc<dyn System>, since: SystemTime) -> io::Result<Self> {
+        let mailbox = Arc::clone(&server.mailbox);
+        let (end, ended) = oneshot::channel();
+        let run = move || {
+            run_thread(&server, system, since);
+            drop(end);
         };
-        watch.told = watch.watching();
-        watch
+        thread::Builder::new().name("watch".to_owned()).spawn(run)?;
+        Ok(Self { mailbox, ended })
     }
 
-    /// From now on these files are watched, and no others.
-    ///
-    /// When this returns, what is reported later is what changed after this moment, or seems to have since the caller
-    /// was told of changes last; so files are best named before they are read. It takes a moment, and a few seconds
-    /// where a mount doesn't answer.
-    pub async fn set(&mut self, files: BTreeSet<PathBuf>) {
-        self.files.retain(|file, _| files.contains(file));
-        self.changed.retain(|file| files.contains(file));
-        for file in files {
-            self.files.entry(file).or_insert_with(|| Seen::new(self.since));
-        }
-        self.settle().await;
-    }
-
-    /// Takes other settings into use.
-    pub async fn reconfigure(&mut self, events: Events, poll: Duration) {
-        if (self.events, self.poll) != (events, poll) {
-            (self.events, self.poll) = (events, poll);
-            self.fitted = None;
-            self.trouble = None;
-            self.settle().await;
+    /// Asks the thread to end and waits until it has, up to [`STOP_TIMEOUT`].
+    pub(super) async fn stop(mut self) {
+        self.mailbox.stop();
+        if timeout(STOP_TIMEOUT, &mut self.ended).await.is_err() {
+            tracing::debug!("watch thread still busy at shutdown");
         }
     }
+}
 
-    /// Waits until files changed, or the way in which they are watched. May be dropped at any time: nothing is lost.
-    ///
-    /// A file is reported when its stamp isn't the one that was reported last, once it has been quiet for a tenth of a
-    /// second, or half a second after the first change. It may be reported without a change, never without end.
-    pub async fn changed(&mut self) -> Noticed {
-        loop {
-            let watching = self.watching();
-            if watching != self.told {
-                self.log(&watching);
-                self.told = watching.clone();
-                return Noticed::Watching(watching);
+impl Drop for WatchThread {
+    fn drop(&mut self) {
+        self.mailbox.stop();
+    }
+}
+
+/// Watches until it is stopped or the receiver of its events is dropped.
+fn run_thread(server: &WatchServer, system: Arc<dyn System>, since: SystemTime) {
+    let WatchServer { mailbox, events } = server;
+    let mut watcher = FileWatcher::new(Arc::clone(mailbox), system, since);
+    let watch = || {
+        while !mailbox.is_stopped() {
+            watcher.wait(Instant::now());
+            for event in watcher.tick(Instant::now()) {
+                if events.blocking_send(event).is_err() {
+                    return;
+                }
             }
-            if !self.changed.is_empty() {
-                self.since = SystemTime::now();
-                return Noticed::Files(std::mem::take(&mut self.changed));
-            }
-            self.step().await;
         }
-    }
-
-    /// How files are watched now.
-    #[must_use]
-    pub fn watching(&self) -> Watching {
-        match (self.events, &self.trouble) {
-            (Events::On, None) => Watching::Events,
-            (Events::On, Some(reason)) => Watching::Polling(reason.clone()),
-            (Events::Off, _) if self.poll.is_zero() => Watching::Off,
-            (Events::Off, _) => Watching::Polling("`watch = false`".to_owned()),
-        }
-    }
-
-    /// How often files are looked at in any case.
-    fn interval(&self) -> Option<Duration> {
-        match (self.events, &self.trouble) {
-            (Events::On, Some(_)) if self.poll.is_zero() => Some(INSTEAD),
-            (Events::On, Some(_)) => Some(self.poll.min(INSTEAD)),
-            (Events::On, None) | (Events::Off, _) => (!self.poll.is_zero()).then_some(self.poll),
-        }
-    }
-
-    fn log(&self, watching: &Watching) {
-        match watching {
-            Watching::Events => tracing::info!("the system reports changes of files again"),
-            Watching::Polling(reason) => {
-                let every = self.interval().unwrap_or_default();
-                tracing::warn!(
-                    ?every,
-                    "the system doesn't report all changes of files; they are looked at: {reason}"
-                );
-            }
-            Watching::Off => tracing::warn!("files aren't watched any more"),
-        }
+    };
+    if catch_unwind(AssertUnwindSafe(watch)).is_err() {
+        tracing::error!("file watching stopped because of an internal error; restart the gateway");
+        let _ = events.blocking_send(WatchEvent::ModeChanged(Watching::Off));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Which filter holds, and that a stderr nobody reads stops nobody.
+//! The precedence of filters, and a stderr that is not read.
 
 use std::io::{self, Write};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter as _;
@@ -15,7 +15,7 @@ fn chosen(verbosity: Verbosity, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn variables_go_before_flags_and_ours_before_the_common_one() {
+fn moongate_log_overrides_rust_log_and_flags() {
     assert_eq!(chosen(Verbosity::Quiet, &[]), "error");
     assert_eq!(chosen(Verbosity::Quiet, &[("RUST_LOG", "warn")]), "warn");
     assert_eq!(chosen(Verbosity::Quiet, &[("RUST_LOG", "warn"), ("MOONGATE_LOG", "debug")]), "debug");
@@ -23,18 +23,18 @@ fn variables_go_before_flags_and_ours_before_the_common_one() {
 }
 
 #[test]
-fn every_verbosity_has_a_filter_that_reads() {
+fn every_verbosity_has_a_valid_filter() {
     use Verbosity::{Debugging, Low, Normal, Quiet, Ungranted, Verbose};
     for verbosity in [Quiet, Ungranted, Low, Normal, Verbose, Debugging] {
         assert!(EnvFilter::try_new(verbosity.filter()).is_ok(), "{verbosity:?}");
     }
 }
 
-/// Keeps what is written.
+/// Collects the output.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+struct Output(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Lines {
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -45,83 +45,41 @@ impl Write for Lines {
     }
 }
 
-/// What is logged of something at this verbosity.
-pub(crate) fn said(verbosity: Verbosity, of: impl FnOnce()) -> String {
+/// Runs `action` and returns the log lines at this verbosity.
+pub(crate) fn said(verbosity: Verbosity, action: impl FnOnce()) -> String {
     let builder = || -> SubscriberBuilder<DefaultFields, Format> { tracing_subscriber::fmt() };
-    // Where there is only one, what the first thread that comes to a line says of it holds for all.
+    // With a single dispatcher, tracing caches the interest of the first thread that reaches a callsite for all.
     let _another = tracing::Dispatch::new(builder().with_writer(io::sink).finish());
-    let lines = Lines::default();
-    let to = lines.clone();
+    let output = Output::default();
+    let writer = output.clone();
     let builder = builder().with_env_filter(EnvFilter::new(verbosity.filter()));
-    let subscriber = builder.with_writer(move || to.clone()).with_ansi(false).finish();
-    tracing::subscriber::with_default(subscriber, of);
-    String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    let subscriber = builder.with_writer(move || writer.clone()).with_ansi(false).finish();
+    tracing::subscriber::with_default(subscriber, action);
+    String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
 }
 
 #[test]
-fn a_filter_that_does_not_read_is_named_with_its_variable() {
+fn ungranted_hides_missing_grants_but_not_limits() {
+    let log = || {
+        tracing::warn!(target: "moongate::grants", "missing");
+        tracing::warn!("limit");
+    };
+    assert_eq!(said(Verbosity::Low, log).lines().count(), 2);
+    let ungranted = said(Verbosity::Ungranted, log);
+    assert!(ungranted.contains("limit") && !ungranted.contains("missing"), "{ungranted}");
+}
+
+#[test]
+fn an_invalid_filter_is_reported_with_its_variable() {
     let error =
         filter(Verbosity::Normal, |name| (name == "MOONGATE_LOG").then(|| "a=b=c".to_owned())).unwrap_err();
-    assert!(error.to_string().starts_with("`a=b=c` in MOONGATE_LOG is no filter"), "{error}");
+    assert!(error.to_string().starts_with("invalid log filter `a=b=c` in MOONGATE_LOG"), "{error}");
 }
 
-/// Passes on what is written.
-struct Passed(Sender<Vec<u8>>);
+/// A stderr that blocks every write until the test releases it by dropping the sender.
+struct BlockedOutput(Receiver<()>, Output);
 
-impl Write for Passed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(bytes.to_vec()).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn lines_are_written_whole_and_all_of_them_before_the_end() {
-    let (to, written) = channel();
-    let outlet = Outlet::new(Passed(to)).unwrap();
-    let writer = outlet.writer();
-    for line in ["one", "two"] {
-        writeln!(writer.make_writer(), "{line}").unwrap();
-    }
-    drop(outlet);
-    let all: Vec<u8> = written.try_iter().flatten().collect();
-    assert_eq!(String::from_utf8(all).unwrap(), "one\ntwo\n");
-}
-
-/// Can't be written to until it is let go.
-struct Stuck(std::sync::mpsc::Receiver<()>);
-
-impl Write for Stuck {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.0.recv();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn nobody_waits_for_a_stderr_that_is_not_read() {
-    let (let_go, stuck) = channel();
-    let outlet = Outlet::new(Stuck(stuck)).unwrap();
-    let writer = outlet.writer();
-    for _ in 0..100_000 {
-        writeln!(writer.make_writer(), "a line").unwrap();
-    }
-    drop(outlet);
-    drop(let_go);
-}
-
-/// Can't be written to until it is let go, and passes on what is written then.
-struct Held(std::sync::mpsc::Receiver<()>, Passed);
-
-impl Write for Held {
+impl Write for BlockedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = self.0.recv();
         self.1.write(bytes)
@@ -132,13 +90,54 @@ impl Write for Held {
     }
 }
 
+impl Output {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
 #[test]
-fn a_flood_of_what_plugins_say_drops_no_line_of_the_gateway() {
-    let ((let_go, held), (to, written)) = (channel(), channel());
-    let outlet = Outlet::new(Held(held, Passed(to))).unwrap();
-    let subscriber =
-        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(outlet.writer()).finish();
-    tracing::subscriber::with_default(subscriber, || {
+fn dropping_the_writer_writes_all_queued_lines() {
+    let output = Output::default();
+    let log_writer = LogWriter::new(output.clone());
+    let handle = log_writer.handle();
+    for line in ["one", "two"] {
+        handle.make_writer().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    drop(log_writer);
+    assert_eq!(output.text(), "one\ntwo\n");
+}
+
+#[test]
+fn logging_never_waits_for_a_blocked_stderr() {
+    let (release, blocked) = channel();
+    let output = Output::default();
+    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()));
+    let handle = log_writer.handle();
+    for _ in 0..100_000 {
+        handle.make_writer().write_all(b"a line\n").unwrap();
+    }
+    drop(log_writer);
+    assert_eq!(output.text(), "");
+    drop(release);
+}
+
+/// Logs with `log` while the output is blocked, then releases the output and returns all lines.
+fn logged_while_blocked(log: impl FnOnce()) -> String {
+    let (release, blocked) = channel();
+    let output = Output::default();
+    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()));
+    let builder = tracing_subscriber::fmt().without_time().with_ansi(false);
+    let subscriber = builder.with_writer(log_writer.handle()).finish();
+    tracing::subscriber::with_default(subscriber, log);
+    drop(release);
+    drop(log_writer);
+    output.text()
+}
+
+#[test]
+fn a_flood_of_plugin_lines_drops_no_gateway_line() {
+    let all = logged_while_blocked(|| {
         for number in 0..20 {
             for _ in 0..1_000 {
                 tracing::info!(target: "plugin", "a flood");
@@ -146,36 +145,28 @@ fn a_flood_of_what_plugins_say_drops_no_line_of_the_gateway() {
             tracing::warn!("refused {number}");
         }
     });
-    drop(let_go);
-    drop(outlet);
-    let all: Vec<u8> = written.iter().flatten().collect();
-    let all = String::from_utf8(all).unwrap();
     let lines: Vec<_> = all.lines().collect();
     let own: Vec<_> = lines.iter().filter_map(|line| line.split_once("refused ").map(|(_, it)| it)).collect();
-    assert_eq!(own, (0..20).map(|number| number.to_string()).collect::<Vec<_>>(), "{lines:?}");
+    assert_eq!(own, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
     let last = lines.iter().rposition(|line| line.contains("refused ")).unwrap();
-    assert!(last < 30, "they go first where it is crowded: line {last}");
+    assert!(last < 30, "the gateway's lines go first: line {last}");
     let kept = lines.iter().filter(|line| line.ends_with("a flood")).count();
-    let told: Vec<_> = lines.iter().filter(|line| line.contains("found no room")).collect();
-    let dropped = format!("{} log lines of plugins found no room here and were dropped", 20_000 - kept);
-    assert_eq!(told, [&dropped]);
+    let reports: Vec<_> = lines.iter().filter(|line| line.starts_with("dropped ")).collect();
+    let expected =
+        format!("dropped {} plugin log lines: stderr is not being read fast enough", 20_000 - kept);
+    assert_eq!(reports, [&expected]);
 }
 
 #[test]
-fn lines_are_written_as_they_come_where_it_is_not_crowded() {
-    let ((let_go, held), (to, written)) = (channel(), channel());
-    let outlet = Outlet::new(Held(held, Passed(to))).unwrap();
-    let subscriber =
-        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(outlet.writer()).finish();
-    tracing::subscriber::with_default(subscriber, || {
-        tracing::info!(target: "plugin", "one");
-        tracing::info!("two");
-        tracing::info!(target: "plugin", "three");
+fn lines_of_one_source_keep_their_order() {
+    let all = logged_while_blocked(|| {
+        tracing::info!(target: "plugin", "plugin one");
+        tracing::info!("gateway one");
+        tracing::info!(target: "plugin", "plugin two");
+        tracing::info!("gateway two");
     });
-    drop(let_go);
-    drop(outlet);
-    let all: Vec<u8> = written.iter().flatten().collect();
-    let all = String::from_utf8(all).unwrap();
-    let words: Vec<_> = all.lines().filter_map(|line| line.rsplit(' ').next()).collect();
-    assert_eq!(words, ["one", "two", "three"]);
+    for source in ["plugin", "gateway"] {
+        let found = all.lines().filter_map(|line| line.split_once(&format!("{source} "))).map(|(_, it)| it);
+        assert_eq!(found.collect::<Vec<_>>(), ["one", "two"], "{all}");
+    }
 }

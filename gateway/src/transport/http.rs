@@ -1,73 +1,74 @@
-//! MCP over HTTP: where it listens. How connections are taken is in `listener`, what is answered in `endpoint`.
+//! MCP over HTTP: the bound address. `listener` accepts connections, `endpoint` answers requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::any;
-use moongate_core::config::HttpConfig;
+use moongate_config::HttpConfig;
+use moongate_protocol::server::Server;
 
+use crate::transport::Ending;
 use crate::transport::trace::Trace;
-use crate::transport::{Ending, Protocol};
 
 mod auth;
 pub(crate) mod body;
 mod endpoint;
-mod events;
-mod legacy;
+mod sse;
+mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
-pub(crate) mod refusal;
-pub(crate) mod seats;
+pub(crate) mod rejection;
+pub(crate) mod connections;
 
 use endpoint::Endpoint;
 pub use listener::BindError;
 use listener::{Listener, Purpose};
 
-/// Where MCP is spoken.
+/// The path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
 
-/// How many connections may be open at once; for one more, the one that was quiet longest is closed. Far above what
-/// hosts open, and below the usual limit of 1,024 open files together with what plugins hold.
-const CONNECTIONS: usize = 768;
+/// The maximum number of open connections. At the limit, the connection that has been idle longest is closed. Far above
+/// what hosts open, and together with plugins' descriptors below the usual limit of 1,024 open files.
+const MAX_CONNECTIONS: usize = 768;
 
-/// An address that is listened on. Connections wait until [`Bound::serve`].
+/// A bound address. Connections wait until [`Bound::serve`].
 #[derive(Debug)]
 pub struct Bound(Listener);
 
 impl Bound {
-    /// Listens on `address`; port 0 takes any free one.
+    /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
-    /// The address is in use, not ours, or not permitted.
+    /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub async fn new(address: SocketAddr) -> Result<Self, BindError> {
         Listener::bind(address, Purpose::Mcp).await.map(Self)
     }
 
-    /// The address, with the port that it got.
+    /// The address, with the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }
 
-    /// Serves until it is to stop, then lets requests end until time is up; connections on which nothing happens are
-    /// closed before. Gives how many connections were still busy then and were dropped. `trace` is told of every message.
-    pub async fn serve<P: Protocol>(
+    /// Serves until shutdown, then lets requests end until the time is up; idle connections are closed before. Returns
+    /// the number of busy connections that were dropped. `trace` records every message.
+    pub async fn serve(
         self,
-        protocol: Arc<P>,
+        server: Arc<Server>,
         config: &HttpConfig,
         trace: Option<Trace>,
         ending: Ending,
     ) -> usize {
-        let endpoint = Arc::new(Endpoint::new(protocol, config, self.address(), trace));
-        let mut router = Router::new().route(PATH, any(endpoint::mcp::<P>));
+        let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace));
+        let mut router = Router::new().route(PATH, any(endpoint::mcp));
         if config.legacy_sse {
-            router = router.route(legacy::STREAM, any(legacy::stream::<P>));
-            router = router.route(legacy::MESSAGES, any(legacy::messages::<P>));
+            router = router.route(legacy_sse::STREAM_PATH, any(legacy_sse::stream));
+            router = router.route(legacy_sse::MESSAGES_PATH, any(legacy_sse::messages));
         }
-        let router = router.fallback(endpoint::elsewhere::<P>).with_state(endpoint);
+        let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let Ending { stop, over, .. } = ending;
-        self.0.serve(router, CONNECTIONS, stop, over.cancelled_owned()).await
+        self.0.serve(router, MAX_CONNECTIONS, stop, over.cancelled_owned()).await
     }
 }
 

@@ -1,8 +1,8 @@
-//! MCP over stdio: one JSON-RPC message a line.
+//! MCP over stdio: one JSON-RPC message per line.
 //!
-//! Lines are handed to the [`Protocol`] in the order of arrival; what takes longer runs beside the reading, so that
-//! a call never holds up the line that cancels it. Answers that are ready together leave in one write. [`serve`]
-//! works on any pair of streams; [`fds`] opens the process's own.
+//! Lines are passed to the [`Server`] in the order of arrival. Calls run concurrently with reading, so that a call
+//! never delays the line that cancels it. Answers that are ready at the same time leave in one write. [`serve`] works
+//! on any pair of streams; [`fds`] opens those of the process.
 
 use std::io;
 use std::sync::Arc;
@@ -10,85 +10,84 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_core::server::{LineReply, Said};
+use moongate_protocol::server::{LineReply, OutgoingMessage, Server, StdioConnection};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::transport::Ending;
 use crate::transport::trace::Tap;
-use crate::transport::{Ending, Protocol};
 
 pub mod fds;
 mod lines;
 mod writer;
 
-use lines::{Frame, Lines};
-use writer::{Answer, Taken};
+use lines::{LineFrame, LineReader};
+use writer::{Answer, BytesWritten};
 
-/// The longest line, in bytes: as the TypeScript SDK has it.
-pub const MAX_LINE: usize = 10 * 1024 * 1024;
+/// The maximum length of a line, in bytes: the same as in the TypeScript SDK.
+pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 
-/// How many requests of one peer may be without their answer written. A peer that sends on without reading is
-/// no longer read after so many, and memory stays bounded; plugins answer "busy" long before.
-const IN_FLIGHT: usize = 1024;
+/// The number of requests of one peer whose answer isn't written yet. The gateway stops reading from a peer that keeps
+/// sending without reading, so memory stays bounded; plugins answer "busy" long before.
+const MAX_UNWRITTEN_ANSWERS: usize = 1024;
 
-/// How long a peer that has closed its side may read nothing while its answers wait: then it never will.
-const STUCK: Duration = Duration::from_secs(2);
+/// The time after which a peer that has closed its side and doesn't read pending answers is given up.
+const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long calls may go on, whatever grace they have, once they were told that nobody waits any more: guests that watch
-/// for it put things in order.
-const TIDY: Duration = Duration::from_millis(500);
+/// The time that calls get to clean up after they were cancelled because the peer has disconnected, whatever their
+/// plugin's cancellation grace.
+const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long the last answers may take to be written, also when time is up.
-const FLUSH: Duration = Duration::from_secs(1);
+/// The time to write the last answers, even if the time for calls is up.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why serving came to an end. None is a failure: hosts end a server in each of these ways.
+/// The reason for the end of a stdio connection. None is a failure: hosts end a server in each of these ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The peer closed its side.
     Eof,
-    /// The peer reads no longer.
+    /// The peer no longer reads.
     Closed,
     /// The gateway stops.
     Stopped,
 }
 
-/// What is left to say after serving.
+/// The outcome of a stdio connection.
 #[derive(Debug)]
 pub struct Served {
-    /// Why it ended.
+    /// The reason for its end.
     pub ended: Ended,
-    /// How many calls were still running after the grace and were dropped.
+    /// The number of calls that still ran after the grace and were dropped.
     pub abandoned: usize,
 }
 
-/// Serves one peer until it closes a side or everything is to stop. Then calls go on until time is up. `tap` is told of
-/// every message.
-pub async fn serve<P, R, W>(protocol: Arc<P>, input: R, output: W, tap: Tap, ending: Ending) -> Served
+/// Serves one peer until it closes a side or the gateway stops. Running calls continue until the time is up. `tap`
+/// records every message.
+pub async fn serve<R, W>(server: Arc<Server>, input: R, output: W, tap: Tap, ending: Ending) -> Served
 where
-    P: Protocol,
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    // As many answers as there may be permits, and a piece of news: handing one over never waits.
-    let (sender, receiver) = mpsc::channel(IN_FLIGHT + 1);
-    let connection = protocol.connect();
-    let news = tokio::spawn(tell(Arc::clone(&protocol), Arc::clone(&connection), sender.clone()));
-    let mut peer = Peer {
-        _news: AbortOnDropHandle::new(news),
+    // One slot per permit and one for a notification, so that sending an answer never waits.
+    let (sender, receiver) = mpsc::channel(MAX_UNWRITTEN_ANSWERS + 1);
+    let connection = StdioConnection::new();
+    let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
+    let mut peer = StdioPeer {
+        server,
         connection,
-        protocol,
-        permits: Arc::new(Semaphore::new(IN_FLIGHT)),
+        permits: Arc::new(Semaphore::new(MAX_UNWRITTEN_ANSWERS)),
         answers: sender,
         calls: JoinSet::new(),
-        taken: Taken::default(),
+        written: BytesWritten::default(),
         tap: tap.clone(),
+        _notifications: AbortOnDropHandle::new(notifications),
     };
-    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.taken), tap));
-    let gone = ending.gone.clone().drop_guard(); // whatever happens below
-    let ended = peer.read(Lines::new(input, MAX_LINE), &mut writer, &ending).await;
+    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.written), tap));
+    let gone = ending.gone.clone().drop_guard(); // also set if this future is dropped
+    let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES), &mut writer, &ending).await;
     match ended {
         Ended::Eof | Ended::Closed => drop(gone),
         Ended::Stopped => drop(gone.disarm()),
@@ -97,37 +96,37 @@ where
     Served { ended, abandoned }
 }
 
-/// The one at the other end, and what runs for it.
-struct Peer<P: Protocol> {
-    protocol: Arc<P>,
-    connection: Arc<P::Connection>,
+/// The connected peer and its running calls.
+struct StdioPeer {
+    server: Arc<Server>,
+    connection: Arc<StdioConnection>,
     permits: Arc<Semaphore>,
     answers: mpsc::Sender<Answer>,
     calls: JoinSet<()>,
-    taken: Taken,
+    written: BytesWritten,
     tap: Tap,
-    _news: AbortOnDropHandle<()>,
+    _notifications: AbortOnDropHandle<()>,
 }
 
 type Writer = JoinHandle<io::Result<()>>;
 
-impl<P: Protocol> Peer<P> {
-    /// Takes lines until there are no more or nobody wants the answers.
+impl StdioPeer {
+    /// Handles lines until the input ends or the answers are no longer read.
     async fn read<R: AsyncRead + Unpin>(
         &mut self,
-        mut lines: Lines<R>,
+        mut lines: LineReader<R>,
         writer: &mut Writer,
         Ending { stop, .. }: &Ending,
     ) -> Ended {
-        let taken = Arc::clone(&self.taken);
+        let written = Arc::clone(&self.written);
         loop {
             while let Some(frame) = lines.take() {
                 let handled = tokio::select! {
                     biased;
-                    handled = self.frame(frame) => handled,
+                    handled = self.handle(frame) => handled,
                     _ = &mut *writer => return Ended::Closed,
                     () = stop.cancelled() => return Ended::Stopped,
-                    () = stuck(&mut lines, &taken) => return Ended::Eof,
+                    () = stalled(&mut lines, &written) => return Ended::Eof,
                 };
                 if handled.is_none() {
                     return Ended::Closed;
@@ -143,23 +142,23 @@ impl<P: Protocol> Peer<P> {
                 Ok(true) => {}
                 Ok(false) => return Ended::Eof,
                 Err(error) => {
-                    tracing::warn!(%error, "reading stdin failed");
+                    tracing::warn!(%error, "cannot read stdin");
                     return Ended::Eof;
                 }
             }
         }
     }
 
-    /// Handles one line; `None`: nobody takes answers any more.
-    async fn frame(&mut self, frame: Frame) -> Option<()> {
+    /// Handles one line. `None` means that answers are no longer written.
+    async fn handle(&mut self, frame: LineFrame) -> Option<()> {
         let reply = match frame {
-            Frame::Line(line) => {
+            LineFrame::Line(line) => {
                 self.tap.received(&line);
-                self.protocol.line(&self.connection, &line)
+                self.server.stdio_line(&self.connection, &line)
             }
-            Frame::TooLong => {
-                self.tap.thrown_away(MAX_LINE);
-                LineReply::Ready(self.protocol.line_too_long(&self.connection, MAX_LINE))
+            LineFrame::TooLong => {
+                self.tap.oversized(MAX_LINE_BYTES);
+                LineReply::Ready(self.server.line_too_long(&self.connection, MAX_LINE_BYTES))
             }
         };
         match reply {
@@ -168,17 +167,17 @@ impl<P: Protocol> Peer<P> {
                 let permit = Some(self.permit().await?);
                 self.answers.send(Answer { text, permit }).await.ok()
             }
-            LineReply::Several(mut messages) => {
+            LineReply::Stream(mut messages) => {
                 let mut permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
                 self.calls.spawn(async move {
-                    while let Some(said) = messages.next().await {
-                        let permit = match said {
-                            Said::Notification(_) | Said::Request(_) => None,
-                            Said::Response { .. } => permit.take(),
+                    while let Some(message) = messages.next().await {
+                        let permit = match message {
+                            OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
+                            OutgoingMessage::Response { .. } => permit.take(),
                         };
-                        if answers.send(Answer { text: said.into_message(), permit }).await.is_err() {
-                            break; // the peer is gone
+                        if answers.send(Answer { text: message.into_message(), permit }).await.is_err() {
+                            break; // the peer has disconnected
                         }
                     }
                 });
@@ -189,7 +188,7 @@ impl<P: Protocol> Peer<P> {
                 let answers = self.answers.clone();
                 self.calls.spawn(async move {
                     if let Some(text) = call.await {
-                        // Fails only when the peer is gone: nobody misses the answer then.
+                        // Fails only if the peer has disconnected.
                         let _ = answers.send(Answer { text, permit }).await;
                     }
                 });
@@ -202,92 +201,93 @@ impl<P: Protocol> Peer<P> {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    /// Forgets the calls that have ended.
+    /// Removes ended calls.
     fn reap(&mut self) {
         while let Some(ended) = self.calls.try_join_next() {
-            report(ended);
+            log_panic(ended);
         }
     }
 
-    /// Lets running calls end, drops those that don't, and writes what is left. Gives how many were dropped.
+    /// Lets running calls end, drops those that don't, and writes the remaining answers. Returns the number of dropped
+    /// calls.
     async fn finish(mut self, mut writer: Writer, ended: Ended, Ending { over, .. }: &Ending) -> usize {
-        let wanted = match ended {
+        let is_writable = match ended {
             Ended::Eof | Ended::Stopped => true,
             Ended::Closed => false,
         };
-        if wanted {
-            self.protocol.wind_up(&self.connection);
+        if is_writable {
+            self.connection.close_streams();
             let calls = &mut self.calls;
             let all = async {
                 while let Some(ended) = calls.join_next().await {
-                    report(ended);
+                    log_panic(ended);
                 }
             };
             tokio::select! {
                 () = all => {}
                 () = over.cancelled() => {}
-                _ = &mut writer => return self.abandon().await, // polled to its end: not to be polled again
+                _ = &mut writer => return self.abandon().await, // has completed, so it must not be polled again
             }
         }
         let abandoned = self.abandon().await;
-        if wanted {
+        if is_writable {
             tokio::select! {
                 _ = writer => {}
-                _ = async { tokio::join!(over.cancelled(), sleep(FLUSH)) } => {
-                    tracing::debug!("the last answers were not read");
+                _ = async { tokio::join!(over.cancelled(), sleep(FLUSH_TIMEOUT)) } => {
+                    tracing::debug!("the peer didn't read the last answers");
                 }
             }
         }
         abandoned
     }
 
-    /// Tells what still runs, and drops what doesn't end then. Closes the way to the writer, which ends once everything
-    /// is written.
+    /// Cancels running calls and drops those that don't end. Dropping `self` closes the channel to the writer, which
+    /// ends once everything is written.
     async fn abandon(mut self) -> usize {
         self.reap();
-        let left = self.calls.len();
-        self.protocol.disconnect(&self.connection);
+        let running = self.calls.len();
+        self.connection.cancel_all();
         let all = async {
             while let Some(ended) = self.calls.join_next().await {
-                report(ended);
+                log_panic(ended);
             }
         };
-        let _ = timeout(TIDY, all).await;
-        // A guest gives way at its next epoch tick; should one not, the process doesn't wait for it.
-        let _ = timeout(FLUSH - TIDY, self.calls.shutdown()).await;
-        left
+        let _ = timeout(CLEANUP_TIMEOUT, all).await;
+        // A guest yields at its next epoch tick. If one doesn't, the process doesn't wait for it.
+        let _ = timeout(FLUSH_TIMEOUT - CLEANUP_TIMEOUT, self.calls.shutdown()).await;
+        running
     }
 }
 
-/// Waits until the peer has closed its side and then until it has read nothing for long.
-async fn stuck<R: AsyncRead + Unpin>(lines: &mut Lines<R>, taken: &Taken) {
+/// Waits until the peer has closed its side and then reads nothing for [`STALL_TIMEOUT`].
+async fn stalled<R: AsyncRead + Unpin>(lines: &mut LineReader<R>, written: &BytesWritten) {
     lines.ended().await;
     let mut before = None;
     loop {
-        let now = taken.load(Ordering::Relaxed);
+        let now = written.load(Ordering::Relaxed);
         if before.replace(now) == Some(now) {
             return;
         }
-        sleep(STUCK).await;
+        sleep(STALL_TIMEOUT).await;
     }
 }
 
-/// Tells the peer what it didn't ask for, one message at a time: while one isn't read, no other is made.
-async fn tell<P: Protocol>(protocol: Arc<P>, connection: Arc<P::Connection>, answers: mpsc::Sender<Answer>) {
-    let turn = Arc::new(Semaphore::new(1));
-    while let Ok(permit) = Arc::clone(&turn).acquire_owned().await {
-        let text = protocol.news(&connection).await;
+/// Sends notifications about changes, one at a time: the next one is made only after the last one was written.
+async fn send_notifications(connection: Arc<StdioConnection>, answers: mpsc::Sender<Answer>) {
+    let one = Arc::new(Semaphore::new(1));
+    while let Ok(permit) = Arc::clone(&one).acquire_owned().await {
+        let text = connection.next_notification().await;
         if answers.send(Answer { text, permit: Some(permit) }).await.is_err() {
-            break; // the peer is gone
+            break; // the peer has disconnected
         }
     }
 }
 
-fn report(ended: Result<(), tokio::task::JoinError>) {
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "answering a request panicked; the request stays without an answer");
+        tracing::error!(%error, "internal error: a request handler panicked; the request gets no answer");
     }
 }
 

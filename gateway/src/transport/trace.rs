@@ -1,8 +1,7 @@
-//! A record of every message, for whoever looks for what client and gateway said to each other.
+//! The trace: a record of every message, for debugging.
 //!
-//! One JSON object a line, in a file that is the operator's alone. Transports hand over bytes and go on: copying them is
-//! all that it costs a request. A thread of its own makes lines of them, blots out secrets, and writes; what it can't
-//! take in time is dropped and counted.
+//! One JSON object per line, in a file that only the operator can read. Transports only copy the bytes; a thread
+//! redacts secrets and writes the lines. Messages that it can't keep up with are dropped and counted.
 
 use std::fmt;
 use std::io;
@@ -13,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use moongate_core::config::{Config, Loaded, Problem, Secret, overlap};
+use moongate_config::{Config, Loaded, Problem, Secret, overlap};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -25,126 +24,130 @@ mod writer;
 
 pub use tap::Tap;
 
-use line::{Direction, Peer, What};
-use mask::Mask;
+use line::{Direction, Payload, TracedPeer};
+use mask::SecretMask;
 
-/// How much may wait to be written, in bytes of messages: more than the largest one, several times.
-const WAITING: usize = 64 * 1024 * 1024;
+/// The size of messages that may wait to be written: several times the largest message.
+const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a message counts beside its bytes.
-const OVERHEAD: usize = 512;
+/// The size that a message counts in addition to its bytes.
+const MESSAGE_OVERHEAD_BYTES: usize = 512;
 
-/// How long the end of the gateway waits for the last lines.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time that shutdown waits for the last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no trace.
+/// An error when the trace is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// It can't be opened.
-    #[error("the trace can't be written to `{}`: {source}", path.display())]
+    /// The file can't be opened.
+    #[error("cannot write the trace to `{}`: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// It is a directory, a pipe or a device.
-    #[error("the trace can't be written to `{}`: it is no regular file", .0.display())]
+    /// The path is a directory, a pipe or a device.
+    #[error("cannot write the trace to `{}`: not a regular file", .0.display())]
     NoFile(PathBuf),
-    /// It is a symbolic link.
-    #[error("the trace can't be written to `{}`: it is a symbolic link", .0.display())]
+    /// The path is a symbolic link.
+    #[error("cannot write the trace to `{}`: it is a symlink", .0.display())]
     Link(PathBuf),
-    /// It has another name.
-    #[error("the trace can't be written to `{}`: it has another name, a hard link", .0.display())]
+    /// The file has hard links.
+    #[error("cannot write the trace to `{}`: it has several hard links", .0.display())]
     Linked(PathBuf),
-    /// The gateway lives by it.
-    #[error("the trace can't be written to `{}`: the gateway itself reads that file", .0.display())]
+    /// The gateway reads the file itself.
+    #[error("cannot write the trace to `{}`: the gateway reads this file", .0.display())]
     Own(PathBuf),
-    /// It belongs to another user.
-    #[error("the trace can't be written to `{}`: it belongs to another user", .0.display())]
+    /// The file belongs to another user.
+    #[error("cannot write the trace to `{}`: it belongs to another user", .0.display())]
     Foreign(PathBuf),
-    /// Others may read or write it.
-    #[error("the trace can't be written to `{}`: others may use it (mode {mode:03o})", path.display())]
+    /// Other users can read or write the file.
+    #[error("cannot write the trace to `{}`: other users can access it (mode {mode:03o})", path.display())]
     Shared {
         /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// A plugin could reach it.
-    #[error("the trace can't be written where a plugin may reach it")]
+    /// A plugin can access the file.
+    #[error("cannot write the trace where a plugin can access it")]
     Granted(Box<Problem>),
 }
 
 impl TraceError {
-    /// What to do about it.
+    /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                "make its directory first, or name another file with `--trace`".to_owned()
+                "create the directory, or choose another file with `--trace`".to_owned()
             }
-            Self::Io { .. } | Self::NoFile(_) | Self::Own(_) => "name another file with `--trace`".to_owned(),
-            Self::Link(_) => "name the file itself with `--trace`".to_owned(),
-            Self::Linked(_) | Self::Foreign(_) => "remove it, or name another file with `--trace`".to_owned(),
+            Self::Io { .. } | Self::NoFile(_) | Self::Own(_) => {
+                "choose another file with `--trace`".to_owned()
+            }
+            Self::Link(_) => "use the path of the file itself with `--trace`".to_owned(),
+            Self::Linked(_) | Self::Foreign(_) => {
+                "remove it, or choose another file with `--trace`".to_owned()
+            }
             Self::Shared { path, .. } => {
-                format!("`chmod 600 {}` makes it yours alone; a new file is", path.display())
+                format!("run `chmod 600 {}`; a new file gets this mode by itself", path.display())
             }
-            Self::Granted(_) => "name a file apart from what plugins may reach".to_owned(),
+            Self::Granted(_) => "choose a file outside of the directories that plugins can access".to_owned(),
         }
     }
 }
 
-/// The record. Clones are the same one; it is written to its end when all of them are gone, or by [`Trace::end`].
+/// The trace. Clones share it. It is written to its end by [`Trace::end`], or when all clones are dropped.
 #[derive(Clone)]
 pub struct Trace {
-    to: Sender<Item>,
-    shared: Arc<Shared>,
+    sender: Sender<TraceItem>,
+    state: Arc<TraceState>,
 }
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trace").field("path", &self.shared.path).finish_non_exhaustive()
+        f.debug_struct("Trace").field("path", &self.state.path).finish_non_exhaustive()
     }
 }
 
-/// What those who hand over share with the thread.
+/// The state that is shared with the thread.
 #[derive(Debug)]
-struct Shared {
+struct TraceState {
     path: PathBuf,
-    /// How much waits to be written.
+    /// The size of the messages that wait to be written.
     waiting: AtomicUsize,
-    /// How many messages were dropped, and are in no line yet.
+    /// The number of dropped messages that aren't reported yet.
     dropped: AtomicU64,
-    mask: Mutex<Arc<Mask>>,
+    mask: Mutex<Arc<SecretMask>>,
 }
 
-/// What the thread is handed.
-enum Item {
-    Entry(Entry),
-    /// All that came before is to be written.
+/// Work for the thread.
+enum TraceItem {
+    Entry(TraceEntry),
+    /// Writes everything that was queued before.
     End(oneshot::Sender<()>),
 }
 
-/// One message, or what is known of it.
+/// A message to record.
 #[derive(Debug)]
-struct Entry {
+struct TraceEntry {
     at: SystemTime,
     direction: Direction,
-    peer: Arc<Peer>,
-    /// The status of an HTTP answer that is one message.
+    peer: Arc<TracedPeer>,
+    /// The status of an HTTP response with a single message.
     status: Option<u16>,
-    what: What,
-    /// What it counts while it waits.
+    payload: Payload,
+    /// The size that it counts while it waits.
     cost: usize,
 }
 
 impl Trace {
-    /// Begins to write to `path`, behind what stands there. A new file is its user's alone.
+    /// Appends to `path`. A new file is private to its user.
     ///
     /// # Errors
-    /// The file can't be opened, is no regular one or not the user's alone, is one that `config` was read from or names,
-    /// or a plugin could reach it.
+    /// The file can't be opened, isn't a regular file or isn't private to its user, is read by the gateway itself, or a
+    /// plugin can access it.
     pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
         let path =
             std::path::absolute(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
@@ -154,45 +157,48 @@ impl Trace {
         if file::is_one_of(&path, config) {
             return Err(TraceError::Own(path));
         }
-        let (file, torn) = file::open(&path)?;
+        let (file, is_torn) = file::open(&path)?;
         let trace =
-            Self::start(path.clone(), file, torn).map_err(|source| TraceError::Io { path, source })?;
-        trace.hide(&config.secrets);
+            Self::start(path.clone(), file, is_torn).map_err(|source| TraceError::Io { path, source })?;
+        trace.add_secrets(&config.secrets);
         Ok(trace)
     }
 
-    /// Begins to write to `to`. `torn`: what stands there ends within a line.
-    fn start(path: PathBuf, to: impl io::Write + Send + 'static, torn: bool) -> io::Result<Self> {
+    /// Appends to `output`. `is_is_torn`: the existing content ends within a line.
+    fn start(path: PathBuf, output: impl io::Write + Send + 'static, is_torn: bool) -> io::Result<Self> {
         let (sender, items) = channel();
-        let (waiting, dropped) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let shared = Arc::new(Shared { path, waiting, dropped, mask: Mutex::default() });
-        let theirs = Arc::clone(&shared);
+        let state = Arc::new(TraceState {
+            path,
+            waiting: AtomicUsize::new(0),
+            dropped: AtomicU64::new(0),
+            mask: Mutex::default(),
+        });
+        let thread_state = Arc::clone(&state);
         let name = thread::Builder::new().name("trace".to_owned());
-        name.spawn(move || writer::run(&items, to, torn, &theirs))?;
-        Ok(Self { to: sender, shared })
+        name.spawn(move || writer::run(&items, output, is_torn, &thread_state))?;
+        Ok(Self { sender, state })
     }
 
-    /// Where it is written.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        &self.state.path
     }
 
-    /// From now on these are shown in no line, as are those of before.
-    fn hide(&self, secrets: &[Secret]) {
-        let mut mask = self.shared.mask.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(wider) = mask.and(secrets) {
-            *mask = Arc::new(wider);
+    /// Adds secrets to redact.
+    fn add_secrets(&self, secrets: &[Secret]) {
+        let mut mask = self.state.mask.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(extended) = mask.with_secrets(secrets) {
+            *mask = Arc::new(extended);
         }
     }
 
-    /// Looks at a configuration before it is used: learns what is to be hidden, and refuses one that would let a plugin
-    /// reach the trace.
+    /// Checks a configuration before it is used: adds its secrets, and rejects it if it lets a plugin access the trace.
     #[must_use]
     pub fn look_at(&self, loaded: Loaded) -> Loaded {
         let Loaded { source, config, mut problems, of_http, files } = loaded;
         let problem = config.as_ref().and_then(|config| {
-            self.hide(&config.secrets);
+            self.add_secrets(&config.secrets);
             overlap::of_trace(self.path(), &config.plugins)
         });
         let config = config.filter(|_| problem.is_none());
@@ -200,41 +206,56 @@ impl Trace {
         Loaded { source, config, problems, of_http, files }
     }
 
-    /// Waits until everything so far is written, but not for ever.
+    /// Waits until everything so far is written, with a time-out.
     pub async fn end(&self) {
         let (done, written) = oneshot::channel();
-        let waits = self.to.send(Item::End(done)).is_ok();
-        if waits && timeout(PATIENCE, written).await.is_err() {
-            tracing::warn!(file = %self.path().display(), "the end of the trace couldn't be written in time");
+        let is_queued = self.sender.send(TraceItem::End(done)).is_ok();
+        if is_queued && timeout(FLUSH_TIMEOUT, written).await.is_err() {
+            tracing::warn!(file = %self.path().display(), "timed out while writing the end of the trace");
         }
     }
 
-    /// Hands over a message, or drops it where too much waits.
-    fn hand_over(&self, direction: Direction, peer: &Arc<Peer>, status: Option<u16>, message: &[u8]) {
-        let copied = message.len().min(line::COPIED);
-        self.hand(direction, peer, status, copied, || What::Message {
+    /// Queues a message, or drops it if too much is waiting.
+    fn queue_message(
+        &self,
+        direction: Direction,
+        peer: &Arc<TracedPeer>,
+        status: Option<u16>,
+        message: &[u8],
+    ) {
+        let copied = message.len().min(line::MAX_COPIED_BYTES);
+        self.queue(direction, peer, status, copied, || Payload::Message {
             bytes: message[..copied].to_vec(),
             length: message.len(),
         });
     }
 
-    fn hand(
+    fn queue(
         &self,
         direction: Direction,
-        peer: &Arc<Peer>,
+        peer: &Arc<TracedPeer>,
         status: Option<u16>,
         size: usize,
-        what: impl FnOnce() -> What,
+        payload: impl FnOnce() -> Payload,
     ) {
-        let (cost, shared) = (size + OVERHEAD, &self.shared);
-        if shared.waiting.fetch_add(cost, Ordering::Relaxed) + cost > WAITING {
-            shared.waiting.fetch_sub(cost, Ordering::Relaxed);
-            shared.dropped.fetch_add(1, Ordering::Relaxed);
+        let cost = size + MESSAGE_OVERHEAD_BYTES;
+        let state = &self.state;
+        if state.waiting.fetch_add(cost, Ordering::Relaxed) + cost > MAX_QUEUED_BYTES {
+            state.waiting.fetch_sub(cost, Ordering::Relaxed);
+            state.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let (at, peer) = (SystemTime::now(), Arc::clone(peer));
-        // Fails only when the thread has panicked, and the log says so.
-        let _ = self.to.send(Item::Entry(Entry { at, direction, peer, status, what: what(), cost }));
+        let at = SystemTime::now();
+        let peer = Arc::clone(peer);
+        // Fails only if the thread has panicked, which is logged.
+        let _ = self.sender.send(TraceItem::Entry(TraceEntry {
+            at,
+            direction,
+            peer,
+            status,
+            payload: payload(),
+            cost,
+        }));
     }
 }
 

@@ -8,14 +8,14 @@ struct Dice;
 /// Rolls dice.
 #[plugin]
 impl Dice {
-    /// Roll some dice of six sides, and add a number.
+    /// Roll six-sided dice and add a bonus.
     #[tool(read_only, open_world = false)]
     fn roll(
         &self,
-        /// How many dice.
+        /// Number of dice.
         #[schemars(range(min = 1, max = 100))]
         dice: u32,
-        /// What is added to their sum. Without it, nothing.
+        /// Number to add to the sum; 0 by default.
         bonus: Option<i32>,
     ) -> Result<String, ToolError> {
         let bonus = bonus.unwrap_or_default();
@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// One die: the hasher that [`std::collections::HashMap`] begins with is random.
+/// Rolls one die, using the random seed of [`std::collections::HashMap`]'s hasher.
 fn die() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     u32::try_from(RandomState::new().hash_one(0) % 6).expect("less than 6") + 1

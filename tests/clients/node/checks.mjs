@@ -120,7 +120,7 @@ export const CHECKS = {
     },
     elicitation: async connection => {
         if (connection.revision < '2025-06-18') {
-            throw new Lacks('the revision has no elicitation');
+            throw new Lacks("the revision doesn't support it");
         }
         const ask = async (name, args) => {
             connection.seen.asked.length = 0;

@@ -52,8 +52,8 @@ async function* ways() {
         const label = `mcp-remote-${version('mcp-remote')}`;
         yield* each({ ...old, label }, 'stdio-to-http', () => new oldStdio.StdioClientTransport(remote));
         const lacks = {
-            mirrored: 'without arguments that are sent as headers, too: the bridge writes none',
-            cancel: 'the bridge passes on that a call is cancelled, but keeps its stream open, and in 2026-07-28 the end of the stream is what cancels'
+            mirrored: "not with arguments that are sent as headers, which the bridge doesn't write",
+            cancel: 'the bridge forwards the cancellation but keeps its stream open, and only closing the stream cancels'
         };
         const stateless = { ...now, label, lacks, revisions: ['2026-07-28'] };
         yield* each(stateless, 'stdio-to-http', () => new nowStdio.StdioClientTransport(remote));

@@ -69,9 +69,9 @@ class FastMcp(Connection):
 
     def listen(self, uris: list[str]) -> AbstractAsyncContextManager[None]:
         if uris:
-            raise Lacks("it has no method that subscribes to a resource")
+            raise Lacks("no method to subscribe to a resource")
         if self.stateless:
-            raise Lacks("it has no method that listens")
+            raise Lacks("no method to listen for changes")
         return nothing_more()
 
 

@@ -1,5 +1,5 @@
 //! `official`: starts an official MCP server and the gateway with the plugin that offers the same tools, sends both
-//! the same calls, and compares what comes back. `cargo xtask judges official` installs the servers and runs it.
+//! the same calls, and compares what comes back. `cargo xtask interop official` installs the servers and runs it.
 //!
 //! It links to nothing of the gateway: both sides are processes that are spoken to over stdio. What is compared, and
 //! what may differ and why, is data; `docs/official-servers.md` is written from it.

@@ -26,13 +26,13 @@ fn page() -> String {
 
 fn section(text: &mut String, subject: &Subject) {
     let Subject { plugin, package, compared, differences, check: _ } = subject;
-    let version = version(package).unwrap_or("of no fixed version");
+    let version = version(package).unwrap_or("without a fixed version");
     let _ = write!(text, "\n## `{plugin}` and `{package}` {version}\n\n{compared}\n\n");
     if differences.is_empty() {
-        text.push_str("Nothing differs.\n");
+        text.push_str("No differences.\n");
         return;
     }
-    text.push_str("| what differs | why |\n|---|---|\n");
+    text.push_str("| difference | reason |\n|---|---|\n");
     for difference in *differences {
         let _ = writeln!(text, "| {} | {} |", difference.what, difference.reason);
     }
@@ -56,8 +56,8 @@ pub(crate) fn keep(path: &Path) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|kept| kept == page) {
         return Ok(());
     }
-    fs::write(path, page).with_context(|| format!("`{}` can't be written", path.display()))?;
-    report::note(&format!("`{}` was written anew: look at what changed, and commit it", path.display()));
+    fs::write(path, page).with_context(|| format!("`{}` cannot be written", path.display()))?;
+    report::note(&format!("`{}` was rewritten: review and commit the change", path.display()));
     Ok(())
 }
 

@@ -8,7 +8,6 @@
 
 mod board;
 mod broken;
-mod floors;
 mod http;
 mod judge;
 mod process;
@@ -16,11 +15,11 @@ mod remote;
 mod replace;
 mod sources;
 mod stdio;
+mod tables;
 mod workspace;
 
 pub use board::{Alarm, Board};
 pub use broken::{Broken, LARGEST, TAKEN};
-pub use floors::{Floors, Rule};
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use judge::{Judge, Sent};
 pub use process::{Usage, peak_memory, rounds};
@@ -28,6 +27,7 @@ pub use remote::{Remote, Seen};
 pub use replace::{Replaced, Way};
 pub use sources::Source;
 pub use stdio::Stdio;
+pub use tables::{Table, tables};
 pub use workspace::{Workspace, binary, component, root, updates_goldens};
 
 use std::time::{Duration, Instant};

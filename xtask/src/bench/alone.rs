@@ -1,4 +1,4 @@
-//! What is measured of the gateway alone: cold starts, the call path without a transport, memory, size.
+//! Measurements of the gateway alone: cold starts, the call path without a transport, memory, and size.
 
 use std::process::Command;
 
@@ -6,20 +6,20 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::Scratch;
+use super::config::ScratchFolder;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{append, median, run};
 use crate::report;
 use crate::server::Server;
 
-/// How often a server is started with everything cached: it is quick, and the first start warms up the disk.
+/// Starts with everything cached: they are fast, and the first one warms up the disk cache.
 const CACHED_STARTS: usize = 10;
 
-/// How many more copies of a plugin are loaded to see what one costs.
-const COPIES: usize = 20;
+/// Additional copies of a plugin that are loaded to measure the memory of one.
+const ADDITIONAL_COPIES: usize = 20;
 
-/// From spawning to the first list of tools over stdio, milliseconds.
-pub(super) fn cold(binaries: &Binaries, scratch: &Scratch, rounds: usize) -> Result<Value> {
+/// The time from spawning the process to the first list of tools over stdio, in milliseconds.
+pub(super) fn cold(binaries: &Binaries, scratch: &ScratchFolder, rounds: usize) -> Result<Value> {
     report::note("cold starts");
     let config = scratch.times(binaries, 1)?;
     let start = |starts: usize| {
@@ -29,7 +29,7 @@ pub(super) fn cold(binaries: &Binaries, scratch: &Scratch, rounds: usize) -> Res
     };
     let mut compiling = Vec::new();
     for _ in 0..rounds {
-        scratch.forget_code()?;
+        scratch.clear_cache()?;
         compiling.push(start(1)?);
     }
     let cached = start(CACHED_STARTS)?;
@@ -42,26 +42,27 @@ pub(super) fn cold(binaries: &Binaries, scratch: &Scratch, rounds: usize) -> Res
 
 fn run_ms(command: &mut Command) -> Result<f64> {
     let figures = run(command)?;
-    figures["first_list_us"].as_f64().map(|us| us / 1e3).context("a start without its time")
+    figures["first_list_us"].as_f64().map(|us| us / 1e3).context("the load generator reported no start time")
 }
 
-/// Dispatch without a transport, and timers beside looping guests: the example `inside` measures itself.
+/// Dispatch without a transport, and timers during looping guests, measured by the example `inside`.
 pub(super) fn inside(binaries: &Binaries) -> Result<Value> {
     report::note("the call path from inside");
     run(Command::new(&binaries.inside).arg(binaries.dist.join("zoo.wasm")))
 }
 
-/// What one more idle plugin costs in memory, KiB.
-pub(super) fn idle_plugin(binaries: &Binaries, scratch: &Scratch) -> Result<Value> {
+/// The memory of one more idle plugin, in KiB.
+pub(super) fn idle_plugin(binaries: &Binaries, scratch: &ScratchFolder) -> Result<Value> {
     report::note("memory of idle plugins");
     let resident = |copies: usize| -> Result<f64> {
         let config = scratch.times(binaries, copies)?;
-        drop(Server::start(gateway(binaries, &config, &[]))?); // compiles, if that wasn't done yet
+        drop(Server::start(gateway(binaries, &config, &[]))?); // compiles if nothing is cached
         let server = Server::start(gateway(binaries, &config, &[]))?;
         resident_kib(server.pid())
     };
-    let (one, many) = (resident(1)?, resident(1 + COPIES)?);
-    Ok(json!({ "one_plugin": one, "each_more": (many - one) / COPIES as f64 }))
+    let one = resident(1)?;
+    let many = resident(1 + ADDITIONAL_COPIES)?;
+    Ok(json!({ "one_plugin": one, "each_more": (many - one) / ADDITIONAL_COPIES as f64 }))
 }
 
 fn resident_kib(pid: u32) -> Result<f64> {
@@ -70,7 +71,7 @@ fn resident_kib(pid: u32) -> Result<f64> {
     line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok()).context("no resident memory")
 }
 
-/// The gateway's size on disk, bytes.
+/// The size of the gateway's binary, in bytes.
 pub(super) fn size(binaries: &Binaries) -> Result<u64> {
     Ok(std::fs::metadata(&binaries.gateway).context("the gateway isn't built")?.len())
 }

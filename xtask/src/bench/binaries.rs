@@ -1,4 +1,4 @@
-//! What is measured and what measures, built.
+//! The measured programs and the load generator.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use anyhow::{Result, bail};
 use crate::build_plugins;
 use crate::project::Project;
 
-/// How things are built.
+/// The profile of the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Build {
-    /// For figures.
+pub(super) enum BuildProfile {
+    /// For measurements.
     Release,
-    /// To try whether the benchmarks work.
+    /// To test the benchmark itself.
     Dev,
 }
 
-impl Build {
-    /// Its name, which is also cargo's folder.
+impl BuildProfile {
+    /// The name of the folder in cargo's target directory.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Release => "release",
@@ -34,25 +34,25 @@ impl Build {
     }
 }
 
-/// Where they lie.
+/// The paths of the built programs.
 #[derive(Debug)]
 pub(super) struct Binaries {
-    build: Build,
+    build: BuildProfile,
     pub(super) gateway: PathBuf,
-    /// Measures from inside: dispatch without a transport, and timers beside looping guests.
+    /// The example that measures dispatch without a transport, and timers during looping guests.
     pub(super) inside: PathBuf,
-    /// Writes plugins of any version and size.
+    /// Generates plugins of any version and size.
     pub(super) generated: PathBuf,
     pub(super) axum: PathBuf,
     pub(super) rmcp: PathBuf,
     pub(super) load: PathBuf,
-    /// The components.
+    /// The folder of the components.
     pub(super) dist: PathBuf,
 }
 
 impl Binaries {
-    /// Where they will lie.
-    pub(super) fn of(project: &Project, build: Build) -> Self {
+    /// The paths for a profile.
+    pub(super) fn of(project: &Project, build: BuildProfile) -> Self {
         let exe = |folder: &Path, name: &str| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX));
         let own = project.target().join(build.name());
         let peers = peers_target(project).join(build.name());
@@ -68,23 +68,23 @@ impl Binaries {
         }
     }
 
-    /// Builds them all.
+    /// Builds all programs.
     pub(super) fn build(&self, project: &Project) -> Result<()> {
         if !cfg!(target_os = "linux") {
-            bail!("the benchmarks read processor time and memory as Linux shows them; run them there");
+            bail!("the benchmarks read processor time and memory from `/proc`; run them on Linux");
         }
         build_plugins::build(project)?;
         let own = project.cargo(&["build", "-p", "moongate", "--bin", "moongate", "--example", "inside"]);
-        own.args(self.build.flags().iter().copied()).quiet_stdout().done()?;
+        own.args(self.build.flags().iter().copied()).stdout_to_stderr().run()?;
         let generated = project.cargo(&["build", "-p", "moongate-generated"]);
-        generated.args(self.build.flags().iter().copied()).quiet_stdout().done()?;
-        let peers = project.cargo(&["build"]).folder(&project.root().join("tests/bench"));
+        generated.args(self.build.flags().iter().copied()).stdout_to_stderr().run()?;
+        let peers = project.cargo(&["build"]).current_dir(&project.root().join("tests/bench"));
         let peers = peers.env("CARGO_TARGET_DIR", peers_target(project));
-        peers.args(self.build.flags().iter().copied()).quiet_stdout().done()
+        peers.args(self.build.flags().iter().copied()).stdout_to_stderr().run()
     }
 }
 
-/// The peers' own target folder: their workspace has a lock file of its own.
+/// The peers' target directory; their workspace has its own lock file.
 fn peers_target(project: &Project) -> PathBuf {
     project.target().join("bench")
 }

@@ -1,4 +1,4 @@
-//! The configurations that the gateway is measured with, in a scratch folder that goes with the run.
+//! The gateway's configurations for the measurements, in a temporary folder.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,30 +9,30 @@ use anyhow::{Context as _, Result};
 use super::binaries::Binaries;
 use crate::project::Project;
 
-/// A variable that would go before the configuration's own cache.
+/// The variable that overrides the cache of a configuration.
 pub(super) const CACHE_VARIABLE: &str = "MOONGATE_CACHE_DIR";
 
-/// A folder for the run; removed at its end.
+/// A temporary folder for one run; removed when dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchFolder {
     folder: PathBuf,
 }
 
-impl Scratch {
-    /// Makes the folder, inside cargo's target folder.
+impl ScratchFolder {
+    /// Creates the folder in cargo's target directory.
     pub(super) fn new(project: &Project) -> Result<Self> {
         let folder = project.target().join(format!("bench-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+        fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
         Ok(Self { folder })
     }
 
-    /// Where compiled code is kept during the run.
+    /// The cache of compiled code.
     pub(super) fn cache(&self) -> PathBuf {
         self.folder.join("cache")
     }
 
-    /// Forgets all compiled code.
-    pub(super) fn forget_code(&self) -> Result<()> {
+    /// Clears the cache of compiled code.
+    pub(super) fn clear_cache(&self) -> Result<()> {
         match fs::remove_dir_all(self.cache()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("`{}` can't be removed", self.cache().display()))
@@ -41,14 +41,14 @@ impl Scratch {
         }
     }
 
-    /// The tool `echo` of the zoo, under its own name.
+    /// A configuration with the zoo, whose tool `echo` has no prefix.
     pub(super) fn echo(&self, binaries: &Binaries) -> Result<PathBuf> {
         let source = binaries.dist.join("zoo.wasm");
         let plugin = format!("[plugins.zoo]\nsource = {}\nprefix = \"\"\n", quoted(&source));
         self.write("echo.toml", &plugin)
     }
 
-    /// The plugin `time`, so many times.
+    /// A configuration with several copies of the plugin `time`.
     pub(super) fn times(&self, binaries: &Binaries, copies: usize) -> Result<PathBuf> {
         let source = quoted(&binaries.dist.join("time.wasm"));
         let mut plugins = String::new();
@@ -58,16 +58,18 @@ impl Scratch {
         self.write(&format!("time-{copies}.toml"), &plugins)
     }
 
-    /// The plugin of that file, which has the tool `version`, and the tool `echo` of the zoo, under their own names.
+    /// A configuration with the plugin in a file, which has the tool `version`, and the zoo, both without a prefix.
     pub(super) fn replaced(&self, binaries: &Binaries, name: &str, file: &Path) -> Result<PathBuf> {
-        let (file, zoo) = (quoted(file), quoted(&binaries.dist.join("zoo.wasm")));
+        let file = quoted(file);
+        let zoo = quoted(&binaries.dist.join("zoo.wasm"));
         let plugins = format!(
             "[plugins.replaced]\nsource = {file}\nprefix = \"\"\n\n[plugins.zoo]\nsource = {zoo}\nprefix = \"\"\n"
         );
         self.write(&format!("{name}.toml"), &plugins)
     }
 
-    /// The tool `echo` under its own name, and beside it the zoo, whose calls may loop for as long as they like.
+    /// A configuration with a plugin that has only the tool `echo`, and the zoo with a high time limit, so that calls can
+    /// loop.
     pub(super) fn fairness(&self, binaries: &Binaries) -> Result<PathBuf> {
         let zoo = quoted(&binaries.dist.join("zoo.wasm"));
         let plugins = format!(
@@ -78,7 +80,7 @@ impl Scratch {
         self.write("fairness.toml", &plugins)
     }
 
-    /// A file in the folder.
+    /// The path of a file in the folder.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -94,9 +96,9 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.folder)); // what stays lies in cargo's target folder
+        drop(fs::remove_dir_all(&self.folder)); // a failure leaves files in cargo's target directory only
     }
 }
 

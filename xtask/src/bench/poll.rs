@@ -1,4 +1,4 @@
-//! A client that asks one thing again and again over one connection: HTTP by hand, as much as that needs.
+//! A minimal HTTP client that repeats one request over one connection.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,29 +9,29 @@ use serde_json::json;
 
 use super::subject::Era;
 
-/// An answer that takes longer doesn't come.
-const LIMIT: Duration = Duration::from_secs(60);
+/// A response that takes longer counts as missing.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to an endpoint.
-pub(super) struct Poll {
+pub(super) struct PollingClient {
     address: String,
     stream: BufReader<TcpStream>,
 }
 
-impl Poll {
+impl PollingClient {
     /// Connects to an endpoint such as `http://127.0.0.1:1234/mcp`.
     pub(super) fn connect(url: &str) -> Result<Self> {
         let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
-        let address = address.with_context(|| format!("`{url}` is no endpoint"))?.to_owned();
+        let address = address.with_context(|| format!("invalid endpoint `{url}`"))?.to_owned();
         let stream = TcpStream::connect(&address).with_context(|| format!("`{url}` can't be reached"))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LIMIT))?;
+        stream.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
         Ok(Self { address, stream: BufReader::new(stream) })
     }
 
-    /// Calls a tool without arguments and gives back the whole answer.
+    /// Calls a tool without arguments and returns the whole response body.
     pub(super) fn call(&mut self, tool: &str) -> Result<String> {
-        let text = request(&self.address, tool);
+        let text = call_request(&self.address, tool);
         self.stream.get_mut().write_all(text.as_bytes())?;
         let mut length = None;
         let mut head = String::new();
@@ -48,7 +48,8 @@ impl Poll {
             }
             head.push_str(&line);
         }
-        let mut body = vec![0; length.with_context(|| format!("an answer without its length: {head}"))?];
+        let mut body =
+            vec![0; length.with_context(|| format!("a response without `Content-Length`: {head}"))?];
         self.stream.read_exact(&mut body)?;
         let body = String::from_utf8(body)?;
         if !head.starts_with("HTTP/1.1 200") || body.contains("\"error\"") {
@@ -58,8 +59,8 @@ impl Poll {
     }
 }
 
-/// A call of a tool without arguments, as bytes on a connection to `address`.
-pub(super) fn request(address: &str, tool: &str) -> String {
+/// The HTTP request that calls a tool without arguments.
+pub(super) fn call_request(address: &str, tool: &str) -> String {
     let revision = Era::Stateless.revision();
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": tool,

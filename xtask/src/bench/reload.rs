@@ -1,8 +1,8 @@
-//! What replacing a plugin costs: the time from the last write of its file to the first answer by the new code, and what
-//! calls of another plugin notice of it.
+//! The cost of replacing a plugin: the time from the last write of its file to the first response of the new code, and
+//! the effect on calls of another plugin.
 //!
-//! There are two generated components of each size. A replacement is the one that doesn't serve, with some bytes at its
-//! end that nothing had before, so that its code must be compiled; or, where the cache is measured, without.
+//! Each size has two generated components. A replacement is the one that isn't serving, with a unique custom section at
+//! its end, so that its code must be compiled; or, to measure the cache, without the section.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,33 +15,33 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::Scratch;
-use super::poll::Poll;
+use super::config::ScratchFolder;
+use super::poll::PollingClient;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{median, run};
 use crate::report;
 use crate::server::Server;
 
-/// How often a plugin is replaced in a round to see how long it takes.
-const REPLACEMENTS: usize = 5;
+/// Replacements per round to measure the latency.
+const REPLACEMENTS_PER_ROUND: usize = 5;
 
 /// A replacement that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(120);
+const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long is waited between two calls that ask for the version.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The pause between two calls of the tool `version`.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How many connections call the other plugin meanwhile.
+/// The connections that call the other plugin at the same time.
 const CONNECTIONS: &str = "4";
 
-/// How large the plugin is.
+/// The size of the plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Size {
+enum PluginSize {
     Small,
     Large,
 }
 
-impl Size {
+impl PluginSize {
     const ALL: [Self; 2] = [Self::Small, Self::Large];
 
     fn name(self) -> &'static str {
@@ -51,7 +51,7 @@ impl Size {
         }
     }
 
-    /// How many functions it has that nothing calls: 2,500 are about 3 MB.
+    /// The number of unused functions: 2,500 are about 3 MB.
     fn functions(self) -> &'static str {
         match self {
             Self::Small => "0",
@@ -60,24 +60,24 @@ impl Size {
     }
 }
 
-/// Whether there is compiled code for a replacement.
+/// Whether the compiled code of a replacement is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum ReplacementCode {
     New,
     Cached,
 }
 
-/// A plugin that is replaced, and its gateway.
-struct Bench {
+/// A plugin that is replaced repeatedly, and its gateway.
+struct ReloadBench {
     server: Server,
     file: PathBuf,
-    /// Two components, which answer `v1` and `v2`.
+    /// Two components, whose tool `version` returns `v1` and `v2`.
     components: [Vec<u8>; 2],
     count: usize,
 }
 
-impl Bench {
-    fn start(binaries: &Binaries, scratch: &Scratch, size: Size) -> Result<Self> {
+impl ReloadBench {
+    fn start(binaries: &Binaries, scratch: &ScratchFolder, size: PluginSize) -> Result<Self> {
         let file = scratch.file(&format!("{}.wasm", size.name()));
         let mut components = [Vec::new(), Vec::new()];
         for (version, component) in (1..).zip(&mut components) {
@@ -96,33 +96,33 @@ impl Bench {
         Ok(Self { server, file, components, count: 0 })
     }
 
-    /// Replaces the plugin by the version that doesn't serve, and waits for its first answer; how long that took, ms.
-    fn replace(&mut self, code: Code) -> Result<f64> {
+    /// Replaces the plugin by the other version and waits for its first response; returns the time in milliseconds.
+    fn replace(&mut self, code: ReplacementCode) -> Result<f64> {
         self.count += 1;
         let version = self.count % 2;
         let mut bytes = self.components[version].clone();
         match code {
-            Code::New => mark(&mut bytes, self.count),
-            Code::Cached => {}
+            ReplacementCode::New => add_unique_section(&mut bytes, self.count),
+            ReplacementCode::Cached => {}
         }
-        let beside = self.file.with_extension("new");
-        fs::write(&beside, bytes)?;
-        let mut poll = Poll::connect(&self.server.url)?;
-        let wanted = format!("\"v{}\"", version + 1);
-        fs::rename(&beside, &self.file)?;
-        let begun = Instant::now();
-        while !poll.call("version")?.contains(&wanted) {
-            if begun.elapsed() > LIMIT {
-                bail!("a replacement isn't served; the gateway said:\n{}", self.server.log());
+        let temporary = self.file.with_extension("new");
+        fs::write(&temporary, bytes)?;
+        let mut client = PollingClient::connect(&self.server.url)?;
+        let expected = format!("\"v{}\"", version + 1);
+        fs::rename(&temporary, &self.file)?;
+        let start = Instant::now();
+        while !client.call("version")?.contains(&expected) {
+            if start.elapsed() > REPLACEMENT_TIMEOUT {
+                bail!("a replacement isn't served; the gateway's log:\n{}", self.server.log());
             }
-            thread::sleep(PAUSE);
+            thread::sleep(POLL_INTERVAL);
         }
-        Ok(begun.elapsed().as_secs_f64() * 1e3)
+        Ok(start.elapsed().as_secs_f64() * 1e3)
     }
 }
 
-/// Ends a component with a section that means nothing and that no other has.
-fn mark(component: &mut Vec<u8>, count: usize) {
+/// Appends a custom section with unique content to a component.
+fn add_unique_section(component: &mut Vec<u8>, count: usize) {
     const NAME: &[u8] = b"\x04mark";
     let count = count.to_le_bytes();
     component.extend([0, (NAME.len() + count.len()) as u8]);
@@ -130,33 +130,39 @@ fn mark(component: &mut Vec<u8>, count: usize) {
     component.extend(count);
 }
 
-/// All of it.
-pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: Duration) -> Result<Value> {
+/// Measures plugins of all sizes.
+pub(super) fn all(
+    binaries: &Binaries,
+    scratch: &ScratchFolder,
+    rounds: usize,
+    time: Duration,
+) -> Result<Value> {
     let mut latency = Vec::new();
     let mut beside = Vec::new();
-    for size in Size::ALL {
+    for size in PluginSize::ALL {
         report::note(&format!("replacing a {} plugin", size.name()));
-        let mut bench = Bench::start(binaries, scratch, size)?;
+        let mut bench = ReloadBench::start(binaries, scratch, size)?;
         latency.push(latencies(&mut bench, size, rounds)?);
         beside.push(traffic(binaries, &mut bench, size, rounds, time)?);
     }
     Ok(json!({ "latency": latency, "beside": beside }))
 }
 
-/// How long it takes until the new code answers.
-fn latencies(bench: &mut Bench, size: Size, rounds: usize) -> Result<Value> {
-    // Each is compiled once, as it is.
+/// The latency until the new code responds.
+fn latencies(bench: &mut ReloadBench, size: PluginSize, rounds: usize) -> Result<Value> {
+    // Compiles each component once, without the section.
     for _ in 0..bench.components.len() {
-        bench.replace(Code::Cached)?;
+        bench.replace(ReplacementCode::Cached)?;
     }
-    let (mut new, mut cached) = (Vec::new(), Vec::new());
-    for _ in 0..rounds * REPLACEMENTS {
-        new.push(bench.replace(Code::New)?);
-        cached.push(bench.replace(Code::Cached)?);
+    let mut new = Vec::new();
+    let mut cached = Vec::new();
+    for _ in 0..rounds * REPLACEMENTS_PER_ROUND {
+        new.push(bench.replace(ReplacementCode::New)?);
+        cached.push(bench.replace(ReplacementCode::Cached)?);
     }
     let all = |times: Vec<f64>| {
-        let most = times.iter().copied().reduce(f64::max);
-        json!({ "p50_ms": median(times), "max_ms": most })
+        let longest = times.iter().copied().reduce(f64::max);
+        json!({ "p50_ms": median(times), "max_ms": longest })
     };
     Ok(json!({
         "plugin": size.name(),
@@ -167,23 +173,25 @@ fn latencies(bench: &mut Bench, size: Size, rounds: usize) -> Result<Value> {
     }))
 }
 
-/// What calls of another plugin take while this one is replaced all the time, and while it isn't, in turn.
+/// The latency of another plugin's calls, alternately with and without continuous replacements of this one.
 fn traffic(
     binaries: &Binaries,
-    bench: &mut Bench,
-    size: Size,
+    bench: &mut ReloadBench,
+    size: PluginSize,
     rounds: usize,
     time: Duration,
 ) -> Result<Value> {
-    let (mut quiet, mut during, mut count) = (Vec::new(), Vec::new(), 0);
+    let mut quiet = Vec::new();
+    let mut during = Vec::new();
+    let mut count = 0;
     for _ in 0..rounds {
         quiet.push(load(binaries, &bench.server, time)?);
         let (figures, replaced) = while_replaced(binaries, bench, time)?;
         during.push(figures);
         count += replaced;
     }
-    let of = |all: &[Value], key: &str| median(all.iter().filter_map(|one| one[key].as_f64()).collect());
-    let both = |key: &str| json!({ "without": of(&quiet, key), "during": of(&during, key) });
+    let middle = |all: &[Value], key: &str| median(all.iter().filter_map(|one| one[key].as_f64()).collect());
+    let both = |key: &str| json!({ "without": middle(&quiet, key), "during": middle(&during, key) });
     Ok(json!({
         "plugin": size.name(),
         "replacements": count,
@@ -193,15 +201,15 @@ fn traffic(
     }))
 }
 
-/// The load, while the plugin is replaced by new code again and again; and how often it was.
-fn while_replaced(binaries: &Binaries, bench: &mut Bench, time: Duration) -> Result<(Value, usize)> {
+/// Runs the load while the plugin is replaced continuously; returns the results and the number of replacements.
+fn while_replaced(binaries: &Binaries, bench: &mut ReloadBench, time: Duration) -> Result<(Value, usize)> {
     let over = AtomicBool::new(false);
     let server = generator(binaries, &bench.server, time);
     thread::scope(|scope| {
         let replacing = scope.spawn(|| {
             let mut count = 0;
             while !over.load(Ordering::Relaxed) {
-                bench.replace(Code::New)?;
+                bench.replace(ReplacementCode::New)?;
                 count += 1;
             }
             Ok(count)
@@ -218,7 +226,7 @@ fn load(binaries: &Binaries, server: &Server, time: Duration) -> Result<Value> {
     run(&mut generator(binaries, server, time))
 }
 
-/// The load generator, which calls the other plugin.
+/// The command of the load generator, which calls the other plugin.
 fn generator(binaries: &Binaries, server: &Server, time: Duration) -> Command {
     let mut command = Command::new(&binaries.load);
     command.arg("http").args(Subject::Moongate(Era::Stateless).load_flags());

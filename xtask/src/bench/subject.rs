@@ -1,4 +1,4 @@
-//! Who is measured, and how each is started.
+//! The measured servers and the commands that start them.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,15 +9,15 @@ use super::config::CACHE_VARIABLE;
 /// A server in one revision of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// An axum server that echoes and knows no MCP.
+    /// An axum server that echoes, without MCP.
     Floor,
     /// The official Rust SDK, native.
     Rmcp(Era),
-    /// Ourselves: a fresh sandbox for every call.
+    /// Moongate, with a fresh sandbox for every call.
     Moongate(Era),
 }
 
-/// How MCP begins.
+/// The kind of a protocol revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     /// With a handshake.
@@ -27,7 +27,7 @@ pub(super) enum Era {
 }
 
 impl Era {
-    /// The newest revision of that kind.
+    /// The newest revision of this kind.
     pub(super) fn revision(self) -> &'static str {
         match self {
             Self::Handshake => "2025-11-25",
@@ -37,7 +37,7 @@ impl Era {
 }
 
 impl Subject {
-    /// Whoever speaks HTTP.
+    /// The subjects over HTTP.
     pub(super) const HTTP: [Self; 5] = [
         Self::Floor,
         Self::Rmcp(Era::Handshake),
@@ -46,7 +46,7 @@ impl Subject {
         Self::Moongate(Era::Stateless),
     ];
 
-    /// Whoever speaks stdio.
+    /// The subjects over stdio.
     pub(super) const STDIO: [Self; 4] = [
         Self::Rmcp(Era::Handshake),
         Self::Moongate(Era::Handshake),
@@ -54,7 +54,7 @@ impl Subject {
         Self::Moongate(Era::Stateless),
     ];
 
-    /// Its name in the tables.
+    /// The name in the tables.
     pub(super) fn name(self) -> String {
         match self {
             Self::Floor => "axum, no MCP".to_owned(),
@@ -63,7 +63,7 @@ impl Subject {
         }
     }
 
-    /// Whom it is compared with.
+    /// The subject for comparison.
     pub(super) fn yardstick(self) -> Option<Self> {
         match self {
             Self::Floor | Self::Rmcp(_) => None,
@@ -71,7 +71,7 @@ impl Subject {
         }
     }
 
-    /// What the load generator must know of it.
+    /// The options of the load generator for this subject.
     pub(super) fn load_flags(self) -> Vec<&'static str> {
         match self {
             Self::Floor => vec!["--bare"],
@@ -79,7 +79,7 @@ impl Subject {
         }
     }
 
-    /// Its command over HTTP; `config` is the gateway's.
+    /// The command that serves HTTP; `config` is the gateway's.
     pub(super) fn http(self, binaries: &Binaries, config: &Path) -> Command {
         match self {
             Self::Floor => Command::new(&binaries.axum),
@@ -88,7 +88,7 @@ impl Subject {
         }
     }
 
-    /// Its command over stdio.
+    /// The command that serves stdio.
     pub(super) fn stdio(self, binaries: &Binaries, config: &Path) -> Command {
         match self {
             Self::Floor | Self::Rmcp(_) => {

@@ -1,4 +1,4 @@
-//! The figures as tables in Markdown.
+//! The results as Markdown tables.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ pub(super) fn markdown(figures: &Value) -> String {
     out
 }
 
-/// What calls notice of guests that loop; nothing where it wasn't measured.
+/// The effect of looping guests; empty if it wasn't measured.
 fn fairness(out: &mut String, entries: &Value) {
-    let mut heading = "\n| an honest plugin beside | calls/s | p50 µs | p99 µs |\n|---|--:|--:|--:|\n";
+    let mut heading = "\n| calls during | calls/s | p50 µs | p99 µs |\n|---|--:|--:|--:|\n";
     for entry in entries.as_array().into_iter().flatten() {
         out.push_str(std::mem::take(&mut heading));
         let loops = match entry["loops"].as_u64() {
@@ -37,7 +37,7 @@ fn traffic(out: &mut String, entries: &[Value]) {
     out.push_str("| RSS MiB before | after |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for entry in entries {
         let rate = |entry: &Value| entry["calls_per_second"].as_f64();
-        let beside = |key: &str| {
+        let ratio_to = |key: &str| {
             let other = entries.iter().find(|other| {
                 other["load"] == entry["load"] && entry[key].is_string() && other["subject"] == entry[key]
             });
@@ -52,8 +52,8 @@ fn traffic(out: &mut String, entries: &[Value]) {
                 text(&entry["subject"]),
                 number(rate(entry), 0),
                 spread(&entry["rounds"]),
-                beside("yardstick"),
-                beside("floor"),
+                ratio_to("yardstick"),
+                ratio_to("floor"),
                 number(entry["p50_us"].as_f64(), 0),
                 number(entry["p99_us"].as_f64(), 0),
                 number(entry["cpu_us_per_call"].as_f64(), 1),
@@ -64,10 +64,11 @@ fn traffic(out: &mut String, entries: &[Value]) {
     }
 }
 
-/// The slowest and the fastest round: how much the machine itself wavered.
+/// The slowest and the fastest round, which show the noise of the machine.
 fn spread(rounds: &Value) -> String {
     let rounds = || rounds.as_array().into_iter().flatten().filter_map(Value::as_f64);
-    let (slowest, fastest) = (rounds().reduce(f64::min), rounds().reduce(f64::max));
+    let slowest = rounds().reduce(f64::min);
+    let fastest = rounds().reduce(f64::max);
     format!("{}–{}", number(slowest, 0), number(fastest, 0))
 }
 
@@ -85,13 +86,9 @@ fn alone(out: &mut String, figures: &Value) {
         ("a call through dispatch alone, p50", number(f(&["inside", "dispatch_p50_us"]), 1), "µs"),
         ("the same with 64 KiB of text", number(f(&["inside", "dispatch_64kib_p50_us"]), 1), "µs"),
         ("a call over HTTP, one connection, p50", number(http.and_then(|e| e["p50_us"].as_f64()), 1), "µs"),
+        ("delay of a 2 ms timer, idle, p50", number(f(&["inside", "timer_idle_p50_us"]), 0), "µs"),
         (
-            "how late a 2 ms timer is, nothing running, p50",
-            number(f(&["inside", "timer_idle_p50_us"]), 0),
-            "µs",
-        ),
-        (
-            "how late a 2 ms timer is beside two looping guests, p50",
+            "delay of a 2 ms timer during two looping guests, p50",
             number(f(&["inside", "timer_p50_us"]), 0),
             "µs",
         ),
@@ -101,7 +98,7 @@ fn alone(out: &mut String, figures: &Value) {
             number(f(&["idle_plugin_kib", "one_plugin"]).map(|kib| kib / 1024.0), 1),
             "MiB",
         ),
-        ("memory for each more", number(f(&["idle_plugin_kib", "each_more"]), 0), "KiB"),
+        ("memory of each additional plugin", number(f(&["idle_plugin_kib", "each_more"]), 0), "KiB"),
         ("the binary", number(f(&["binary_bytes"]).map(|bytes| bytes / f64::from(1 << 20)), 1), "MiB"),
     ];
     for (what, figure, unit) in rows {
@@ -109,7 +106,7 @@ fn alone(out: &mut String, figures: &Value) {
     }
 }
 
-/// What replacing a plugin costs.
+/// The cost of replacing a plugin.
 fn reload(out: &mut String, figures: &Value) {
     let list = |key: &str| figures[key].as_array().into_iter().flatten();
     let mut heading = "| from the last write to the first answer by new code | MB | compiled, p50 ms | max | cached, p50 ms | max |\n|---|--:|--:|--:|--:|--:|\n";
@@ -141,14 +138,14 @@ fn reload(out: &mut String, figures: &Value) {
 }
 
 fn row(out: &mut String, cells: &[String]) {
-    writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes everything");
+    writeln!(out, "| {} |", cells.join(" | ")).expect("writing to a string can't fail");
 }
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A figure with thousands set apart; `–` where there is none.
+/// A number with separated thousands; `–` if there is none.
 fn number(figure: Option<f64>, decimals: usize) -> String {
     let Some(figure) = figure else { return "–".to_owned() };
     let plain = format!("{figure:.decimals$}");

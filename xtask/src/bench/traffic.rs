@@ -1,4 +1,4 @@
-//! Calls per second, latency and processor time under load, every subject in every round.
+//! Calls per second, latency and processor time under load, for every subject in every round.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::{CACHE_VARIABLE, Scratch};
+use super::config::{CACHE_VARIABLE, ScratchFolder};
 use super::subject::{Era, Subject};
 use crate::report;
 use crate::server::Server;
@@ -16,9 +16,9 @@ use crate::server::Server;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) transport: Transport,
-    /// Connections at once over HTTP, calls in flight over stdio.
+    /// Concurrent connections over HTTP, or calls in flight over stdio.
     pub(super) width: usize,
-    /// How long the echoed text is.
+    /// The length of the echoed text.
     pub(super) bytes: usize,
 }
 
@@ -53,28 +53,33 @@ impl Load {
     }
 }
 
-/// The figures of one subject under one load, from all rounds.
-type Cell = (Load, Subject, Vec<Value>);
+/// The results of one subject under one load, from all rounds.
+type LoadResults = (Load, Subject, Vec<Value>);
 
-/// Runs everything; a list with one entry for each load and subject, those of one load side by side.
-pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: Duration) -> Result<Value> {
+/// Measures all loads; returns a list with one entry for each load and subject, grouped by load.
+pub(super) fn all(
+    binaries: &Binaries,
+    scratch: &ScratchFolder,
+    rounds: usize,
+    time: Duration,
+) -> Result<Value> {
     let config = scratch.echo(binaries)?;
-    // Compiled once beforehand, so that no subject carries a compiler's memory along.
+    // Compiled once beforehand, so that no measurement includes the compiler's memory.
     drop(Server::start(Subject::Moongate(Era::Stateless).http(binaries, &config))?);
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut results: Vec<LoadResults> = Vec::new();
     for round in 0..rounds {
         report::note(&format!("round {} of {rounds}", round + 1));
         let mut servers = Vec::new();
         for subject in Subject::HTTP {
             servers.push((subject, Server::start(subject.http(binaries, &config))?));
         }
-        // Whoever comes first in one round comes later in the next.
+        // Each round starts with another subject.
         servers.rotate_left(round % Subject::HTTP.len());
         for load in Load::HTTP {
             for (subject, server) in &servers {
                 let mut command = generator(binaries, "http", *subject, load, time);
                 command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
-                add(&mut cells, load, *subject, run(&mut command)?);
+                add(&mut results, load, *subject, run(&mut command)?);
             }
         }
         drop(servers);
@@ -84,11 +89,11 @@ pub(super) fn all(binaries: &Binaries, scratch: &Scratch, rounds: usize, time: D
             for subject in subjects {
                 let mut command = generator(binaries, "stdio", subject, load, time);
                 append(command.arg("--"), &subject.stdio(binaries, &config));
-                add(&mut cells, load, subject, run(&mut command)?);
+                add(&mut results, load, subject, run(&mut command)?);
             }
         }
     }
-    Ok(cells.iter().map(entry).collect())
+    Ok(results.iter().map(entry).collect())
 }
 
 fn generator(binaries: &Binaries, verb: &str, subject: Subject, load: Load, time: Duration) -> Command {
@@ -103,12 +108,12 @@ fn generator(binaries: &Binaries, verb: &str, subject: Subject, load: Load, time
     command
 }
 
-/// Appends a command line to another's arguments.
+/// Appends a command line to the arguments of another command.
 pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut Command {
     command.arg(other.get_program()).args(other.get_args())
 }
 
-/// Runs the generator and reads its figures.
+/// Runs the load generator and parses its results.
 pub(super) fn run(command: &mut Command) -> Result<Value> {
     let output = command
         .env_remove(CACHE_VARIABLE)
@@ -117,17 +122,17 @@ pub(super) fn run(command: &mut Command) -> Result<Value> {
     if !output.status.success() {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} said no figures"))
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-fn add(cells: &mut Vec<Cell>, load: Load, subject: Subject, figures: Value) {
-    match cells.iter_mut().find(|(l, s, _)| (*l, *s) == (load, subject)) {
+fn add(results: &mut Vec<LoadResults>, load: Load, subject: Subject, figures: Value) {
+    match results.iter_mut().find(|(l, s, _)| (*l, *s) == (load, subject)) {
         Some((_, _, rounds)) => rounds.push(figures),
-        None => cells.push((load, subject, vec![figures])),
+        None => results.push((load, subject, vec![figures])),
     }
 }
 
-fn entry((load, subject, rounds): &Cell) -> Value {
+fn entry((load, subject, rounds): &LoadResults) -> Value {
     let all = |key: &str| -> Vec<f64> { rounds.iter().filter_map(|figures| figures[key].as_f64()).collect() };
     let mut entry = json!({
         "load": load.name(),
@@ -142,7 +147,7 @@ fn entry((load, subject, rounds): &Cell) -> Value {
     entry
 }
 
-/// The middle figure; none of none.
+/// The median; `None` of an empty list.
 pub(super) fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_unstable_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied()

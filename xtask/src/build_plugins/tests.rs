@@ -1,26 +1,27 @@
-//! Putting a component in place.
+//! Copying a component to its place.
 
 use std::fs;
 
 use super::place;
 
 #[test]
-fn a_file_is_replaced_only_when_its_bytes_changed() {
+fn replaces_a_file_only_if_its_content_changed() {
     let folder = std::env::temp_dir().join(format!("xtask-place-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (from, to) = (folder.join("built.wasm"), folder.join("placed.wasm"));
+    let from = folder.join("built.wasm");
+    let to = folder.join("placed.wasm");
     fs::write(&from, b"one").unwrap();
     assert!(place(&from, &to).unwrap());
     assert!(!place(&from, &to).unwrap());
     fs::write(&from, b"two").unwrap();
     assert!(place(&from, &to).unwrap());
     assert_eq!(fs::read(&to).unwrap(), b"two");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left beside the two files");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "a temporary file is left");
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_component_that_was_not_built_is_named() {
+fn names_a_component_that_was_not_built() {
     let missing = std::env::temp_dir().join("xtask-was-not-built.wasm");
     let error = place(&missing, &missing).unwrap_err();
     assert!(error.to_string().contains("xtask-was-not-built.wasm"), "{error}");

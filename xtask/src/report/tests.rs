@@ -1,13 +1,13 @@
-//! The summary as CI reads it.
+//! The summary, which CI parses.
 
 use anyhow::bail;
 
-use super::{Report, Tally, line};
+use super::{Report, Tally, summary};
 
 #[test]
 fn the_last_line_is_plain() {
-    assert_eq!(line(Tally { passed: 3, failed: 1, skipped: 0 }), "3 passed, 1 failed");
-    assert_eq!(line(Tally { passed: 3, failed: 0, skipped: 2 }), "3 passed, 0 failed, 2 skipped");
+    assert_eq!(summary(Tally { passed: 3, failed: 1, skipped: 0 }), "3 passed, 1 failed");
+    assert_eq!(summary(Tally { passed: 3, failed: 0, skipped: 2 }), "3 passed, 0 failed, 2 skipped");
 }
 
 #[test]
@@ -15,6 +15,6 @@ fn an_error_is_one_failed_check_and_the_rest_is_still_counted() {
     let mut report = Report::default();
     assert!(!report.step("breaks", || bail!("no")));
     assert!(report.step("holds", || Ok(Tally { passed: 4, failed: 0, skipped: 0 })));
-    report.not_run("waits");
-    assert_eq!(report.close(), Tally { passed: 4, failed: 1, skipped: 1 });
+    report.skip("waits");
+    assert_eq!(report.finish(), Tally { passed: 4, failed: 1, skipped: 1 });
 }

@@ -1,14 +1,14 @@
-//! Counting what a test runner prints.
+//! The counts that a test runner prints.
 
 use crate::report::Tally;
 
-use super::counted;
+use super::line_tally;
 
 #[test]
 fn result_lines_are_counted_and_others_are_not() {
     let line =
         "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.10s";
-    assert_eq!(counted(line), Tally { passed: 12, failed: 3, skipped: 1 });
-    assert_eq!(counted("test a::b ... ok"), Tally::default());
-    assert_eq!(counted("running 3 tests"), Tally::default());
+    assert_eq!(line_tally(line), Tally { passed: 12, failed: 3, skipped: 1 });
+    assert_eq!(line_tally("test a::b ... ok"), Tally::default());
+    assert_eq!(line_tally("running 3 tests"), Tally::default());
 }

@@ -1,18 +1,17 @@
-//! Each file of the protocol says which page of MCP's specification it follows.
+//! Each file of the protocol names the page of the MCP specification that it follows.
 //!
-//! The form is a parenthesis in the opening comment, a revision and its pages: `(2025-11-25, server/tools)`, several
-//! revisions after a semicolon, and more words after a colon, or the heading in quotation marks. A page is a path below
+//! A reference is a parenthesis in the opening comment with a revision and its pages: `(2025-11-25, server/tools)`.
+//! Semicolons separate revisions; a colon or a heading in quotation marks starts a comment. A page is a path below
 //! `modelcontextprotocol.io/specification/<revision>/`.
 
 use super::Finding;
 
-/// The folder that is checked, and the module that it belongs to.
-const FOLDER: &str = "gateway/core/src/mcp/";
-const MODULE: &str = "gateway/core/src/mcp.rs";
+/// The module that is checked, in whichever crate of the gateway it is.
+const PROTOCOL_MODULE: &str = "/src/mcp";
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Every page, and the first and the last revision that have it, counted from 0.
+/// All pages, each with the first and the last revision that has it, as indices of [`REVISIONS`].
 const PAGES: [(&str, usize, usize); 37] = [
     ("architecture", 0, 4),
     ("basic", 0, 4),
@@ -53,9 +52,10 @@ const PAGES: [(&str, usize, usize); 37] = [
     ("server/utilities/pagination", 0, 4),
 ];
 
-/// Adds what is wrong with one source of the protocol; others needn't name a page.
+/// Checks a file of the protocol; other files needn't name a page.
 pub(super) fn check(path: &str, text: &str, findings: &mut Vec<Finding>) {
-    let is_protocol = path == MODULE || path.starts_with(FOLDER);
+    let rest = path.starts_with("gateway/").then(|| path.split_once(PROTOCOL_MODULE)).flatten();
+    let is_protocol = rest.is_some_and(|(_, rest)| rest == ".rs" || rest.starts_with('/'));
     if !is_protocol || super::is_test(path) {
         return;
     }
@@ -69,16 +69,16 @@ pub(super) fn check(path: &str, text: &str, findings: &mut Vec<Finding>) {
         .filter(|inside| is_date(inside.get(..10).unwrap_or_default()))
         .collect();
     if references.is_empty() {
-        find("its opening comment must name the page of MCP that it follows, such as `(2025-11-25, server/tools)`".into());
+        find("name the page of the MCP specification in the opening comment, such as `(2025-11-25, server/tools)`".into());
     }
     for part in references.iter().flat_map(|reference| reference.split(';')) {
-        if let Err(message) = reference(part) {
+        if let Err(message) = check_reference(part) {
             find(message);
         }
     }
 }
 
-/// Is there a date at the beginning?
+/// Whether the text has the form of a date.
 fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -87,16 +87,16 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// One revision and its pages.
-fn reference(text: &str) -> Result<(), String> {
+/// Checks one revision and its pages.
+fn check_reference(text: &str) -> Result<(), String> {
     let text = text.split([':', '"']).next().unwrap_or_default();
     let mut words = text.split([',', ' ']).filter(|word| !word.is_empty() && *word != "and");
     let revision = words.next().unwrap_or_default();
     let known = REVISIONS.iter().position(|known| *known == revision);
-    let at = known.ok_or_else(|| format!("`{revision}` is no revision of MCP"))?;
+    let at = known.ok_or_else(|| format!("`{revision}` isn't a revision of MCP"))?;
     let mut pages = words.peekable();
     if pages.peek().is_none() {
-        return Err(format!("it names {revision}, and no page of it"));
+        return Err(format!("the reference to {revision} names no page"));
     }
     pages.try_for_each(|page| {
         let has =

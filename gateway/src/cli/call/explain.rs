@@ -1,78 +1,76 @@
-//! `--explain`: which grants a call used, which it lacked, which limits held it back, and what would change that.
+//! `--explain`: the grants that a call used, the missing ones, the limits that it reached, and how to change them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_core::call::{Cure, Entry, Ledger};
-use moongate_core::config::{DirMode, PluginConfig, directory_item, directory_to_read};
+use moongate_config::{DirMode, PluginConfig, directory_item, directory_to_read};
+use moongate_model::call::{Cure, Entry, Ledger};
 use serde_json::{Value, json};
 
-/// For people; nothing where the call reached for nothing.
-pub(super) fn text(ledger: &Ledger, plugin: &PluginConfig) -> String {
-    let mut said = String::new();
+/// The explanation as text.
+pub(super) fn explanation_text(ledger: &Ledger, plugin: &PluginConfig) -> String {
+    let mut text = String::new();
     let entries = ledger.entries();
-    let used: Vec<&String> = entries.iter().filter_map(used).collect();
-    let lacked: Vec<_> = entries.iter().filter_map(lacked).collect();
-    said.push_str(if used.is_empty() { "used no grant\n" } else { "used\n" });
+    let used: Vec<&String> = entries.iter().filter_map(used_grant).collect();
+    let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
+    text.push_str(if used.is_empty() { "used no grants\n" } else { "used\n" });
     for grant in used {
-        let _ = writeln!(said, "  {grant}");
+        let _ = writeln!(text, "  {grant}");
     }
-    if !lacked.is_empty() {
-        said.push_str("lacked\n");
+    if !missing.is_empty() {
+        text.push_str("missing\n");
     }
-    for (wanted, _) in &lacked {
-        let _ = writeln!(said, "  {wanted}");
+    for (wanted, _) in &missing {
+        let _ = writeln!(text, "  {wanted}");
     }
-    let cures: Vec<&Cure> = lacked.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
-    said.push_str(&cures_text(&cures, plugin));
-    said.push_str(&held_back_text(&entries, plugin));
+    let suggestions: Vec<&Cure> = missing.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
+    text.push_str(&suggestions_text(&suggestions, plugin));
+    text.push_str(&limits_text(&entries, plugin));
     if ledger.dropped() > 0 {
-        let _ = writeln!(said, "and {} more", ledger.dropped());
+        let _ = writeln!(text, "and {} more", ledger.dropped());
     }
-    said
+    text
 }
 
-/// What to write into the plugin's `allow` table.
-fn cures_text(cures: &[&Cure], plugin: &PluginConfig) -> String {
+/// The lines to add to the plugin's `allow` table.
+fn suggestions_text(suggestions: &[&Cure], plugin: &PluginConfig) -> String {
     let id = &plugin.id;
-    let mut said = String::new();
-    let mut added = merged(cures.iter().filter_map(|cure| match cure {
+    let mut text = String::new();
+    let mut added = merge_keys(suggestions.iter().filter_map(|cure| match cure {
         Cure::Line(line) => Some(line.as_str()),
         Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. } => None,
     }));
-    let (new, replaced) = match directories(cures, plugin) {
+    let (new, replaced) = match directories(suggestions, plugin) {
         Some(line) if plugin.allow.dirs.is_empty() => (Some(line), None),
         replaced => (None, replaced),
     };
     added.extend(new);
     if !added.is_empty() {
         let _ = write!(
-            said,
-            "to allow it, in gateway.toml (where a list is there already, add to it):\n  [plugins.{id}.allow]\n"
+            text,
+            "to allow it, add to gateway.toml (extend existing lists):\n  [plugins.{id}.allow]\n"
         );
         for cure in added {
-            let _ = writeln!(said, "  {cure}");
+            let _ = writeln!(text, "  {cure}");
         }
     }
-    let read: Vec<&Option<String>> = cures.iter().filter_map(to_read).collect();
+    let read: Vec<&Option<String>> = suggestions.iter().filter_map(to_read).collect();
     if let Some(cure) = replaced {
         let what = if read.is_empty() { "changes" } else { "it" };
         let _ = write!(
-            said,
-            "to allow {what}, in gateway.toml, in place of the `dirs` that are there:\n  [plugins.{id}.allow]\n  {cure}\n"
+            text,
+            "to allow {what}, replace `dirs` in gateway.toml:\n  [plugins.{id}.allow]\n  {cure}\n"
         );
     }
     if read.iter().any(|guest| guest.is_none()) {
-        said.push_str(
-            "with a directory of this machine and the plugin's own name for it in place of each `…`\n",
-        );
+        text.push_str("replace each `…` by a directory of this machine and the plugin's path for it\n");
     } else if !read.is_empty() {
-        said.push_str("with a directory of this machine in place of `…`\n");
+        text.push_str("replace `…` by a directory of this machine\n");
     }
-    said
+    text
 }
 
-/// The plugin's name for a directory that is to be read.
+/// The plugin's path of a directory that it needs to read.
 fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
     match cure {
         Cure::ReadDirectory { guest } => Some(guest),
@@ -80,43 +78,43 @@ fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
     }
 }
 
-/// What limits kept the call from, and lines with more.
-fn held_back_text(entries: &[Entry], plugin: &PluginConfig) -> String {
-    let held: Vec<_> = entries.iter().filter_map(held_back).collect();
-    if held.is_empty() {
+/// The limits that the call reached, and lines that raise them.
+fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
+    let limits: Vec<_> = entries.iter().filter_map(reached_limit).collect();
+    if limits.is_empty() {
         return String::new();
     }
-    let mut said = "held back by limits\n".to_owned();
-    for (_, what) in &held {
-        let _ = writeln!(said, "  it {what}");
+    let mut text = "reached limits\n".to_owned();
+    for (_, what) in &limits {
+        let _ = writeln!(text, "  it {what}");
     }
-    let keys: BTreeSet<&str> = held.iter().filter_map(|(key, _)| *key).collect();
+    let keys: BTreeSet<&str> = limits.iter().filter_map(|(key, _)| *key).collect();
     if keys.is_empty() {
-        return said;
+        return text;
     }
-    let _ = write!(said, "to allow more, in gateway.toml:\n  [plugins.{}.limits]\n", plugin.id);
+    let _ = write!(text, "to allow more, set in gateway.toml:\n  [plugins.{}.limits]\n", plugin.id);
     for key in keys {
         let now = plugin.limits.value(key).unwrap_or_default();
         let _ = match plugin.limits.more_of(key) {
-            Some(more) => writeln!(said, "  {key} = {more}  # instead of {now}"),
-            None => writeln!(said, "  {key} = {now}  # this is the most"),
+            Some(more) => writeln!(text, "  {key} = {more}  # instead of {now}"),
+            None => writeln!(text, "  {key} = {now}  # the highest possible value"),
         };
     }
-    said
+    text
 }
 
-/// All directories of the plugin in one line, because the key may not stand twice: those that it has, with the right to
-/// change what is in them where that is lacking, and those that it lacks. None: no cure is about directories.
-fn directories(cures: &[&Cure], plugin: &PluginConfig) -> Option<String> {
+/// All directories of the plugin in one line, because a key can't be repeated: the granted ones, with write access where
+/// it is missing, and the missing ones. `None` if no suggestion is about directories.
+fn directories(suggestions: &[&Cure], plugin: &PluginConfig) -> Option<String> {
     let there = plugin.allow.dirs.iter().map(|grant| {
         let is_changed =
             |cure: &&Cure| matches!(cure, Cure::ChangeDirectory { guest, .. } if *guest == grant.guest);
-        let mode = if cures.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
+        let mode = if suggestions.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
         directory_item(&grant.named.to_string_lossy(), &grant.guest, mode)
     });
     let mut items: Vec<String> = there.collect();
     let mut is_about_any = false;
-    for cure in cures {
+    for cure in suggestions {
         let item = match cure {
             Cure::Line(_) => continue,
             Cure::ReadDirectory { guest } => directory_to_read(guest.as_deref()),
@@ -130,10 +128,10 @@ fn directories(cures: &[&Cure], plugin: &PluginConfig) -> Option<String> {
     is_about_any.then(|| format!("dirs = [{}]", items.join(", ")))
 }
 
-/// One line for each key, because none may stand twice: `key = [a]` and `key = [b]` become `key = [a, b]`.
-fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
+/// One line for each key, because a key can't be repeated: `key = [a]` and `key = [b]` become `key = [a, b]`.
+fn merge_keys<'c>(suggestions: impl Iterator<Item = &'c str>) -> Vec<String> {
     let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
-    for cure in cures {
+    for cure in suggestions {
         let (key, value) = cure.split_once(" = ").unwrap_or((cure, ""));
         match keys.iter_mut().find(|(its, _)| *its == key) {
             Some((_, values)) if values.contains(&value) => {}
@@ -153,53 +151,53 @@ fn merged<'c>(cures: impl Iterator<Item = &'c str>) -> Vec<String> {
     keys.into_iter().map(line).collect()
 }
 
-/// For programs.
+/// The explanation as JSON.
 pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
     let entries = ledger.entries();
-    let lacked: Vec<_> = entries.iter().filter_map(lacked).collect();
-    let of_directories: Vec<&Cure> = lacked
+    let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
+    let of_directories: Vec<&Cure> = missing
         .iter()
         .filter_map(|(_, cure)| cure.as_ref())
         .filter(|cure| !matches!(cure, Cure::Line(_)))
         .collect();
     let directories = directories(&of_directories, plugin);
-    // Of several that lack each is told with the line for all: whoever takes over one after the other ends up with that.
+    // Each missing directory has the line for all of them, so that applying one after the other gives the right result.
     let replaces = !plugin.allow.dirs.is_empty() || of_directories.len() > 1;
-    let lacked = lacked.into_iter().map(|(wanted, cure)| match cure {
+    let missing = missing.into_iter().map(|(wanted, cure)| match cure {
         Some(Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. }) => {
             json!({ "wanted": wanted, "cure": directories, "replaces": replaces })
         }
         Some(Cure::Line(line)) => json!({ "wanted": wanted, "cure": line, "replaces": false }),
         None => json!({ "wanted": wanted, "cure": null, "replaces": false }),
     });
-    let held = entries.iter().filter_map(held_back).map(|(key, what)| {
+    let limits = entries.iter().filter_map(reached_limit).map(|(key, what)| {
         let limit = key.map(|key| format!("plugins.{}.limits.{key}", plugin.id));
         json!({ "limit": limit, "value": key.and_then(|key| plugin.limits.value(key)), "what": what })
     });
     json!({
         "table": format!("plugins.{}.allow", plugin.id),
-        "used": entries.iter().filter_map(used).collect::<Vec<_>>(),
-        "lacked": lacked.collect::<Vec<_>>(),
-        "held_back": held.collect::<Vec<_>>(),
+        "used": entries.iter().filter_map(used_grant).collect::<Vec<_>>(),
+        "lacked": missing.collect::<Vec<_>>(),
+        "held_back": limits.collect::<Vec<_>>(),
         "dropped": ledger.dropped(),
     })
 }
 
-fn used(entry: &Entry) -> Option<&String> {
+fn used_grant(entry: &Entry) -> Option<&String> {
     match entry {
         Entry::Used(grant) => Some(grant),
         Entry::Lacked { .. } | Entry::HeldBack { .. } => None,
     }
 }
 
-fn lacked(entry: &Entry) -> Option<(&String, &Option<Cure>)> {
+fn missing_grant(entry: &Entry) -> Option<(&String, &Option<Cure>)> {
     match entry {
         Entry::Used(_) | Entry::HeldBack { .. } => None,
         Entry::Lacked { wanted, cure } => Some((wanted, cure)),
     }
 }
 
-fn held_back(entry: &Entry) -> Option<(Option<&'static str>, &String)> {
+fn reached_limit(entry: &Entry) -> Option<(Option<&'static str>, &String)> {
     match entry {
         Entry::Used(_) | Entry::Lacked { .. } => None,
         Entry::HeldBack { key, what } => Some((*key, what)),

@@ -1,44 +1,44 @@
-//! What a tool asks, as a client is asked it, and the options that would answer. Used by `call`.
+//! The questions of a tool, and the options that answer them. Used by `call`.
 
 use serde_json::{Value, json};
 
-use crate::cli::fields::{Field, Room, fields, lines};
 use crate::cli::print;
+use crate::cli::schema_fields::{ExampleBudget, SchemaField, field_lines, fields};
 
 /// One question.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// The tool's name for it.
+    /// The tool's name for the question.
     pub(super) key: String,
-    /// The request as the protocol has it: `method` and `params`.
+    /// The request in the protocol: `method` and `params`.
     pub(super) request: Value,
 }
 
-/// What is asked, of whom.
+/// The kind of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
-    /// A person, field by field.
+pub(super) enum QuestionKind {
+    /// A form for the user.
     Form,
-    /// A person, to open a page.
+    /// A page for the user to open.
     Page,
-    /// A model.
+    /// A question to the model.
     Model,
-    /// The host, for folders.
+    /// The client's folders.
     Folders,
-    /// What nobody knows here.
+    /// An unsupported kind.
     Other,
 }
 
-/// What agrees to a page: nothing that agrees to anything else.
+/// The answer that accepts a page; it accepts no other kind of question.
 pub(super) const OPENED: &str = "opened";
 
-/// An answer as it is typed, also where somebody else chose its words.
-pub(super) fn option(answer: &str) -> String {
-    format!("--answer {}", print::word(&print::said(answer)))
+/// An answer as an option, with text from the tool escaped.
+pub(super) fn answer_option(answer: &str) -> String {
+    format!("--answer {}", print::shell_word(&print::inline(answer)))
 }
 
 impl Question {
-    /// The questions of a result that asks, longest keys first: a shorter one may be the beginning of a longer one.
+    /// The questions of a result, longest keys first, because a key can be a prefix of another one.
     pub(super) fn all(result: &Value) -> Vec<Self> {
         let requests = result["inputRequests"].as_object().into_iter().flatten();
         let mut all: Vec<Self> =
@@ -47,76 +47,85 @@ impl Question {
         all
     }
 
-    pub(super) fn asks(&self) -> Asks {
+    pub(super) fn kind(&self) -> QuestionKind {
         match (self.method(), self.request["params"]["mode"].as_str()) {
-            ("elicitation/create", Some("url")) => Asks::Page,
-            ("elicitation/create", _) => Asks::Form,
-            ("sampling/createMessage", _) => Asks::Model,
-            ("roots/list", _) => Asks::Folders,
-            _ => Asks::Other,
+            ("elicitation/create", Some("url")) => QuestionKind::Page,
+            ("elicitation/create", _) => QuestionKind::Form,
+            ("sampling/createMessage", _) => QuestionKind::Model,
+            ("roots/list", _) => QuestionKind::Folders,
+            _ => QuestionKind::Other,
         }
     }
 
-    /// The method of the protocol that asks it.
+    /// The method of the protocol.
     pub(super) fn method(&self) -> &str {
         self.request["method"].as_str().unwrap_or_default()
     }
 
     /// The fields of a form.
-    pub(super) fn fields(&self) -> Vec<Field<'_>> {
+    pub(super) fn fields(&self) -> Vec<SchemaField<'_>> {
         fields(&self.request["params"]["requestedSchema"])
     }
 
-    /// For programs.
+    /// The question as JSON.
     pub(super) fn document(&self) -> Value {
         let Self { key, request } = self;
         json!({ "key": key, "method": request["method"], "params": request["params"], "answers": self.answers() })
     }
 
-    /// For people, over several lines.
+    /// The question as several lines of text.
     pub(super) fn text(&self) -> String {
-        let mut told = vec![format!("  `{}` {}", print::said(&self.key), self.sentence())];
-        match self.asks() {
-            Asks::Form => told.extend(lines(&self.fields()).iter().map(|line| format!("    {line}"))),
-            Asks::Page => told.push(format!("    the page: {}", self.member("url"))),
-            Asks::Model => told.extend(self.messages()),
-            Asks::Folders | Asks::Other => {}
+        let mut lines = vec![format!("  `{}` {}", print::inline(&self.key), self.sentence())];
+        match self.kind() {
+            QuestionKind::Form => {
+                lines.extend(field_lines(&self.fields()).iter().map(|line| format!("    {line}")))
+            }
+            QuestionKind::Page => lines.push(format!("    the page: {}", self.member("url"))),
+            QuestionKind::Model => lines.extend(self.messages()),
+            QuestionKind::Folders | QuestionKind::Other => {}
         }
-        let options = self.answers().iter().map(|answer| option(answer)).collect::<Vec<_>>().join(" ");
-        match self.asks() {
-            Asks::Form | Asks::Page => {
-                let [decline, cancel] = ["decline", "cancel"].map(|no| option(&format!("{}={no}", self.key)));
-                told.push(format!("    {options}, or {decline}, or {cancel}"));
-                if let (Some(field), true) = (self.fields().first(), self.needed().is_empty()) {
-                    let field = option(&format!("{}.{}", self.key, field.example(&mut Room::new())));
-                    told.push(format!("    and for a field: {field}"));
+        let options = self.answers().iter().map(|answer| answer_option(answer)).collect::<Vec<_>>().join(" ");
+        match self.kind() {
+            QuestionKind::Form | QuestionKind::Page => {
+                let [decline, cancel] =
+                    ["decline", "cancel"].map(|no| answer_option(&format!("{}={no}", self.key)));
+                lines.push(format!("    {options}, or {decline}, or {cancel}"));
+                if let (Some(field), true) = (self.fields().first(), self.unfilled_fields().is_empty()) {
+                    let field =
+                        answer_option(&format!("{}.{}", self.key, field.example(&mut ExampleBudget::new())));
+                    lines.push(format!("    to set a field: {field}"));
                 }
             }
-            Asks::Model | Asks::Folders if !options.is_empty() => told.push(format!("    {options}")),
-            Asks::Model | Asks::Folders | Asks::Other => {}
+            QuestionKind::Model | QuestionKind::Folders if !options.is_empty() => {
+                lines.push(format!("    {options}"))
+            }
+            QuestionKind::Model | QuestionKind::Folders | QuestionKind::Other => {}
         }
-        told.iter().map(|line| format!("{line}\n")).collect()
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// Who is asked what.
+    /// The question as the predicate of a sentence.
     pub(super) fn sentence(&self) -> String {
-        match self.asks() {
-            Asks::Form => format!("asks a person: {}", self.member("message")),
-            Asks::Page => format!("asks a person to open a page: {}", self.member("message")),
-            Asks::Model => "asks the model".to_owned(),
-            Asks::Folders => "asks for the folders that the client works in".to_owned(),
-            Asks::Other => format!("asks by `{}`, which `call` doesn't know", print::said(self.method())),
+        match self.kind() {
+            QuestionKind::Form => format!("asks the user: {}", self.member("message")),
+            QuestionKind::Page => format!("asks the user to open a page: {}", self.member("message")),
+            QuestionKind::Model => "asks the model".to_owned(),
+            QuestionKind::Folders => "asks for the client's folders".to_owned(),
+            QuestionKind::Other => {
+                format!("sends `{}`, which `call` doesn't support", print::inline(self.method()))
+            }
         }
     }
 
     pub(super) fn member(&self, key: &str) -> String {
-        print::said(self.request["params"][key].as_str().unwrap_or_default())
+        print::inline(self.request["params"][key].as_str().unwrap_or_default())
     }
 
-    /// What the model is asked.
+    /// The messages to the model.
     fn messages(&self) -> Vec<String> {
         let params = &self.request["params"];
-        let system = params["systemPrompt"].as_str().map(|text| format!("    system: {}", print::said(text)));
+        let system =
+            params["systemPrompt"].as_str().map(|text| format!("    system: {}", print::inline(text)));
         let messages = params["messages"].as_array().into_iter().flatten();
         let blocks = messages.flat_map(|message| {
             let role = message["role"].as_str().unwrap_or_default();
@@ -126,41 +135,44 @@ impl Question {
             };
             blocks.into_iter().map(move |block| {
                 let kind = block["type"].as_str().unwrap_or_default();
-                let said =
-                    block["text"].as_str().map_or_else(|| format!("[{}]", print::said(kind)), print::said);
-                format!("    {}: {said}", print::said(role))
+                let text = block["text"]
+                    .as_str()
+                    .map_or_else(|| format!("[{}]", print::inline(kind)), print::inline);
+                format!("    {}: {text}", print::inline(role))
             })
         });
         system.into_iter().chain(blocks).collect()
     }
 
-    /// The fields without which a form isn't filled in.
-    fn needed(&self) -> Vec<Field<'_>> {
-        let is_needed = |field: &Field<'_>| field.required && field.schema.get("default").is_none();
+    /// The required fields without a default.
+    fn unfilled_fields(&self) -> Vec<SchemaField<'_>> {
+        let is_needed = |field: &SchemaField<'_>| field.required && field.schema.get("default").is_none();
         self.fields().into_iter().filter(is_needed).collect()
     }
 
-    /// Could an answer to it be meant for the field of a form? Whoever asks could have chosen the key for that.
+    /// Whether an answer could be for a field of a form instead; a tool could choose such a key on purpose.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.asks() != Asks::Form && self.key.contains(['.', '='])
+        self.kind() != QuestionKind::Form && self.key.contains(['.', '='])
     }
 
-    /// What `--answer` would be given, once each, to say yes; nothing where nothing can be said.
+    /// The values of `--answer` that accept the question; empty if it can't be answered.
     pub(super) fn answers(&self) -> Vec<String> {
         let key = &self.key;
         if self.is_ambiguous() {
             return Vec::new();
         }
-        match self.asks() {
-            Asks::Form => {
-                let (needed, mut room) = (self.needed(), Room::new());
-                let fields = needed.iter().map(|field| format!("{key}.{}", field.example(&mut room)));
-                if needed.is_empty() { vec![format!("{key}=accept")] } else { fields.collect() }
+        match self.kind() {
+            QuestionKind::Form => {
+                let unfilled_fields = self.unfilled_fields();
+                let mut budget = ExampleBudget::new();
+                let fields =
+                    unfilled_fields.iter().map(|field| format!("{key}.{}", field.example(&mut budget)));
+                if unfilled_fields.is_empty() { vec![format!("{key}=accept")] } else { fields.collect() }
             }
-            Asks::Page => vec![format!("{key}={OPENED}")],
-            Asks::Model => vec![format!("{key}=what the model says")],
-            Asks::Folders => vec![format!("{key}=./")],
-            Asks::Other => Vec::new(),
+            QuestionKind::Page => vec![format!("{key}={OPENED}")],
+            QuestionKind::Model => vec![format!("{key}=what the model says")],
+            QuestionKind::Folders => vec![format!("{key}=./")],
+            QuestionKind::Other => Vec::new(),
         }
     }
 }

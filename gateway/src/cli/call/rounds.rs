@@ -1,20 +1,20 @@
-//! A call that is asked back: made again with the answers, until there is a result or nobody has an answer. Used by
-//! `call`, in this process and elsewhere.
+//! Repeats a call with answers until there is a result or a question without an answer. Used by `call` for local and
+//! remote tools.
 
 use std::collections::BTreeSet;
 
-use moongate_core::mcp::UNUSABLE;
+use moongate_protocol::mcp::UNUSABLE;
 use serde_json::{Map, Value, json};
 
-use super::given::{Answer, Answers};
-use super::questions::{Question, option};
-use crate::cli::failure::Failure;
-use crate::cli::{Exit, print};
+use super::questions::{Question, answer_option};
+use super::typed_answers::{SentAnswer, TypedAnswers};
+use crate::cli::error::CommandError;
+use crate::cli::{ExitKind, print};
 
-/// A gateway asks far less often; somebody else's could do it forever.
-const MOST: usize = 64;
+/// The highest number of rounds. A gateway stops much earlier, but another server may not stop.
+const MAX_ROUNDS: usize = 64;
 
-/// What `call` says that it can be asked: what an option can answer, and nothing else.
+/// The client capabilities of `call`: the questions that options can answer.
 pub(super) fn capabilities(asked: bool) -> Value {
     if asked {
         json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
@@ -23,122 +23,132 @@ pub(super) fn capabilities(asked: bool) -> Value {
     }
 }
 
-/// What a request brings from the round before.
+/// The part of a request that comes from the previous round.
 #[derive(Debug, Default)]
-pub(super) struct More {
-    pub(super) state: Option<String>,
-    pub(super) answers: Map<String, Value>,
+pub(in crate::cli) struct RoundInput {
+    pub(in crate::cli) state: Option<String>,
+    pub(in crate::cli) answers: Map<String, Value>,
 }
 
-/// What one request comes to.
-pub(super) enum Step<T> {
+/// The result of one request.
+pub(in crate::cli) enum RoundResult<T> {
     /// A result.
     Done(T),
-    /// A result that asks, as the protocol has it.
-    Asks(Value),
+    /// Questions, as a result in the protocol.
+    InputRequired(Value),
 }
 
-/// What a call comes to.
-pub(super) enum Came<T> {
+/// The end of a call.
+pub(super) enum CallEnd<T> {
     /// A result.
     Done(T),
     /// Questions without an answer.
-    Open(Open),
+    Unanswered(OpenQuestions),
 }
 
-/// Questions that nobody answers.
+/// Questions without an answer, or with an invalid one.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenQuestions {
     pub(super) questions: Vec<Question>,
-    /// What is wrong with the answers to them, a sentence each.
-    wrong: Vec<String>,
+    /// The errors of the answers, one sentence each.
+    errors: Vec<String>,
 }
 
-/// Makes requests until there is a result, or a question without an answer.
+/// Sends requests until there is a result or a question without an answer.
 ///
 /// # Errors
-/// A request came to no result.
-pub(super) async fn converse<T, E>(
-    answers: &mut Answers,
-    mut request: impl AsyncFnMut(&More) -> Result<Step<T>, E>,
-) -> Result<Came<T>, E> {
-    let mut more = More::default();
-    for _ in 0..MOST {
+/// A request failed.
+pub(super) async fn run_rounds<T, E>(
+    answers: &mut TypedAnswers,
+    mut request: impl AsyncFnMut(&RoundInput) -> Result<RoundResult<T>, E>,
+) -> Result<CallEnd<T>, E> {
+    let mut more = RoundInput::default();
+    for _ in 0..MAX_ROUNDS {
         let result = match request(&more).await? {
-            Step::Done(result) => return Ok(Came::Done(result)),
-            Step::Asks(result) => result,
+            RoundResult::Done(result) => return Ok(CallEnd::Done(result)),
+            RoundResult::InputRequired(result) => result,
         };
-        let (given, said, open) = answered(answers, &result);
-        // What was given is checked by the gateway, before the tool is called again.
-        if given.is_empty() && !open.questions.is_empty() || !open.wrong.is_empty() {
-            return Ok(Came::Open(open));
+        let (given, notes, open) = answer_questions(answers, &result);
+        // The gateway checks the answers before it calls the tool again.
+        if given.is_empty() && !open.questions.is_empty() || !open.errors.is_empty() {
+            return Ok(CallEnd::Unanswered(open));
         }
-        said.iter().for_each(|answer| print::remark(answer));
-        more = More { state: result["requestState"].as_str().map(str::to_owned), answers: given };
+        notes.iter().for_each(|answer| print::note(answer));
+        more = RoundInput { state: result["requestState"].as_str().map(str::to_owned), answers: given };
     }
-    Ok(Came::Open(Open { wrong: vec!["the tool asks without end".to_owned()], ..Open::default() }))
+    Ok(CallEnd::Unanswered(OpenQuestions {
+        errors: vec!["the tool asks too many questions".to_owned()],
+        ..OpenQuestions::default()
+    }))
 }
 
-/// The answers that there are to the questions of a result, what is said of each, and the questions without one.
-fn answered(answers: &mut Answers, result: &Value) -> (Map<String, Value>, Vec<String>, Open) {
-    let (mut given, mut said, mut open) = (Map::new(), Vec::new(), Open::default());
+/// The answers to the questions of a result, a note on each answer, and the questions without one.
+fn answer_questions(
+    answers: &mut TypedAnswers,
+    result: &Value,
+) -> (Map<String, Value>, Vec<String>, OpenQuestions) {
+    let mut given = Map::new();
+    let mut notes = Vec::new();
+    let mut open = OpenQuestions::default();
     for question in Question::all(result) {
-        let key = print::said(&question.key);
+        let key = print::inline(&question.key);
         let before = answers.answered(&question.key);
         match answers.to(&question) {
             Ok(Some(answer)) => {
-                said.push(sent(&question, &answer));
+                notes.push(sent_note(&question, &answer));
                 given.insert(question.key, answer.response);
                 continue;
             }
             Ok(None) => {}
-            Err(why) => open.wrong.push(why),
+            Err(why) => open.errors.push(why),
         }
         match result["_meta"][UNUSABLE][&question.key].as_str() {
-            Some(why) => open.wrong.push(format!("the answer to `{key}` doesn't fit: {}", print::said(why))),
+            Some(why) => {
+                open.errors.push(format!("the answer to `{key}` doesn't fit: {}", print::inline(why)))
+            }
             None if before => {
-                open.wrong.push(format!("the tool asks `{key}` once more, and a key has one answer"))
+                open.errors.push(format!("the tool asks `{key}` again, and there is only one answer for it"))
             }
             None => {}
         }
         open.questions.push(question);
     }
-    (given, said, open)
+    (given, notes, open)
 }
 
-/// The longest question that is repeated with its answer, in characters.
-const ASKED: usize = 300;
+/// The longest question in the note on its answer, in characters.
+const MAX_QUESTION_CHARS: usize = 300;
 
-/// What is sent for a question. It may be another one than that which the answer was typed for.
-fn sent(question: &Question, answer: &Answer) -> String {
-    let asked = print::line(&question.sentence(), ASKED);
-    format!("answering `{}`: {}; it {asked}", print::said(&question.key), answer.shown)
+/// The note on an answer, with its question, which can be another one than the user expected.
+fn sent_note(question: &Question, answer: &SentAnswer) -> String {
+    let asked = print::safe_line(&question.sentence(), MAX_QUESTION_CHARS);
+    format!("answering `{}` with {}; the tool {asked}", print::inline(&question.key), answer.shown)
 }
 
-impl Open {
-    /// What a plugin must be granted to ask this.
+impl OpenQuestions {
+    /// The client features that a plugin needs for these questions.
     pub(super) fn features(&self) -> BTreeSet<&str> {
         self.questions.iter().filter_map(|question| question.method().split('/').next()).collect()
     }
 
-    /// What is asked, and what would answer it.
-    pub(super) fn failure(&self) -> Failure {
-        let sentence = match (self.wrong.as_slice(), self.questions.len()) {
-            ([], 1) => "the tool asks, and nothing answers".to_owned(),
-            ([], number) => format!("the tool asks {number} questions, and nothing answers"),
-            (wrong, _) => wrong.join("; "),
+    /// The error with the questions and the options that answer them.
+    pub(super) fn to_error(&self) -> CommandError {
+        let sentence = match (self.errors.as_slice(), self.questions.len()) {
+            ([], 1) => "the tool asked a question, and no `--answer` answers it".to_owned(),
+            ([], number) => format!("the tool asked {number} questions, and no `--answer` answers them"),
+            (errors, _) => errors.join("; "),
         };
         let answers: Vec<String> = self.questions.iter().flat_map(Question::answers).collect();
-        let options: Vec<String> = answers.iter().map(|answer| option(answer)).collect();
-        let hint = match (self.wrong.is_empty(), options.is_empty()) {
-            (_, true) => "call it from an MCP client that answers such questions".to_owned(),
-            (true, false) => format!("make the same call with answers, such as: {}", options.join(" ")),
-            (false, false) => format!("an answer that fits is: {}", options.join(" ")),
+        let options: Vec<String> = answers.iter().map(|answer| answer_option(answer)).collect();
+        let hint = match (self.errors.is_empty(), options.is_empty()) {
+            (_, true) => "use an MCP client that answers such questions".to_owned(),
+            (true, false) => format!("repeat the call with answers, such as: {}", options.join(" ")),
+            (false, false) => format!("a valid answer is: {}", options.join(" ")),
         };
-        let told: String = self.questions.iter().map(Question::text).collect();
-        Failure::new(if self.wrong.is_empty() { Exit::Tool } else { Exit::Usage })
-            .says_about(&sentence, &told, Some(&hint))
-            .with("questions", self.questions.iter().map(Question::document).collect())
+        let details: String = self.questions.iter().map(Question::text).collect();
+        CommandError::new(if self.errors.is_empty() { ExitKind::Tool } else { ExitKind::Usage })
+            .message_with_details(&sentence, &details, Some(&hint))
+            .member("questions", self.questions.iter().map(Question::document).collect())
     }
 }
 

@@ -1,106 +1,106 @@
-//! What each host's configuration says of a server. Used by `client`.
+//! The entry of a server in each host's configuration. Used by `client`.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::{Host, shown};
-use crate::cli::call::TOKEN;
+use super::{McpHost, path_text};
+use crate::cli::mcp_client::TOKEN_VARIABLE;
 use crate::cli::print;
 
-/// Does the gateway ask for a bearer token?
+/// Whether the gateway requires a bearer token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token {
-    /// No.
+pub(super) enum TokenRequirement {
+    /// The gateway requires no token.
     None,
-    /// Yes.
+    /// The gateway requires a token.
     Needed,
-    /// Its configuration isn't at hand.
+    /// The gateway's configuration isn't known.
     Unknown,
 }
 
-/// How the host reaches the gateway.
+/// A host's connection to the gateway.
 #[derive(Debug)]
-pub(super) enum Over {
-    /// It starts one.
+pub(super) enum GatewayConnection {
+    /// The host starts a gateway.
     Stdio {
         program: PathBuf,
         config: PathBuf,
-        /// What the configuration takes from the environment.
+        /// The environment variables that the configuration uses.
         variables: Vec<String>,
     },
-    /// One runs at this address.
-    Http { url: String, token: Token },
+    /// A gateway runs at this URL.
+    Http { url: String, token: TokenRequirement },
 }
 
-/// What is to be connected.
+/// The gateway as an entry in a host's configuration.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ServerEntry {
     pub(super) name: String,
-    pub(super) over: Over,
+    pub(super) connection: GatewayConnection,
 }
 
-/// What to paste, and where.
+/// The text to paste, and where to put it.
 #[derive(Debug)]
 pub(super) struct Snippet {
     pub(super) text: String,
     pub(super) place: &'static str,
-    /// What else there is to do.
-    pub(super) remark: Option<String>,
+    /// An additional note.
+    pub(super) note: Option<String>,
 }
 
-impl Wanted {
-    /// What else there is to do; `token` is how this host comes by the bearer token.
-    fn remark(&self, token: &str) -> Option<String> {
-        match &self.over {
-            Over::Stdio { variables, .. } if !variables.is_empty() => Some(format!(
-                "the configuration takes {} from the environment; hosts pass on few variables, so give them to the \
-                 server in the host's own way",
+impl ServerEntry {
+    /// An additional note; `token` explains how this host gets the bearer token.
+    fn note(&self, token: &str) -> Option<String> {
+        match &self.connection {
+            GatewayConnection::Stdio { variables, .. } if !variables.is_empty() => Some(format!(
+                "the configuration uses the environment variables {}; hosts pass on few variables, so set them for this \
+                 server in the host",
                 variables.join(", ")
             )),
-            Over::Http { token: Token::Needed, .. } => Some(token.to_owned()),
-            Over::Http { token: Token::Unknown, .. } => Some(
-                "if the gateway asks for a token, the host has to send `Authorization: Bearer …` with each request"
+            GatewayConnection::Http { token: TokenRequirement::Needed, .. } => Some(token.to_owned()),
+            GatewayConnection::Http { token: TokenRequirement::Unknown, .. } => Some(
+                "if the gateway requires a token, the host must send `Authorization: Bearer …` with each request"
                     .to_owned(),
             ),
-            Over::Stdio { .. } | Over::Http { token: Token::None, .. } => None,
+            GatewayConnection::Stdio { .. } | GatewayConnection::Http { token: TokenRequirement::None, .. } => None,
         }
     }
 
     fn needs_token(&self) -> bool {
-        matches!(self.over, Over::Http { token: Token::Needed, .. })
+        matches!(self.connection, GatewayConnection::Http { token: TokenRequirement::Needed, .. })
     }
 
-    /// The words that start the gateway, the program first.
-    fn words(&self) -> Option<Vec<String>> {
-        match &self.over {
-            Over::Stdio { program, config, .. } => {
+    /// The command that starts the gateway, the program first.
+    fn command(&self) -> Option<Vec<String>> {
+        match &self.connection {
+            GatewayConnection::Stdio { program, config, .. } => {
                 let flags = ["serve", "--stdio", "--config"].map(str::to_owned);
-                Some([vec![shown(program)], flags.to_vec(), vec![shown(config)]].concat())
+                Some([vec![path_text(program)], flags.to_vec(), vec![path_text(config)]].concat())
             }
-            Over::Http { .. } => None,
+            GatewayConnection::Http { .. } => None,
         }
     }
 
-    /// The words as a shell takes them.
-    fn line(&self) -> Option<String> {
-        let words = self.words()?;
-        Some(words.iter().map(|word| print::word(word)).collect::<Vec<_>>().join(" "))
+    /// The command, quoted for a shell.
+    fn command_line(&self) -> Option<String> {
+        let words = self.command()?;
+        Some(words.iter().map(|word| print::shell_word(word)).collect::<Vec<_>>().join(" "))
     }
 
-    /// The server as JSON; `token` is how the host names a variable in a header.
-    fn server(&self, kind: Option<(&str, &str)>, token: &str) -> Value {
+    /// The server as JSON; `token` is the host's placeholder for the token in a header.
+    fn server_object(&self, kind: Option<(&str, &str)>, token: &str) -> Value {
         let mut server = Map::new();
-        match &self.over {
-            Over::Stdio { .. } => {
-                let mut words = self.words().unwrap_or_default().into_iter();
+        match &self.connection {
+            GatewayConnection::Stdio { .. } => {
+                let mut words = self.command().unwrap_or_default().into_iter();
                 if let Some((stdio, _)) = kind {
                     server.insert("type".to_owned(), json!(stdio));
                 }
                 server.insert("command".to_owned(), json!(words.next()));
                 server.insert("args".to_owned(), json!(words.collect::<Vec<_>>()));
             }
-            Over::Http { url, .. } => {
+            GatewayConnection::Http { url, .. } => {
                 if let Some((_, http)) = kind {
                     server.insert("type".to_owned(), json!(http));
                 }
@@ -115,66 +115,70 @@ impl Wanted {
     }
 }
 
-impl Host {
-    /// What connects this host; none: it can't be connected that way.
-    pub(super) fn snippet(self, wanted: &Wanted) -> Option<Snippet> {
+impl McpHost {
+    /// The snippet for this host; `None` if it doesn't support the connection.
+    pub(super) fn snippet(self, entry: &ServerEntry) -> Option<Snippet> {
         let (text, place) = match self {
-            Self::ClaudeCode => (claude_code(wanted), "run it in a shell"),
-            Self::ClaudeDesktop if wanted.words().is_none() => return None,
+            Self::ClaudeCode => (claude_code(entry), "run this in a shell"),
+            Self::ClaudeDesktop if entry.command().is_none() => return None,
             Self::ClaudeDesktop => (
-                servers("mcpServers", wanted, None, ""),
-                "it belongs in `claude_desktop_config.json`: ~/Library/Application Support/Claude/ on macOS, \
-                 %APPDATA%\\Claude\\ on Windows; restart Claude Desktop then",
+                servers_document("mcpServers", entry, None, ""),
+                "add this to `claude_desktop_config.json`, in ~/Library/Application Support/Claude/ on macOS or \
+                 %APPDATA%\\Claude\\ on Windows, and restart Claude Desktop",
             ),
             Self::Cursor => (
-                servers("mcpServers", wanted, None, &format!("${{env:{TOKEN}}}")),
-                "it belongs in `.cursor/mcp.json` of a project, or in ~/.cursor/mcp.json",
+                servers_document("mcpServers", entry, None, &format!("${{env:{TOKEN_VARIABLE}}}")),
+                "add this to `.cursor/mcp.json` of a project, or to ~/.cursor/mcp.json",
             ),
-            Self::VsCode => (vscode(wanted), "it belongs in `.vscode/mcp.json`"),
-            Self::Codex => (codex(wanted), "it belongs in ~/.codex/config.toml"),
-            Self::Inspector => (inspector(wanted), "run it in a shell; it takes Node.js 22 or later"),
+            Self::VsCode => (vscode(entry), "add this to `.vscode/mcp.json`"),
+            Self::Codex => (codex(entry), "add this to ~/.codex/config.toml"),
+            Self::Inspector => (inspector(entry), "run this in a shell; it needs Node.js 22 or later"),
         };
-        let remark = match self {
+        let note = match self {
             Self::ClaudeCode => {
-                format!("the shell puts the value of {TOKEN} into the command, and Claude Code keeps it")
+                format!("the shell inserts the value of {TOKEN_VARIABLE}, and Claude Code stores it")
             }
-            Self::VsCode => "it asks for the token when it connects, and keeps it".to_owned(),
+            Self::VsCode => "VS Code asks for the token when it connects, and stores it".to_owned(),
             Self::Inspector => {
-                "give it the token in its window, as the header `Authorization: Bearer …`".to_owned()
+                "enter the token in the Inspector, as the header `Authorization: Bearer …`".to_owned()
             }
             Self::ClaudeDesktop | Self::Cursor | Self::Codex => {
-                format!("the token comes from the variable {TOKEN}; set it where the host starts")
+                format!(
+                    "the token is read from the variable {TOKEN_VARIABLE}; set it in the environment of the host"
+                )
             }
         };
-        Some(Snippet { text, place, remark: wanted.remark(&remark) })
+        Some(Snippet { text, place, note: entry.note(&note) })
     }
 }
 
-fn claude_code(wanted: &Wanted) -> String {
-    let name = &wanted.name;
-    match (&wanted.over, wanted.line()) {
-        (Over::Http { url, .. }, _) => {
-            let header = if wanted.needs_token() {
-                format!(" --header \"Authorization: Bearer ${TOKEN}\"")
+fn claude_code(entry: &ServerEntry) -> String {
+    let name = &entry.name;
+    match (&entry.connection, entry.command_line()) {
+        (GatewayConnection::Http { url, .. }, _) => {
+            let header = if entry.needs_token() {
+                format!(" --header \"Authorization: Bearer ${TOKEN_VARIABLE}\"")
             } else {
                 String::new()
             };
-            format!("claude mcp add --transport http {name} {}{header}\n", print::word(url))
+            format!("claude mcp add --transport http {name} {}{header}\n", print::shell_word(url))
         }
-        (Over::Stdio { .. }, line) => format!("claude mcp add {name} -- {}\n", line.unwrap_or_default()),
+        (GatewayConnection::Stdio { .. }, line) => {
+            format!("claude mcp add {name} -- {}\n", line.unwrap_or_default())
+        }
     }
 }
 
-/// A document with this one server in it.
-fn servers(key: &str, wanted: &Wanted, kind: Option<(&str, &str)>, token: &str) -> String {
-    format!("{:#}\n", json!({ key: { &wanted.name: wanted.server(kind, token) } }))
+/// A document with this server.
+fn servers_document(key: &str, entry: &ServerEntry, kind: Option<(&str, &str)>, token: &str) -> String {
+    format!("{:#}\n", json!({ key: { &entry.name: entry.server_object(kind, token) } }))
 }
 
-/// It asks for the token once, and keeps it.
-fn vscode(wanted: &Wanted) -> String {
-    let server = wanted.server(Some(("stdio", "http")), "${input:moongate-token}");
-    let mut document = json!({ "servers": { &wanted.name: server } });
-    if wanted.needs_token() {
+/// VS Code asks for the token once and stores it.
+fn vscode(entry: &ServerEntry) -> String {
+    let server = entry.server_object(Some(("stdio", "http")), "${input:moongate-token}");
+    let mut document = json!({ "servers": { &entry.name: server } });
+    if entry.needs_token() {
         document["inputs"] = json!([{
             "type": "promptString",
             "id": "moongate-token",
@@ -185,29 +189,29 @@ fn vscode(wanted: &Wanted) -> String {
     format!("{document:#}\n")
 }
 
-/// Strings and lists of strings are in TOML as they are in JSON.
-fn codex(wanted: &Wanted) -> String {
-    let mut text = format!("[mcp_servers.{}]\n", wanted.name);
-    match &wanted.over {
-        Over::Stdio { .. } => {
-            let words = wanted.words().unwrap_or_default();
+/// Strings and lists of strings are the same in TOML and JSON.
+fn codex(entry: &ServerEntry) -> String {
+    let mut text = format!("[mcp_servers.{}]\n", entry.name);
+    match &entry.connection {
+        GatewayConnection::Stdio { .. } => {
+            let words = entry.command().unwrap_or_default();
             let args: Vec<String> = words.iter().skip(1).map(|word| json!(word).to_string()).collect();
             text += &format!("command = {}\nargs = [{}]\n", json!(words.first()), args.join(", "));
         }
-        Over::Http { url, .. } => {
+        GatewayConnection::Http { url, .. } => {
             text += &format!("url = {}\n", json!(url));
-            if wanted.needs_token() {
-                text += &format!("bearer_token_env_var = \"{TOKEN}\"\n");
+            if entry.needs_token() {
+                text += &format!("bearer_token_env_var = \"{TOKEN_VARIABLE}\"\n");
             }
         }
     }
     text
 }
 
-fn inspector(wanted: &Wanted) -> String {
-    let target = match (&wanted.over, wanted.line()) {
-        (Over::Http { url, .. }, _) => format!("--transport http {}", print::word(url)),
-        (Over::Stdio { .. }, line) => format!("-- {}", line.unwrap_or_default()),
+fn inspector(entry: &ServerEntry) -> String {
+    let target = match (&entry.connection, entry.command_line()) {
+        (GatewayConnection::Http { url, .. }, _) => format!("--transport http {}", print::shell_word(url)),
+        (GatewayConnection::Stdio { .. }, line) => format!("-- {}", line.unwrap_or_default()),
     };
     format!("npx @modelcontextprotocol/inspector {target}\n")
 }

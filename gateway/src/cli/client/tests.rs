@@ -1,34 +1,39 @@
-//! Snippets read as their hosts read them.
+//! Snippets, parsed as hosts parse them.
 
 use clap::ValueEnum as _;
 use serde_json::Value;
 
-use super::snippet::{Over, Token, Wanted};
-use super::{Host, name};
+use super::snippet::{GatewayConnection, ServerEntry, TokenRequirement};
+use super::{McpHost, name};
 
-fn stdio() -> Wanted {
-    let over = Over::Stdio {
+fn stdio() -> ServerEntry {
+    let connection = GatewayConnection::Stdio {
         program: "/opt/my tools/moongate".into(),
         config: "/etc/moon \"gate\"/gateway.toml".into(),
         variables: vec!["API_KEY".to_owned()],
     };
-    Wanted { name: "gate".to_owned(), over }
+    ServerEntry { name: "gate".to_owned(), connection }
 }
 
-fn http() -> Wanted {
-    let over = Over::Http { url: "http://127.0.0.1:8931/mcp".to_owned(), token: Token::Needed };
-    Wanted { name: "gate".to_owned(), over }
+fn http() -> ServerEntry {
+    let connection = GatewayConnection::Http {
+        url: "http://127.0.0.1:8931/mcp".to_owned(),
+        token: TokenRequirement::Needed,
+    };
+    ServerEntry { name: "gate".to_owned(), connection }
 }
 
-fn text(host: Host, wanted: &Wanted) -> String {
-    host.snippet(wanted).unwrap().text
+fn text(host: McpHost, entry: &ServerEntry) -> String {
+    host.snippet(entry).unwrap().text
 }
 
 #[test]
-fn documents_hold_the_paths_as_they_are() {
-    for (host, key) in
-        [(Host::ClaudeDesktop, "mcpServers"), (Host::Cursor, "mcpServers"), (Host::VsCode, "servers")]
-    {
+fn documents_contain_the_paths_unchanged() {
+    for (host, key) in [
+        (McpHost::ClaudeDesktop, "mcpServers"),
+        (McpHost::Cursor, "mcpServers"),
+        (McpHost::VsCode, "servers"),
+    ] {
         let document: Value = serde_json::from_str(&text(host, &stdio())).unwrap();
         let server = &document[key]["gate"];
         assert_eq!(server["command"], "/opt/my tools/moongate", "{host:?}");
@@ -37,34 +42,34 @@ fn documents_hold_the_paths_as_they_are() {
 }
 
 #[test]
-fn words_for_a_shell_are_quoted() {
-    for host in [Host::ClaudeCode, Host::Inspector] {
+fn quotes_shell_commands() {
+    for host in [McpHost::ClaudeCode, McpHost::Inspector] {
         let line = text(host, &stdio());
         assert!(line.contains("-- '/opt/my tools/moongate' serve --stdio --config '/etc/moon "), "{line}");
     }
 }
 
 #[test]
-fn no_snippet_holds_a_token_and_each_says_where_it_comes_from() {
-    for host in Host::value_variants() {
+fn snippets_refer_to_the_token_without_containing_it() {
+    for host in McpHost::value_variants() {
         let Some(snippet) = host.snippet(&http()) else {
-            assert_eq!(*host, Host::ClaudeDesktop);
+            assert_eq!(*host, McpHost::ClaudeDesktop);
             continue;
         };
         assert!(snippet.text.contains("http://127.0.0.1:8931/mcp"), "{}", snippet.text);
         let names_it = ["MOONGATE_TOKEN", "${input:moongate-token}"];
-        // The Inspector asks for headers in its own window.
-        let is_named = names_it.iter().any(|name| snippet.text.contains(name)) || *host == Host::Inspector;
+        // The Inspector has an input for headers.
+        let is_named = names_it.iter().any(|name| snippet.text.contains(name)) || *host == McpHost::Inspector;
         assert!(is_named, "{}", snippet.text);
     }
-    let remark = |host: Host, wanted: &Wanted| host.snippet(wanted).unwrap().remark.unwrap_or_default();
-    assert!(remark(Host::Codex, &http()).contains("MOONGATE_TOKEN"));
-    assert!(remark(Host::VsCode, &http()).contains("asks for the token"));
-    assert!(remark(Host::Cursor, &stdio()).contains("API_KEY"));
+    let note = |host: McpHost, entry: &ServerEntry| host.snippet(entry).unwrap().note.unwrap_or_default();
+    assert!(note(McpHost::Codex, &http()).contains("MOONGATE_TOKEN"));
+    assert!(note(McpHost::VsCode, &http()).contains("asks for the token"));
+    assert!(note(McpHost::Cursor, &stdio()).contains("API_KEY"));
 }
 
 #[test]
-fn names_are_fit_for_every_host() {
+fn refuses_names_that_hosts_refuse() {
     assert!(name("my-gate_2").is_ok());
     for bad in ["", "a b", "a.b", "é"] {
         assert!(name(bad).is_err(), "{bad}");

@@ -1,17 +1,17 @@
-//! Files and names are told apart.
+//! Files and names of plugins.
 
 use super::*;
 
 #[test]
-fn what_looks_like_a_path_is_a_file() {
+fn an_argument_like_a_path_is_a_file() {
     for file in ["a/b", "./fetch", "fetch.wasm", "/x.wasm", "a b", ".wasm"] {
-        assert_eq!(id(Path::new(file)), None, "{file}");
+        assert_eq!(plugin_id(Path::new(file)), None, "{file}");
     }
-    assert_eq!(id(Path::new("fetch")).unwrap().as_str(), "fetch");
+    assert_eq!(plugin_id(Path::new("fetch")).unwrap().as_str(), "fetch");
 }
 
 #[test]
-fn a_file_of_any_name_becomes_a_plugin_without_grants() {
+fn a_file_of_any_name_is_a_plugin_without_grants() {
     for name in ["x.wasm", "a name with blanks.wasm", "ünï.wasm"] {
         let found = configuration::bare(Path::new(name)).unwrap();
         let [plugin] = found.plugins.as_slice() else { panic!("one plugin") };

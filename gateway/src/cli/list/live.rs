@@ -1,100 +1,106 @@
-//! `list plugins`, as the gateway that runs has them: with their states, and why one doesn't serve as it should.
+//! `list plugins`: the plugins of the running gateway, with their states and problems.
 
 use std::path::Path;
 
 use anyhow::Result;
-use moongate_core::config::Loaded;
+use moongate_config::Loaded;
 use serde_json::Value;
 
 use crate::admin::Route;
-use crate::cli::ask::{Gateway, Silence, Where};
-use crate::cli::failure::Failure;
-use crate::cli::{Common, configuration, print};
+use crate::cli::admin_client::{AdminClient, AdminClientError, AdminOptions};
+use crate::cli::error::CommandError;
+use crate::cli::{CommonOptions, configuration, print};
 
-/// What became of the question.
+/// The plugins of a running gateway, if there is one.
 #[derive(Debug)]
-pub(super) enum Asked {
-    /// The plugins, as `/status.json` has them.
-    Plugins(Vec<Value>),
-    /// Nobody has told, for this reason: they can be loaded here.
-    Nobody(String),
+pub(super) enum LivePlugins {
+    /// The plugins as in `/status.json`.
+    Listed(Vec<Value>),
+    /// No gateway responded, for this reason.
+    Unavailable(String),
 }
 
-/// The answer of a gateway.
-struct Told {
+/// The status of a gateway.
+struct GatewayStatus {
     plugins: Vec<Value>,
-    /// The configuration that it runs with.
+    /// The path of its configuration.
     file: String,
-    /// Why what stands in that file isn't in use.
+    /// Why the current content of that file isn't used.
     rejected: Option<String>,
 }
 
-impl Told {
-    /// The plugins, after a word on a file that says something else.
-    fn plugins(self, common: &Common) -> Asked {
+impl GatewayStatus {
+    /// The plugins, after a note if the configuration was rejected.
+    fn plugins(self, common: &CommonOptions) -> LivePlugins {
         if let Some(reason) = &self.rejected {
-            let reason = print::said(reason);
-            note(common, &format!("what stands in `{}` isn't in use: {reason}", print::said(&self.file)));
+            let reason = print::inline(reason);
+            note(
+                common,
+                &format!("the gateway rejected the current `{}`: {reason}", print::inline(&self.file)),
+            );
         }
-        Asked::Plugins(self.plugins)
+        LivePlugins::Listed(self.plugins)
     }
 }
 
-/// Asks the gateway that was named, or else the one of the configuration, and says beside whose plugins these are.
+/// Asks the gateway given by `--admin`, or else that of the configuration, and notes which one it was.
 ///
 /// # Errors
-/// The gateway that was named doesn't answer, or with something else.
-pub(super) async fn ask(place: &Where, common: &Common) -> Result<Asked, Failure> {
+/// The gateway given by `--admin` doesn't respond, or is something else.
+pub(super) async fn list_live_plugins(
+    place: &AdminOptions,
+    common: &CommonOptions,
+) -> Result<LivePlugins, CommandError> {
     if let Some(gateway) = place.named() {
-        return Ok(status(gateway).await??.plugins(common));
+        return Ok(request_status(gateway).await??.plugins(common));
     }
     let loaded = configuration::read(common.config.as_deref());
-    let gateway = match Gateway::of(&loaded) {
+    let gateway = match AdminClient::of(&loaded) {
         Ok(gateway) => gateway,
-        Err(silence) => return Ok(Asked::Nobody(silence.to_string())),
+        Err(silence) => return Ok(LivePlugins::Unavailable(silence.to_string())),
     };
-    match status(gateway).await {
-        Ok(Ok(told)) => {
-            let of = of(&told.file, &loaded);
-            note(common, &format!("as the gateway at {} has them{of}", gateway.address()));
-            Ok(told.plugins(common))
+    match request_status(gateway).await {
+        Ok(Ok(status)) => {
+            let other_file = other_file_note(&status.file, &loaded);
+            note(common, &format!("from the gateway at {}{other_file}", gateway.address()));
+            Ok(status.plugins(common))
         }
-        Ok(Err(error)) => Ok(Asked::Nobody(format!("at {}: {error}", gateway.address()))),
-        Err(silence) => Ok(Asked::Nobody(silence.to_string())),
+        Ok(Err(error)) => Ok(LivePlugins::Unavailable(format!("at {}: {error}", gateway.address()))),
+        Err(silence) => Ok(LivePlugins::Unavailable(silence.to_string())),
     }
 }
 
-/// Says something beside, unless only errors are wanted.
-pub(super) fn note(common: &Common, text: &str) {
+/// Prints a note, except with `--quiet`.
+pub(super) fn note(common: &CommonOptions, text: &str) {
     if !common.quiet {
-        print::remark(text);
+        print::note(text);
     }
 }
 
-/// Another configuration than the one at hand is worth a word.
-fn of(file: &str, loaded: &Loaded) -> String {
+/// A remark if the gateway runs with another configuration than this command; otherwise empty.
+fn other_file_note(file: &str, loaded: &Loaded) -> String {
     let path = &loaded.source.path;
     let same = match (path.canonicalize(), Path::new(file).canonicalize()) {
         (Ok(here), Ok(there)) => here == there,
         (Ok(_) | Err(_), _) => false,
     };
-    if same { String::new() } else { format!(", which runs with `{file}`") }
+    if same { String::new() } else { format!(", which uses `{file}`") }
 }
 
-async fn status(gateway: Gateway) -> Result<Result<Told>, Silence> {
+async fn request_status(gateway: AdminClient) -> Result<Result<GatewayStatus>, AdminClientError> {
     let answer = gateway.get(Route::Status, "").await?;
     Ok(answer.json().and_then(|mut document| {
         let file = document["config"]["file"].as_str().map(str::to_owned);
         let rejected = document["config"]["rejected"].as_str().map(str::to_owned);
         match (document["plugins"].take(), file) {
-            (Value::Array(plugins), Some(file)) => Ok(Told { plugins, file, rejected }),
-            _ => Err(answer.complaint()),
+            (Value::Array(plugins), Some(file)) => Ok(GatewayStatus { plugins, file, rejected }),
+            _ => Err(answer.unexpected_response()),
         }
     }))
 }
 
-/// A table, and below a plugin what an operator should know of it.
-pub(super) fn text(plugins: &[Value]) -> String {
+/// A table of plugins, each followed by its problems and pending changes.
+pub(super) fn plugins_table(plugins: &[Value]) -> String {
     let rows: Vec<[String; 6]> = plugins.iter().map(row).collect();
     let head = ["PLUGIN", "STATE", "VERSION", "CODE", "SINCE", "OFFERS"].map(str::to_owned);
     let mut widths = [0; 6];
@@ -110,22 +116,22 @@ pub(super) fn text(plugins: &[Value]) -> String {
     let mut text = line(&head);
     for (plugin, cells) in plugins.iter().zip(&rows) {
         text.push_str(&line(cells));
-        text.extend(remarks(plugin).iter().map(|remark| format!("  {}\n", print::said(remark))));
+        text.extend(remarks(plugin).iter().map(|remark| format!("  {}\n", print::inline(remark))));
     }
     text
 }
 
 fn row(plugin: &Value) -> [String; 6] {
-    let word = |key: &str| print::said(plugin[key].as_str().unwrap_or("-"));
-    let code = print::said(plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-"));
-    let since = plugin["since"].as_str().map_or("-".to_owned(), moment);
+    let word = |key: &str| print::inline(plugin[key].as_str().unwrap_or("-"));
+    let code = print::inline(plugin["sha256"].as_str().and_then(|digest| digest.get(..12)).unwrap_or("-"));
+    let since = plugin["since"].as_str().map_or("-".to_owned(), utc_time);
     [word("id"), word("state"), word("version"), code, since, offers(plugin)]
 }
 
-/// `2026-01-02T03:04:05.678Z` as people write it.
-fn moment(time: &str) -> String {
+/// `2026-01-02 03:04:05 UTC` for `2026-01-02T03:04:05.678Z`.
+fn utc_time(time: &str) -> String {
     let seconds = time.split('.').next().unwrap_or(time);
-    print::said(&format!("{} UTC", seconds.trim_end_matches('Z').replace('T', " ")))
+    print::inline(&format!("{} UTC", seconds.trim_end_matches('Z').replace('T', " ")))
 }
 
 fn offers(plugin: &Value) -> String {
@@ -141,10 +147,10 @@ fn remarks(plugin: &Value) -> Vec<String> {
     let trouble = &plugin["trouble"];
     let mut remarks: Vec<String> = trouble["reason"].as_str().map(str::to_owned).into_iter().collect();
     remarks.extend(trouble["hint"].as_str().map(|hint| format!("hint: {hint}")));
-    remarks.extend(trouble["retry_at"].as_str().map(|at| format!("tried again at {}", moment(at))));
+    remarks.extend(trouble["retry_at"].as_str().map(|at| format!("next retry at {}", utc_time(at))));
     let waiting = &plugin["waiting"];
     if let Some(digest) = waiting["sha256"].as_str().and_then(|digest| digest.get(..12)) {
-        remarks.push(format!("waits for `moongate reload`: other code, {digest}"));
+        remarks.push(format!("waits for `moongate reload`: new code, {digest}"));
     }
     if let Some(grants) = waiting["grants"].as_array() {
         let grants: Vec<&str> = grants.iter().filter_map(Value::as_str).collect();

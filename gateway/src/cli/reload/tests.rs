@@ -1,9 +1,9 @@
-//! What people read of a reload.
+//! The text output of a reload.
 
 use super::*;
 
 #[test]
-fn each_thing_that_came_of_it_is_a_line() {
+fn each_result_is_a_line() {
     assert_eq!(text(&[], &[], &[]), "nothing changed\n");
     assert_eq!(
         text(
@@ -14,7 +14,7 @@ fn each_thing_that_came_of_it_is_a_line() {
         "changed  plugin `a` was replaced\n\
          changed  plugin `b` was added\n\
          failed   plugin `c` can't be loaded\n\
-         waits    needs a restart: `http.auth.tokens`, and until then the earlier tokens go on working\n\
+         waits    needs a restart: `http.auth.tokens`; the old tokens work until then\n\
          waits    needs a restart: `gateway.state`\n"
     );
 }

@@ -1,27 +1,28 @@
-//! One call to paste, made up from what is served. Used by `serve` only.
+//! An example call of one of the served tools, for the banner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use moongate_core::catalog::{Catalog, ToolEntry};
+use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
 use crate::cli::print;
 use crate::transport::http::PATH;
 
-/// A command line that calls one of the tools of the gateway that listens here: one that changes nothing, and needs as few arguments as there are, whose
-/// schema names values.
+/// A command line that calls a read-only tool of the gateway at an address: the tool with the fewest required arguments
+/// among those whose schemas have example values.
 pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> Option<String> {
     let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
     let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
     let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
     let url = format!("http://{}{PATH}", reachable(address));
-    let mut words = vec![print::word(program), "call".to_owned(), "--url".to_owned(), print::word(&url)];
+    let mut words =
+        vec![print::shell_word(program), "call".to_owned(), "--url".to_owned(), print::shell_word(&url)];
     words.push(tool.public().to_string());
-    words.extend(arguments.iter().map(|argument| print::word(argument)));
+    words.extend(arguments.iter().map(|argument| print::shell_word(argument)));
     Some(words.join(" "))
 }
 
-/// Where somebody on this machine reaches what listens there.
+/// The address at which a listener can be reached from this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let here: IpAddr = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -31,7 +32,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(here, address.port())
 }
 
-/// Values for all that the tool can't do without; none if there is no telling what it takes.
+/// Values for the required arguments; `None` if the schema has no example for one of them.
 fn arguments(tool: &ToolEntry) -> Option<Vec<String>> {
     let schema = tool.tool().input_schema.to_value().ok()?;
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
@@ -44,7 +45,7 @@ fn arguments(tool: &ToolEntry) -> Option<Vec<String>> {
     required.iter().map(argument).collect()
 }
 
-/// A value that the schema names, or its description: `such as 'Asia/Tokyo'`.
+/// A value from the schema or its description, such as `such as 'Asia/Tokyo'`.
 fn sample(schema: &Value) -> Option<Value> {
     let named = [&schema["examples"][0], &schema["default"], &schema["const"], &schema["enum"][0]];
     if let Some(value) = named.into_iter().find(|value| !value.is_null()) {
@@ -52,9 +53,9 @@ fn sample(schema: &Value) -> Option<Value> {
     }
     match schema["type"].as_str()? {
         "string" => {
-            let (_, said) = schema["description"].as_str()?.split_once("such as ")?;
-            let mark = said.chars().next().filter(|c| "'\"`".contains(*c))?;
-            said[1..].split_once(mark).map(|(value, _)| Value::from(value))
+            let (_, text) = schema["description"].as_str()?.split_once("such as ")?;
+            let mark = text.chars().next().filter(|c| "'\"`".contains(*c))?;
+            text[1..].split_once(mark).map(|(value, _)| Value::from(value))
         }
         "integer" | "number" => Some(schema.get("minimum").cloned().unwrap_or(Value::from(1))),
         "boolean" => Some(Value::from(true)),

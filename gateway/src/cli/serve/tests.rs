@@ -1,16 +1,16 @@
-//! Addresses as people type them, and which of them are listened on.
+//! Parsing addresses, and the choice of addresses to listen on.
 
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use moongate_core::config::from_text;
+use moongate_config::from_text;
 
 use std::path::Path;
 
 use super::*;
 
 #[test]
-fn addresses_are_taken_as_people_type_them() {
+fn parses_addresses_and_ports() {
     for (typed, meant) in [
         ("127.0.0.1:8080", "127.0.0.1:8080"),
         ("8080", "127.0.0.1:8080"),
@@ -26,20 +26,20 @@ fn addresses_are_taken_as_people_type_them() {
     }
 }
 
-/// `serve` as it is typed.
+/// The arguments of `serve`.
 #[derive(Parser)]
-struct Typed {
+struct TestCli {
     #[command(flatten)]
     serve: Serve,
 }
 
 #[test]
-fn a_process_that_only_serves_stdio_takes_no_port_unless_it_is_asked_to() {
+fn stdio_alone_opens_no_port_by_default() {
     let addresses = |toml: &str, flags: &str| {
         let text = format!("version = 1\n[http]\nlisten = \"127.0.0.1:1\"\n{toml}");
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/nowhere".to_owned())]);
         let config = from_text(Path::new("gateway.toml"), text, &variables).config.unwrap();
-        let typed = Typed::parse_from(format!("serve {flags}").split_whitespace());
+        let typed = TestCli::parse_from(format!("serve {flags}").split_whitespace());
         typed.serve.addresses(&config)
     };
     let at = |port: Option<u16>| port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
@@ -55,7 +55,7 @@ fn a_process_that_only_serves_stdio_takes_no_port_unless_it_is_asked_to() {
         (without, "--admin", Some(1), Some(8932)),
         (without, "--http 4 --admin 3", Some(4), Some(3)),
     ] {
-        let expected = Addresses { http: at(http), admin: at(admin) };
+        let expected = ListenAddresses { http: at(http), admin: at(admin) };
         assert_eq!(addresses(toml, flags), Ok(expected), "`{flags}` with `{toml}`");
     }
     assert_eq!(addresses(with, "--http 2"), Err(at(Some(2)).unwrap()));

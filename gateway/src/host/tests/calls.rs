@@ -1,13 +1,13 @@
-//! How calls end: with a result, at a limit, by a trap, or because nobody waits any more.
+//! Ends of calls: a result, a limit, a trap, or cancellation.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::{DirGrant, DirMode, PluginConfig};
-use moongate_core::names::{Principal, ToolName};
+use moongate_config::{DirGrant, DirMode, PluginConfig};
+use moongate_model::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
@@ -22,7 +22,7 @@ async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     }
 }
 
-/// Calls a guest once, and makes sure that nothing is left of it.
+/// Calls a guest once and checks that it leaves no resources.
 async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<ToolResult, CallError> {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
@@ -32,19 +32,19 @@ async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<
     result
 }
 
-/// The result's content is one text block: `args`, as they came.
+/// Returns one text block with the arguments.
 const ECHO: &str = "
     (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
     (i32.store (i32.const 3208) (local.get $args)) (i32.store (i32.const 3212) (local.get $args-length))";
 
 #[tokio::test]
-async fn a_tool_gets_the_arguments_as_they_were_written() {
+async fn passes_arguments_unchanged() {
     let result = called(Guest::that(ECHO), |_| {}).await.unwrap();
     assert_eq!(result.content, vec![Content::text(r#"{"a":1}"#)]);
 }
 
 #[tokio::test]
-async fn each_call_has_an_instance_of_its_own() {
+async fn each_call_has_its_own_instance() {
     let counts = Guest {
         fields: "(global $calls (mut i32) (i32.const 48))",
         body: "
@@ -65,21 +65,21 @@ async fn each_call_has_an_instance_of_its_own() {
 const LOOP: &str = "(loop $again (br $again))";
 
 #[tokio::test]
-async fn a_loop_ends_at_its_processor_time() {
+async fn an_infinite_loop_ends_at_the_cpu_limit() {
     let limit = Duration::from_millis(30);
     let error = called(Guest::that(LOOP), |config| config.limits.cpu_time = limit).await.unwrap_err();
     assert_eq!(error, CallError::CpuTime(limit));
 }
 
 #[tokio::test]
-async fn a_loop_ends_when_its_time_is_up() {
+async fn an_infinite_loop_ends_at_the_timeout() {
     let limit = Duration::from_millis(30);
     let error = called(Guest::that(LOOP), |config| config.limits.timeout = limit).await.unwrap_err();
     assert_eq!(error, CallError::Timeout(limit));
 }
 
 #[tokio::test]
-async fn a_call_ends_when_its_caller_has_lost_interest() {
+async fn cancellation_ends_a_call() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &Guest::that(LOOP), |_| {}).await;
@@ -89,7 +89,7 @@ async fn a_call_ends_when_its_caller_has_lost_interest() {
         context.cancel.cancel();
     });
     assert_eq!(result.unwrap_err(), CallError::Cancelled);
-    // A call that is given up without a word leaves nothing behind either.
+    // A dropped call leaves no resources either.
     let context = Arc::new(CallContext::internal(Principal::Local));
     let given_up =
         tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
@@ -98,16 +98,16 @@ async fn a_call_ends_when_its_caller_has_lost_interest() {
 }
 
 #[tokio::test]
-async fn a_loop_lets_others_have_their_turn() {
+async fn an_infinite_loop_yields_to_other_calls() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let endless = load(&host, dir.path(), &Guest::that(LOOP), |config| {
-        config.limits.timeout = Duration::from_secs(600); // it ends by being dropped
+        config.limits.timeout = Duration::from_secs(600); // the test drops it
         config.limits.cpu_time = Duration::from_secs(600);
     })
     .await;
     let echo = load(&host, dir.path(), &Guest::that(ECHO), |_| {}).await;
-    // One thread serves both: the second call is answered while the first one runs, for as long as it likes.
+    // One thread serves both: the second call is served while the first one keeps running.
     let mut first = Box::pin(call(&endless));
     let second = async {
         for _ in 0..10 {
@@ -123,7 +123,7 @@ async fn a_loop_lets_others_have_their_turn() {
 }
 
 #[tokio::test]
-async fn memory_is_summed_and_a_refusal_is_the_reason_of_the_trap_that_follows() {
+async fn refused_memory_is_the_reason_for_the_following_trap() {
     let grows = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
     let limit = ByteSize::mib(1);
     let error = called(Guest::that(grows), |config| config.limits.memory = limit).await.unwrap_err();
@@ -133,7 +133,7 @@ async fn memory_is_summed_and_a_refusal_is_the_reason_of_the_trap_that_follows()
 }
 
 #[tokio::test]
-async fn the_most_memory_that_a_call_had_is_known_and_goes_with_the_code() {
+async fn peak_memory_belongs_to_the_code() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let grows = Guest::that("(drop (memory.grow (i32.const 7)))");
@@ -149,7 +149,7 @@ async fn the_most_memory_that_a_call_had_is_known_and_goes_with_the_code() {
 }
 
 #[tokio::test]
-async fn tables_have_a_limit() {
+async fn limits_table_elements() {
     let guest = Guest {
         fields: "(table $t 1 funcref)",
         body: "(if (i32.eq (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)) (then unreachable))",
@@ -160,24 +160,24 @@ async fn tables_have_a_limit() {
 }
 
 #[tokio::test]
-async fn traps_say_what_happened() {
+async fn describes_traps() {
     let recursion =
         Guest { fields: "(func $deeper (call $deeper))", body: "(call $deeper)", ..Guest::default() };
     for (guest, said) in [
-        (Guest::that("unreachable"), "it stopped itself (`unreachable`) and didn't say why"),
-        (Guest::that("(drop (i32.div_u (i32.const 1) (i32.const 0)))"), "it divided by zero"),
+        (Guest::that("unreachable"), "it aborted (`unreachable`) and printed nothing on stderr"),
+        (Guest::that("(drop (i32.div_u (i32.const 1) (i32.const 0)))"), "division by zero"),
         (
             Guest::that("(drop (i32.load (i32.const -4)))"),
-            "it reached outside of its memory (endless recursion does that too)",
+            "out-of-bounds memory access (infinite recursion?)",
         ),
-        (recursion, "it used up its stack (endless recursion?)"),
+        (recursion, "stack overflow (infinite recursion?)"),
     ] {
         assert_eq!(called(guest, |_| {}).await.unwrap_err(), CallError::Trap(said.to_owned()));
     }
 }
 
 #[tokio::test]
-async fn a_result_has_a_largest_size() {
+async fn limits_the_size_of_a_result() {
     let large = "
         (drop (memory.grow (i32.const 32)))
         (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
@@ -188,7 +188,7 @@ async fn a_result_has_a_largest_size() {
 }
 
 #[tokio::test]
-async fn a_structured_result_is_one_json_value() {
+async fn refuses_invalid_structured_json() {
     let guest = |text: &'static str| Guest {
         fields: text,
         body: "(i32.store8 (i32.const 3088) (i32.const 1))
@@ -199,7 +199,7 @@ async fn a_structured_result_is_one_json_value() {
     assert_eq!(
         good.unwrap_err(),
         CallError::BadOutput(
-            "`structured`: it is no JSON: EOF while parsing an object at line 2 column 1".to_owned()
+            "`structured`: invalid JSON: EOF while parsing an object at line 2 column 1".to_owned()
         )
     );
     let good = called(guest(r#"(data (i32.const 3500) "{\"a\":1}")"#), |_| {}).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_structured_result_is_one_json_value() {
 }
 
 #[tokio::test]
-async fn a_string_that_is_no_unicode_is_a_fault_of_the_plugin() {
+async fn refuses_strings_that_are_not_utf8() {
     let bad = "
         (i32.store (i32.const 3080) (i32.const 3200)) (i32.store (i32.const 3084) (i32.const 1))
         (i32.store8 (i32.const 3500) (i32.const 255))
@@ -217,7 +217,7 @@ async fn a_string_that_is_no_unicode_is_a_fault_of_the_plugin() {
 }
 
 #[tokio::test]
-async fn handles_have_a_limit() {
+async fn limits_handles() {
     let guest = Guest {
         world: "import wasi:io/poll@0.2.0; import moongate:plugin/cancellation@0.1.0;",
         fields: r#"(import "moongate:plugin/cancellation@0.1.0" "subscribe" (func $subscribe (result i32)))"#,
@@ -229,7 +229,7 @@ async fn handles_have_a_limit() {
 }
 
 #[tokio::test]
-async fn more_calls_than_the_pool_holds_are_told_that_the_gateway_is_busy() {
+async fn calls_above_the_pool_size_fail_as_busy() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &Guest::that(LOOP), |config| {
@@ -239,13 +239,13 @@ async fn more_calls_than_the_pool_holds_are_told_that_the_gateway_is_busy() {
     let calls = futures_util::future::join_all((0..20).map(|_| call(&plugin))).await;
     let busy = calls.iter().filter(|result| **result == Err(CallError::Busy(Busy::Gateway))).count();
     let late = calls.iter().filter(|result| matches!(result, Err(CallError::Timeout(_)))).count();
-    // Room for the four calls that the gate lets in, and some to spare.
+    // The four concurrent calls, and some spare slots.
     assert!(late >= 4 && busy > 0 && late + busy == 20, "{late} {busy}");
     assert_eq!(host.gauges(), at_rest());
 }
 
 #[tokio::test]
-async fn a_guest_that_watches_for_it_may_end_by_itself() {
+async fn a_guest_can_end_by_itself_after_cancellation() {
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
@@ -271,13 +271,13 @@ async fn a_guest_that_watches_for_it_may_end_by_itself() {
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
         context.cancel.cancel();
     });
-    // Whether it was quick enough to answer as well is open.
+    // It may or may not be fast enough to return a result as well.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
     assert!(inbox.take_now()["guest"].lists);
 }
 
 #[tokio::test]
-async fn a_guest_that_watches_for_it_and_goes_on_all_the_same_is_gone_after_the_grace() {
+async fn a_guest_that_ignores_cancellation_ends_after_the_grace() {
     let guest = || Guest {
         world: "import moongate:plugin/request@0.1.0;",
         fields: r#"(import "moongate:plugin/request@0.1.0" "cancelled" (func $cancelled (result i32)))"#,
@@ -290,18 +290,18 @@ async fn a_guest_that_watches_for_it_and_goes_on_all_the_same_is_gone_after_the_
         let plugin = load(&host, dir.path(), &guest(), |config| config.limits.cancel_grace = grace).await;
         let context = Arc::new(CallContext::internal(Principal::Local));
         let name = ToolName::new("run").unwrap();
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
             context.cancel.cancel();
         });
         assert_eq!(result.unwrap_err(), CallError::Cancelled);
-        assert!(begun.elapsed() >= grace, "it had no grace of {grace:?}");
+        assert!(started.elapsed() >= grace, "it ended before its grace of {grace:?}");
         assert_eq!(host.gauges(), at_rest());
     }
 }
 
 #[tokio::test]
-async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
+async fn a_missing_directory_is_named_without_its_host_path() {
     let dir = TempDir::new().unwrap();
     let granted = dir.path().join("granted");
     std::fs::create_dir(&granted).unwrap();
@@ -318,13 +318,13 @@ async fn a_granted_directory_that_is_gone_is_told_without_its_place() {
     std::fs::remove_dir(&granted).unwrap();
     let said = "the granted directory `/notes` can't be opened";
     assert_eq!(call(&plugin).await.unwrap_err(), CallError::Directory(said.to_owned()));
-    // Whoever loads it is the operator, who needs to know which one it is.
+    // The load error is for the operator, who needs the host path.
     let error = load_file(&host, &plugin.sandbox.config).await.unwrap_err();
     assert!(error.to_string().contains(&granted.display().to_string()), "{error}");
 }
 
 #[tokio::test]
-async fn a_plugin_with_many_tables_and_memories_leaves_room_for_as_many_calls_as_any() {
+async fn many_tables_and_memories_do_not_reduce_concurrency() {
     let greedy = Guest {
         fields: "
             (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)
@@ -339,14 +339,14 @@ async fn a_plugin_with_many_tables_and_memories_leaves_room_for_as_many_calls_as
     let host = host(dir.path());
     let time = Duration::from_millis(300);
     let plugin = load(&host, dir.path(), &greedy, |config| config.limits.timeout = time).await;
-    // So many as the gate of this host lets in at once.
+    // The limit on concurrent calls of this host.
     let ends = tokio::join!(call(&plugin), call(&plugin), call(&plugin), call(&plugin));
     let timeout = || Err(CallError::Timeout(time));
     assert_eq!(ends, (timeout(), timeout(), timeout(), timeout()));
 }
 
 #[tokio::test]
-async fn telling_of_what_is_no_resource_a_million_times_fills_no_log() {
+async fn logs_invalid_changed_resources_once() {
     let guest = Guest {
         world: "import moongate:plugin/changes@0.1.0;",
         fields: r#"(import "moongate:plugin/changes@0.1.0" "resource-updated" (func $updated (param i32 i32)))
@@ -368,7 +368,7 @@ struct Counting(Arc<std::sync::atomic::AtomicUsize>);
 
 impl tracing::Subscriber for Counting {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN && metadata.target().starts_with("moongate::host::events")
+        *metadata.level() == tracing::Level::WARN && metadata.target().ends_with("::change_inbox")
     }
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
         tracing::span::Id::from_u64(1)

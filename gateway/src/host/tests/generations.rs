@@ -1,20 +1,20 @@
-//! Code that is replaced: who shares it, how long it stays, and that nothing of it is left.
+//! Replaced code: plugins that share it, its lifetime, and no leaks.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, CallError};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::{PluginConfig, Secret, StateGrant};
-use moongate_core::names::{Digest, PluginId, Principal, StoreName, ToolName};
+use moongate_config::{PluginConfig, Secret, StateGrant};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, config, host, load, load_file};
-use crate::host::state::Access;
+use crate::host::wasi::keyvalue::StoreAccess;
 use crate::host::{Candidate, Gauges, WasmHost, WasmPlugin};
 
-/// Calls the guest's tool: whether there was an answer.
+/// Calls the guest's tool and drops the result.
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
     plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
@@ -26,7 +26,7 @@ fn generations(host: &WasmHost) -> u32 {
     all.get(&PluginId::new("guest").unwrap()).copied().unwrap_or(0)
 }
 
-/// The table of `plugin` with changes.
+/// The configuration of `plugin`, modified.
 fn changed(plugin: &WasmPlugin, change: impl FnOnce(&mut PluginConfig)) -> Arc<PluginConfig> {
     let mut config = (*plugin.sandbox.config).clone();
     change(&mut config);
@@ -34,7 +34,7 @@ fn changed(plugin: &WasmPlugin, change: impl FnOnce(&mut PluginConfig)) -> Arc<P
 }
 
 #[tokio::test]
-async fn another_table_takes_the_same_code() {
+async fn another_configuration_shares_the_code() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let guest = Guest::that("(loop $again (br $again))");
@@ -54,14 +54,14 @@ async fn another_table_takes_the_same_code() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_offers_under_another_table_is_asked_anew() {
+async fn a_new_configuration_can_change_the_description() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let guest = Guest {
         world: "import wasi:config/store@0.2.0-rc.1;",
         fields: r#"(import "wasi:config/store@0.2.0-rc.1" "get" (func $get (param i32 i32 i32)))
             (data (i32.const 64) "k")"#,
-        // With the setting `k` the tool's name is cut to two letters.
+        // With the setting `k`, the tool's name is cut to two letters.
         list: "(call $get (i32.const 64) (i32.const 1) (i32.const 8192))
             (if (i32.load8_u (i32.const 8196)) (then (i32.store (i32.const 2308) (i32.const 2))))",
         ..Guest::default()
@@ -76,14 +76,14 @@ async fn what_a_plugin_offers_under_another_table_is_asked_anew() {
 }
 
 #[tokio::test]
-async fn each_loaded_file_is_a_generation_until_nobody_holds_it() {
+async fn each_loaded_file_is_a_generation_until_it_is_dropped() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let first = load(&host, dir.path(), &Guest::default(), |_| {}).await;
     let second = load(&host, dir.path(), &Guest::that("nop"), |_| {}).await;
     assert_ne!(first.digest(), second.digest());
     assert_eq!((generations(&host), host.gauges().generations), (2, 2));
-    // One that can't be used doesn't count.
+    // A component that fails to load doesn't count.
     let broken = Guest { describe: "unreachable", ..Guest::default() };
     let config = Arc::new(config(dir.path(), &broken.build()));
     load_file(&host, &config).await.unwrap_err();
@@ -93,7 +93,7 @@ async fn each_loaded_file_is_a_generation_until_nobody_holds_it() {
 }
 
 #[tokio::test]
-async fn a_call_that_runs_holds_its_code() {
+async fn a_running_call_keeps_its_code() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let endless = Guest::that("(loop $again (br $again))");
@@ -117,7 +117,7 @@ async fn a_call_that_runs_holds_its_code() {
 }
 
 #[tokio::test]
-async fn a_retired_plugin_says_that_it_was_replaced() {
+async fn calls_of_a_retired_plugin_fail_as_replaced() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let before = load(&host, dir.path(), &Guest::default(), |_| {}).await;
@@ -135,33 +135,33 @@ async fn a_retired_plugin_says_that_it_was_replaced() {
     assert_eq!(refused, Err(CallError::Replaced));
     assert_eq!(call(&after).await, Ok(()));
     drop(after);
-    // Somebody still has the old one, but not its code.
+    // The old plugin is still referenced, but its code is released.
     assert_eq!(host.gauges(), Gauges::default());
     let error = before.described_anew().await.unwrap_err();
-    assert!(error.to_string().contains("it was replaced"), "{error}");
+    assert!(error.to_string().contains("replaced"), "{error}");
 }
 
 #[tokio::test]
-async fn a_call_that_runs_longer_than_its_code_is_ended() {
+async fn a_call_ends_when_its_code_is_released() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let endless = Guest::that("(loop $again (br $again))");
     let plugin = load(&host, dir.path(), &endless, |_| {}).await;
     let (ended, ()) = tokio::join!(call(&plugin), async {
-        plugin.sandbox.code.end(Duration::ZERO, Duration::ZERO);
+        plugin.sandbox.code.release_after(Duration::ZERO, Duration::ZERO);
     });
     assert_eq!(ended, Err(CallError::Replaced));
     assert_eq!(host.gauges(), Gauges::default());
 }
 
 #[tokio::test]
-async fn what_a_plugin_keeps_outlives_its_code_and_its_table() {
+async fn state_outlives_code_and_configuration() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let own = |config: &mut PluginConfig| config.allow.state = StateGrant::Own;
     let kept = |plugin: &WasmPlugin| match &plugin.sandbox.access {
-        Access::Granted(kept) => Arc::clone(kept),
-        Access::Refused => panic!("it may keep nothing"),
+        StoreAccess::Granted(kept) => Arc::clone(kept),
+        StoreAccess::Refused => panic!("state isn't granted"),
     };
     let first = load(&host, dir.path(), &Guest::default(), own).await;
     kept(&first).set("key".to_owned(), b"value".to_vec(), 1000).await.unwrap();
@@ -169,20 +169,20 @@ async fn what_a_plugin_keeps_outlives_its_code_and_its_table() {
     let moved = first.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Shared(shared)));
     assert_eq!(kept(&moved).get("key".to_owned()).await.unwrap(), None);
     let refused = moved.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Refused));
-    assert!(matches!(refused.sandbox.access, Access::Refused));
+    assert!(matches!(refused.sandbox.access, StoreAccess::Refused));
     drop((first, moved, refused));
     let second = load(&host, dir.path(), &Guest::that("nop"), own).await;
     assert_eq!(kept(&second).get("key".to_owned()).await.unwrap().as_deref(), Some(&b"value"[..]));
 }
 
-/// How many mappings of this process are of files in the folder.
+/// The number of this process's mappings of files in the directory.
 #[cfg(target_os = "linux")]
 fn mappings(dir: &Path) -> usize {
     let dir = dir.to_str().unwrap();
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(|line| line.contains(dir)).count()
 }
 
-/// How many descriptors of this process are files in the folder.
+/// The number of this process's open files in the directory.
 #[cfg(target_os = "linux")]
 fn descriptors(dir: &Path) -> usize {
     let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -197,13 +197,14 @@ async fn two_hundred_reloads_leave_no_code_behind() {
     let host = host(dir.path());
     let mut serving = load(&host, dir.path(), &Guest::default(), |_| {}).await;
     call(&serving).await.unwrap();
-    let (held, guests) = (mappings(dir.path()), BODIES.map(|body| Guest::that(body).build()));
+    let held = mappings(dir.path());
+    let guests = BODIES.map(|body| Guest::that(body).build());
     assert!(held > 0, "code isn't mapped from the cache");
     for at in 0..200 {
         let bytes = guests[at % guests.len()].clone();
         let candidate = Candidate { digest: Digest::of(&bytes), bytes };
         serving = host.load(Arc::clone(&serving.sandbox.config), candidate).await.unwrap();
-        // A slot of the pool has its memory now, and keeps it for the next call.
+        // A slot of the pool has memory now, and keeps it for the next call.
         call(&serving).await.unwrap();
         if at % 20 == 0 {
             assert_eq!(mappings(dir.path()), held, "after {at}");

@@ -1,4 +1,4 @@
-//! Granted directories that don't answer: whose calls end, and whose go on.
+//! Granted directories that don't answer: which calls fail, and which continue.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, CallError};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::{DirGrant, DirMode, Instances, PluginConfig};
-use moongate_core::names::{PluginId, Principal, ToolName};
+use moongate_config::{DirGrant, DirMode, Instances, PluginConfig};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::{PluginId, Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load, load_file};
-use crate::host::grants::{GrantError, Openings, Paths};
+use crate::host::wasi::preopens::{GrantError, Openings, Paths};
 use crate::host::{LoadError, WasmHost, WasmPlugin};
 
-/// So much time a call has that can only end by it.
-const SOON: Duration = Duration::from_millis(50);
+/// The timeout of calls that can end only by it.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A disk of which some directories don't answer.
+/// A disk on which some directories don't answer.
 #[derive(Default)]
 struct Disk {
     dead: Mutex<Dead>,
@@ -30,10 +30,10 @@ struct Disk {
 #[derive(Default)]
 struct Dead {
     directories: BTreeSet<PathBuf>,
-    /// How many threads wait for one of them.
+    /// The number of threads that wait for one of them.
     waiting: usize,
-    /// How often somebody looked around for what may have been meant.
-    looks_around: usize,
+    /// The number of searches for a similar path.
+    searches: usize,
 }
 
 impl Disk {
@@ -50,7 +50,7 @@ impl Disk {
         self.dead.lock().unwrap().waiting
     }
 
-    /// Until so many threads wait.
+    /// Returns when this many threads wait.
     async fn until_waiting(&self, threads: usize) {
         while self.waiting() < threads {
             tokio::task::yield_now().await;
@@ -71,12 +71,12 @@ impl Paths for Disk {
     }
 
     fn nearest(&self, _: &Path) -> Option<PathBuf> {
-        self.dead.lock().unwrap().looks_around += 1;
+        self.dead.lock().unwrap().searches += 1;
         Some("/a\u{1b}[2Jb".into())
     }
 }
 
-/// A host whose directories are on such a disk, and two of them.
+/// A host with two directories on such a disk.
 struct Bench {
     disk: Arc<Disk>,
     host: WasmHost,
@@ -123,11 +123,11 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        self.disk.revive(); // or the end of the test would wait for its threads
+        self.disk.revive(); // otherwise the test would wait for its threads
     }
 }
 
-/// The plugin with all the time that it may need.
+/// The plugin with a long timeout.
 fn patient(plugin: &WasmPlugin) -> WasmPlugin {
     let mut config = (**plugin.table()).clone();
     config.limits.timeout = Duration::from_secs(60);
@@ -144,31 +144,31 @@ fn silent(guest: &str) -> CallError {
 }
 
 #[tokio::test]
-async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads() {
+async fn a_silent_directory_fails_only_its_own_calls() {
     let bench = Bench::new();
-    let short = |config: &mut PluginConfig| config.limits.timeout = SOON;
+    let short = |config: &mut PluginConfig| config.limits.timeout = SHORT_TIMEOUT;
     let stuck = bench.load("stuck", &["well", "dead"], short).await;
     let well = bench.load("well", &["well"], |_| {}).await;
     bench.disk.kill(&bench.path("dead"));
-    // One thread runs everything here: did it wait for the directory, nothing would come to an end.
+    // One thread runs everything here: if it waited for the directory, nothing would finish.
     for _ in 0..3 {
         let calls = futures_util::future::join_all((0..4).map(|_| call(&stuck)));
         tokio::time::pause(); // no time passes until the directory is waited for
         let (all, ()) = tokio::join!(calls, async {
             bench.disk.until_waiting(4).await;
-            tokio::time::advance(2 * SOON).await; // timers are a millisecond late
+            tokio::time::advance(2 * SHORT_TIMEOUT).await; // timers are a millisecond late
         });
         tokio::time::resume();
         for ended in all {
-            assert_eq!(ended.unwrap_err(), silent("/dead"), "another directory is named, or nothing");
+            assert_eq!(ended.unwrap_err(), silent("/dead"), "the silent directory is named");
         }
         assert_eq!(call(&well).await, Ok(()));
     }
     assert_eq!(bench.disk.waiting(), 4, "each call left a thread behind");
-    // New code and new tables of the same plugin wait in the same line.
+    // New code and new configurations of the same plugin share the limit.
     assert_eq!(call(&stuck.reconfigured(Arc::clone(stuck.table()))).await, Err(silent("/dead")));
     let mut table = (**stuck.table()).clone();
-    table.limits.describe_timeout = SOON;
+    table.limits.describe_timeout = SHORT_TIMEOUT;
     let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
     let place = bench.path("dead").display().to_string();
     assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't answer"));
@@ -182,13 +182,13 @@ async fn a_directory_that_never_answers_ends_its_own_calls_and_takes_few_threads
 }
 
 #[tokio::test]
-async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_it_is_not_known() {
+async fn names_the_silent_directory_if_it_is_known() {
     let bench = Bench::new();
     let patient = |config: &mut PluginConfig| config.limits.timeout = Duration::from_secs(600);
     let plugin = bench.load("stuck", &["well", "dead"], patient).await;
     let openings = &bench.host.shared.openings;
     let silent = |table: &PluginConfig| openings.silent(table).unwrap();
-    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has come to any");
+    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has started");
     bench.disk.kill(&bench.path("dead"));
     let is_named = |error: &GrantError, guest: &str| error.guest() == Some(guest);
     tokio::select! {
@@ -196,7 +196,7 @@ async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_i
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(1) => {}
     }
-    // Another has just begun, and waits for its first directory.
+    // Another call has just started and waits for its first directory.
     bench.disk.kill(&bench.path("well"));
     tokio::select! {
         biased;
@@ -204,7 +204,7 @@ async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_i
         () = bench.disk.until_waiting(2) => {}
     }
     assert!(is_named(&silent(plugin.table()), "/dead"));
-    // A table that doesn't grant that one any more has nothing to say of it, as long as another hangs.
+    // A configuration without that grant names another silent directory.
     let mut table = (**plugin.table()).clone();
     table.allow.dirs.pop();
     assert!(is_named(&silent(&table), "/well"));
@@ -213,7 +213,7 @@ async fn the_directory_that_hangs_is_named_whoever_waits_for_it_and_none_where_i
 }
 
 #[tokio::test]
-async fn no_call_looks_around_for_a_directory_that_is_gone_and_loading_does_once() {
+async fn only_loading_searches_for_a_similar_directory() {
     let bench = Bench::new();
     let plugin = bench.load("gone", &["well"], |_| {}).await;
     fs::remove_dir(bench.path("well")).unwrap();
@@ -221,14 +221,14 @@ async fn no_call_looks_around_for_a_directory_that_is_gone_and_loading_does_once
         let said = call(&plugin).await.unwrap_err().to_string();
         assert!(said.contains("the granted directory `/well` can't be opened"), "{said}");
     }
-    let looks_around = || bench.disk.dead.lock().unwrap().looks_around;
-    assert_eq!(looks_around(), 0);
+    let searches = || bench.disk.dead.lock().unwrap().searches;
+    assert_eq!(searches(), 0);
     let LoadError::Grant { hint, .. } = plugin.described_anew().await.unwrap_err() else { panic!() };
-    assert_eq!((hint.as_str(), looks_around()), ("did you mean `/a\\u{1b}[2Jb`?", 1));
+    assert_eq!((hint.as_str(), searches()), ("did you mean `/a\\u{1b}[2Jb`?", 1));
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_once() {
+async fn cancellation_ends_a_call_that_waits_for_a_directory() {
     let bench = Bench::new();
     let stuck =
         bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
@@ -247,7 +247,7 @@ async fn a_call_that_is_cancelled_while_its_directory_does_not_answer_ends_at_on
 }
 
 #[tokio::test]
-async fn an_instance_that_waits_goes_on_waiting_while_its_directory_does_not_answer() {
+async fn an_idle_instance_survives_a_silent_directory() {
     let bench = Bench::new();
     let reused = |config: &mut PluginConfig| config.instances = Instances::Reused;
     let plugin = bench.load("reused", &["dead"], reused).await;
@@ -259,7 +259,7 @@ async fn an_instance_that_waits_goes_on_waiting_while_its_directory_does_not_ans
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(1) => {}
     }
-    assert_eq!(bench.host.gauges().idle, 1, "it went with the call");
+    assert_eq!(bench.host.gauges().idle, 1, "it was dropped with the call");
     bench.disk.revive();
     assert_eq!(call(&plugin).await, Ok(()));
     assert_eq!(bench.host.gauges().idle, 1);

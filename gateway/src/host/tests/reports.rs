@@ -1,23 +1,23 @@
-//! What reaches the caller beside the result: log lines, progress, changes; and what the guest is told of its call.
+//! Log lines, progress and changes during a call, and the guest's information about its caller.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use moongate_core::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::{PluginConfig, Secret};
-use moongate_core::json::Json;
-use moongate_core::names::{Principal, ResourceUri, ToolName};
+use moongate_config::{PluginConfig, Secret};
+use moongate_model::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
+use moongate_model::json::Json;
+use moongate_model::names::{Principal, ResourceUri, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, Warnings, load};
 use crate::host::{HostOptions, Inbox, OutgoingOptions, Reported, WasmHost};
 
-/// Remembers what it was told.
+/// Records log lines and progress.
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<String>>);
+struct RecordingSink(Mutex<Vec<String>>);
 
-impl CallSink for Heard {
+impl CallSink for RecordingSink {
     fn log_enabled(&self, level: LogLevel) -> bool {
         level >= LogLevel::Warning
     }
@@ -31,7 +31,7 @@ impl CallSink for Heard {
     }
 }
 
-/// Calls the guest once: the result, what the sink heard, and which changes were reported.
+/// Calls the guest once and returns the result, the sink's records and the reported changes.
 async fn called(
     guest: Guest,
     change: impl FnOnce(&mut PluginConfig),
@@ -48,8 +48,8 @@ async fn called(
     };
     let host = WasmHost::new(options).unwrap();
     let plugin = load(&host, dir.path(), &guest, change).await;
-    let heard = Arc::new(Heard::default());
-    let sink = Arc::clone(&heard) as Arc<dyn CallSink>;
+    let records = Arc::new(RecordingSink::default());
+    let sink = Arc::clone(&records) as Arc<dyn CallSink>;
     let context = CallContext { sink, ..CallContext::internal(Principal::Named("ann".into())) };
     let result = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
     let result = result.map(|outcome| match outcome {
@@ -57,18 +57,18 @@ async fn called(
         Outcome::NeedInput(asked) => panic!("asked {asked:?}"),
     });
     let changes = inbox.take_now().remove("guest");
-    let heard = heard.0.lock().unwrap().clone();
-    (result, heard, changes)
+    let records = records.0.lock().unwrap().clone();
+    (result, records, changes)
 }
 
 #[tokio::test]
-async fn a_line_that_is_asked_for_and_written_all_the_same_is_dropped_once() {
+async fn counts_a_dropped_log_line_once() {
     let guest = Guest {
         world: LOG,
         fields: r#"
             (import "moongate:plugin/log@0.1.0" "enabled" (func $enabled (param i32) (result i32)))
             (import "moongate:plugin/log@0.1.0" "write" (func $write (param i32 i32 i32 i32 i32 i32)))"#,
-        // Asked for and written; only asked for, as the SDK does; only written.
+        // Checked and written; only checked, as the SDK does; only written.
         body: "
             (drop (call $enabled (i32.const 3)))
             (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 16) (i32.const 5))
@@ -78,8 +78,8 @@ async fn a_line_that_is_asked_for_and_written_all_the_same_is_dropped_once() {
         ..Guest::default()
     };
     let (warnings, _guard) = Warnings::listen();
-    let (result, heard, _) = called(guest, |config| config.limits.log_lines = 0).await;
-    assert!(result.is_ok() && heard.is_empty());
+    let (result, records, _) = called(guest, |config| config.limits.log_lines = 0).await;
+    assert!(result.is_ok() && records.is_empty());
     let dropped = warnings.lines();
     let [dropped] = &dropped[..] else { panic!("{dropped:?}") };
     assert!(dropped.starts_with("4 log lines dropped"), "{dropped}");
@@ -91,7 +91,7 @@ const LOG_WRITE: &str = r#"
     (data (i32.const 3600) "\22a\e2\80\aeb\22") (data (i32.const 3620) "no json")"#;
 
 #[tokio::test]
-async fn log_lines_are_cleaned_and_go_where_they_are_wanted() {
+async fn cleans_and_filters_log_lines() {
     let guest = Guest {
         world: LOG,
         fields: LOG_WRITE,
@@ -101,13 +101,13 @@ async fn log_lines_are_cleaned_and_go_where_they_are_wanted() {
             (call $write (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 3620) (i32.const 7))",
         ..Guest::default()
     };
-    let (result, heard, _) = called(guest, |_| {}).await;
+    let (result, records, _) = called(guest, |_| {}).await;
     assert!(result.is_ok());
-    assert_eq!(heard, [r#"error Some("guest") "ab""#, r#"warning None "no json""#]);
+    assert_eq!(records, [r#"error Some("guest") "ab""#, r#"warning None "no json""#]);
 }
 
 #[tokio::test]
-async fn a_flood_of_log_lines_is_cut() {
+async fn limits_log_lines() {
     let guest = Guest {
         world: LOG,
         fields: LOG_WRITE,
@@ -118,13 +118,13 @@ async fn a_flood_of_log_lines_is_cut() {
                 (br_if $again (i32.lt_u (local.get $n) (i32.const 1000))))",
         ..Guest::default()
     };
-    let (result, heard, _) = called(guest, |config| config.limits.log_lines = 10).await;
+    let (result, records, _) = called(guest, |config| config.limits.log_lines = 10).await;
     assert!(result.is_ok());
-    assert_eq!(heard.len(), 10);
+    assert_eq!(records.len(), 10);
 }
 
 #[tokio::test]
-async fn progress_only_grows() {
+async fn drops_progress_that_does_not_grow() {
     let report = |current: &str| {
         format!(
             "(call $report (f64.const {current}) (i32.const 1) (f64.const 5)
@@ -139,13 +139,13 @@ async fn progress_only_grows() {
         body: body.leak(),
         ..Guest::default()
     };
-    let (result, heard, _) = called(guest, |_| {}).await;
+    let (result, records, _) = called(guest, |_| {}).await;
     assert!(result.is_ok());
-    assert_eq!(heard, ["3 Some(5.0) None", "4 Some(5.0) None"]);
+    assert_eq!(records, ["3 Some(5.0) None", "4 Some(5.0) None"]);
 }
 
 #[tokio::test]
-async fn changes_are_passed_on_once_each_even_when_the_call_fails() {
+async fn reports_changes_once_even_if_the_call_fails() {
     let guest = Guest {
         world: "import moongate:plugin/changes@0.1.0;",
         fields: r#"
@@ -163,8 +163,8 @@ async fn changes_are_passed_on_once_each_even_when_the_call_fails() {
 }
 
 #[tokio::test]
-async fn the_guest_is_told_its_caller_and_its_settings() {
-    // `principal` and `get` both answer with a string in the same place of their results.
+async fn the_guest_gets_its_caller_and_settings() {
+    // `principal` and `get` both return a string at the same place in their results.
     let principal = Guest {
         world: "import moongate:plugin/request@0.1.0;",
         fields: r#"(import "moongate:plugin/request@0.1.0" "principal" (func $ask (param i32)))"#,
@@ -190,7 +190,7 @@ async fn the_guest_is_told_its_caller_and_its_settings() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_says_of_changes_while_it_describes_itself_is_no_news() {
+async fn ignores_changes_reported_while_describing() {
     let dir = TempDir::new().unwrap();
     let inbox: Arc<Inbox> = Arc::default();
     let cache = dir.path().join("cache");
@@ -210,11 +210,11 @@ async fn what_a_plugin_says_of_changes_while_it_describes_itself_is_no_news() {
     };
     let plugin = load(&host, dir.path(), &guest, |_| {}).await;
     plugin.described_anew().await.unwrap();
-    assert!(inbox.take_now().is_empty(), "it would be asked again for ever");
+    assert!(inbox.take_now().is_empty(), "it would be described again for ever");
 }
 
 #[tokio::test]
-async fn who_lost_interest_hears_nothing_more() {
+async fn a_cancelled_caller_receives_nothing_more() {
     let guest = Guest {
         world: "import moongate:plugin/log@0.1.0; import moongate:plugin/progress@0.1.0;
             import moongate:plugin/request@0.1.0;",
@@ -231,17 +231,17 @@ async fn who_lost_interest_hears_nothing_more() {
     };
     let dir = TempDir::new().unwrap();
     let plugin = load(&super::host(dir.path()), dir.path(), &guest, |_| {}).await;
-    let heard = Arc::new(Heard::default());
-    let sink = Arc::clone(&heard) as Arc<dyn CallSink>;
+    let records = Arc::new(RecordingSink::default());
+    let sink = Arc::clone(&records) as Arc<dyn CallSink>;
     let context = Arc::new(CallContext { sink, ..CallContext::internal(Principal::Local) });
     let name = ToolName::new("run").unwrap();
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
-        while heard.0.lock().unwrap().is_empty() {
+        while records.0.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         context.cancel.cancel();
     });
-    // Whether it was quick enough to answer as well is open.
+    // It may or may not be fast enough to return a result as well.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
-    assert_eq!(*heard.0.lock().unwrap(), ["1 None None"]);
+    assert_eq!(*records.0.lock().unwrap(), ["1 None None"]);
 }

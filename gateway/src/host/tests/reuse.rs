@@ -1,18 +1,18 @@
-//! When an instance serves another call, and when it doesn't.
+//! When an instance is reused for another call.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_core::call::{CallContext, Content};
-use moongate_core::catalog::Plugin as _;
-use moongate_core::config::{Instances, PluginConfig};
-use moongate_core::names::{Principal, ToolName};
+use moongate_config::{Instances, PluginConfig};
+use moongate_model::call::{CallContext, Content};
+use moongate_model::names::{Principal, ToolName};
+use moongate_protocol::catalog::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, at_rest, host, load};
 use crate::host::{Gauges, WasmPlugin};
 
-/// Its answer is how many calls the instance has served. What has served any doesn't describe itself.
+/// Returns the number of calls that the instance has served. Once it has served any, describing traps.
 const COUNTS: Guest = Guest {
     world: "",
     fields: "(global $calls (mut i32) (i32.const 48))",
@@ -30,30 +30,30 @@ fn reused(config: &mut PluginConfig) {
     config.instances = Instances::Reused;
 }
 
-async fn seen_by(plugin: &WasmPlugin, principal: Principal) -> String {
+async fn call_as(plugin: &WasmPlugin, principal: Principal) -> String {
     let context = Arc::new(CallContext::internal(principal));
     let result = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap();
-    let moongate_core::call::Outcome::Done(result) = result else { panic!("{result:?}") };
+    let moongate_model::call::Outcome::Done(result) = result else { panic!("{result:?}") };
     let [Content::Text(text)] = &result.content[..] else { panic!("{result:?}") };
     text.text.clone()
 }
 
-async fn seen(plugin: &WasmPlugin) -> String {
-    seen_by(plugin, Principal::Local).await
+async fn call(plugin: &WasmPlugin) -> String {
+    call_as(plugin, Principal::Local).await
 }
 
 #[tokio::test]
-async fn an_instance_waits_for_its_caller_where_the_table_asks_for_that() {
+async fn reuses_instances_for_the_same_principal() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
-    assert_eq!(host.gauges(), at_rest(), "what described itself doesn't wait");
-    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "2".to_owned()));
+    assert_eq!(host.gauges(), at_rest(), "the describing instance isn't kept");
+    assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
     let ann = || Principal::Named("ann".into());
-    assert_eq!(seen_by(&plugin, ann()).await, "1");
-    assert_eq!(seen_by(&plugin, Principal::Anonymous).await, "1");
-    assert_eq!(seen_by(&plugin, Principal::Anonymous).await, "1");
-    assert_eq!((seen(&plugin).await, seen_by(&plugin, ann()).await), ("3".to_owned(), "2".to_owned()));
+    assert_eq!(call_as(&plugin, ann()).await, "1");
+    assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
+    assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
+    assert_eq!((call(&plugin).await, call_as(&plugin, ann()).await), ("3".to_owned(), "2".to_owned()));
     let Gauges { idle, instances, memories, stacks, calls, .. } = host.gauges();
     assert_eq!((idle, instances, memories, stacks, calls), (2, 2, 2, 2, 0));
     assert_eq!(host.idle().into_values().collect::<Vec<_>>(), [2]);
@@ -62,7 +62,7 @@ async fn an_instance_waits_for_its_caller_where_the_table_asks_for_that() {
 }
 
 #[tokio::test]
-async fn memory_that_grows_little_by_little_is_given_back_once_it_is_too_much() {
+async fn drops_an_instance_that_grew_too_large() {
     let grows = Guest {
         fields: COUNTS.fields,
         body: "
@@ -80,14 +80,14 @@ async fn memory_that_grows_little_by_little_is_given_back_once_it_is_too_much() 
         config.limits.reuse_memory = Some(bytesize::ByteSize::mib(4));
     })
     .await;
-    // Two pages, and a MiB more with each call.
+    // Two pages, and 1 MiB more with each call.
     for expected in ["1", "2", "3", "4", "1", "2"] {
-        assert_eq!(seen(&plugin).await, expected);
+        assert_eq!(call(&plugin).await, expected);
     }
 }
 
 #[tokio::test]
-async fn an_instance_that_holds_a_handle_is_not_used_again() {
+async fn drops_an_instance_with_leaked_handles() {
     let leaks = Guest {
         world: "import wasi:io/poll@0.2.0; import moongate:plugin/cancellation@0.1.0;",
         fields: r#"
@@ -105,40 +105,40 @@ async fn an_instance_that_holds_a_handle_is_not_used_again() {
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &leaks, reused).await;
     for _ in 0..3 {
-        assert_eq!(seen(&plugin).await, "1");
+        assert_eq!(call(&plugin).await, "1");
         assert_eq!(host.gauges(), at_rest());
     }
 }
 
 #[tokio::test]
-async fn what_is_replaced_has_nobody_waiting() {
+async fn a_retired_plugin_keeps_no_idle_instances() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
-    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "2".to_owned()));
+    assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
     let again = plugin.described_anew().await.unwrap();
-    assert_eq!(seen(&again).await, "1");
+    assert_eq!(call(&again).await, "1");
     let regranted = plugin.reconfigured(Arc::clone(plugin.table()));
-    assert_eq!(seen(&regranted).await, "1");
+    assert_eq!(call(&regranted).await, "1");
     assert_eq!(host.gauges().idle, 3);
-    // Conversations may call it for a while, but nobody waits for them.
+    // Multi-round calls can still call it for a while, but its instances aren't kept.
     plugin.retire(Duration::from_secs(3600));
     assert_eq!(host.gauges().idle, 2);
-    assert_eq!((seen(&plugin).await, seen(&plugin).await), ("1".to_owned(), "1".to_owned()));
+    assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "1".to_owned()));
     drop((plugin, again, regranted));
     assert_eq!(host.gauges(), Gauges::default());
 }
 
 #[tokio::test]
-async fn those_that_wait_give_their_places_to_calls() {
+async fn idle_instances_are_evicted_for_calls() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
     for caller in 0..9 {
-        assert_eq!(seen_by(&plugin, Principal::Named(caller.to_string().into())).await, "1");
+        assert_eq!(call_as(&plugin, Principal::Named(caller.to_string().into())).await, "1");
     }
-    assert_eq!(host.gauges().idle, 4, "as many as the gate lets in");
-    let calls: Vec<_> = (0..4).map(|_| seen_by(&plugin, Principal::Anonymous)).collect();
+    assert_eq!(host.gauges().idle, 4, "the limit on concurrent calls");
+    let calls: Vec<_> = (0..4).map(|_| call_as(&plugin, Principal::Anonymous)).collect();
     assert_eq!(futures_util::future::join_all(calls).await, ["1"; 4]);
     assert!(host.gauges().instances <= 4, "{:?}", host.gauges());
 }

@@ -1,13 +1,18 @@
-//! What the log would say.
+//! Captures warnings.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 
-/// Keeps the warnings of a thread.
+/// The warnings of a thread.
 #[derive(Clone, Default)]
-pub(in crate::host) struct Warnings(Arc<Mutex<Vec<String>>>);
+pub(in crate::host) struct Warnings(Arc<Mutex<Vec<Warning>>>);
+
+struct Warning {
+    target: String,
+    message: String,
+}
 
 impl tracing::Subscriber for Warnings {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
@@ -29,25 +34,33 @@ impl tracing::Subscriber for Warnings {
         }
         let mut message = String::new();
         event.record(&mut Message(&mut message));
-        self.0.lock().unwrap().push(message);
+        let target = event.metadata().target().to_owned();
+        self.0.lock().unwrap().push(Warning { target, message });
     }
     fn enter(&self, _: &tracing::span::Id) {}
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
 impl Warnings {
-    /// Listens to this thread, as long as the guard lives.
+    /// Captures warnings of this thread until the guard is dropped.
     pub(in crate::host) fn listen() -> (Self, DefaultGuard) {
-        // Where there is only one subscriber, what the first thread that comes to a line says of it holds for all, and
-        // other tests' threads have none.
+        // With a single subscriber, the first thread that reaches a log line decides for all threads whether it is
+        // enabled, and threads of other tests have no subscriber.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings::default()));
         LazyLock::force(&ANOTHER);
         let warnings = Self::default();
         (warnings.clone(), tracing::subscriber::set_default(warnings))
     }
 
-    /// What was warned of so far.
+    /// The warnings so far.
     pub(in crate::host) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().iter().map(|warning| warning.message.clone()).collect()
+    }
+
+    /// The warnings so far, without those of this log target.
+    pub(in crate::host) fn lines_without(&self, target: &str) -> Vec<String> {
+        let warnings = self.0.lock().unwrap();
+        let others = warnings.iter().filter(|warning| warning.target != target);
+        others.map(|warning| warning.message.clone()).collect()
     }
 }

@@ -1,25 +1,25 @@
-//! Plugins that are only there, for what is counted of them.
+//! Plugins that only exist, for their metrics.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use moongate_core::call::{
+use moongate_config::PluginConfig;
+use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use moongate_core::catalog::{Answer, Build, Catalog, Member, Plugin};
-use moongate_core::config::PluginConfig;
-use moongate_core::json::Json;
-use moongate_core::manifest::{Manifest, Tool, ToolHints};
-use moongate_core::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::json::Json;
+use moongate_model::manifest::{Manifest, Tool, ToolHints};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
 
 #[derive(Debug)]
-struct There {
+struct FakePlugin {
     id: PluginId,
     digest: Digest,
     manifest: Manifest,
 }
 
-/// A plugin with these tools.
+/// A catalog entry of a plugin with these tools.
 pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     let tool = |name: &&str| Tool {
         name: ToolName::new(name).unwrap(),
@@ -34,22 +34,22 @@ pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     };
     let id = PluginId::new(id).unwrap();
     let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
-    let plugin = There { id: id.clone(), digest: Digest::of(b"there"), manifest };
-    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")))).unwrap()
+    let plugin = FakePlugin { id: id.clone(), digest: Digest::of(b"fake"), manifest };
+    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")).policy())).unwrap()
 }
 
-/// A catalog of them.
+/// A catalog of these plugins.
 pub(super) fn catalog(generation: u64, members: Vec<Member>) -> Arc<Catalog> {
     let Build { catalog, refused, .. } = Catalog::build(generation, members, None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }
 
-fn nothing<T: Send + 'static>() -> Answer<'static, T> {
+fn cancelled<T: Send + 'static>() -> Answer<'static, T> {
     Box::pin(std::future::ready(Err(CallError::Cancelled)))
 }
 
-impl Plugin for There {
+impl Plugin for FakePlugin {
     fn id(&self) -> &PluginId {
         &self.id
     }
@@ -72,7 +72,7 @@ impl Plugin for There {
         _name: &'a ToolName,
         _args: &'a str,
     ) -> Answer<'a, Outcome<ToolResult>> {
-        nothing()
+        cancelled()
     }
 
     fn read_resource<'a>(
@@ -80,7 +80,7 @@ impl Plugin for There {
         _context: Arc<CallContext>,
         _uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>> {
-        nothing()
+        cancelled()
     }
 
     fn get_prompt<'a>(
@@ -89,7 +89,7 @@ impl Plugin for There {
         _name: &'a PromptName,
         _args: &'a [(String, String)],
     ) -> Answer<'a, Outcome<PromptResult>> {
-        nothing()
+        cancelled()
     }
 
     fn complete<'a>(
@@ -100,6 +100,6 @@ impl Plugin for There {
         _value: &'a str,
         _others: &'a [(String, String)],
     ) -> Answer<'a, Completion> {
-        nothing()
+        cancelled()
     }
 }

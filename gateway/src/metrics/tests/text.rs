@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-/// All samples of one name.
+/// All samples of one metric.
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) name: String,
@@ -11,7 +11,7 @@ pub(super) struct Family {
     pub(super) samples: Vec<Sample>,
 }
 
-/// One line.
+/// One sample.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) name: String,
@@ -25,7 +25,7 @@ impl Sample {
     }
 }
 
-/// Reads all of it, or says which line is wrong.
+/// Parses everything, or returns the first invalid line.
 pub(super) fn read(text: &str) -> Result<Vec<Family>, String> {
     let body = text.strip_suffix("# EOF\n").ok_or("it doesn't end with `# EOF`")?;
     let mut families: Vec<Family> = Vec::new();
@@ -78,7 +78,7 @@ fn sample(line: &str) -> Option<Sample> {
     is_name(name).then(|| Sample { name: name.to_owned(), labels, value })
 }
 
-/// Reads up to the closing brace.
+/// Parses up to the closing brace.
 fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     let mut labels = BTreeMap::new();
     loop {
@@ -114,7 +114,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Buckets only grow, and the last one holds all.
+/// Checks that buckets only grow, and that the last one contains all.
 fn is_histogram(family: &Family) -> Result<(), String> {
     let mut sets: BTreeMap<BTreeMap<String, String>, Vec<(f64, f64)>> = BTreeMap::new();
     for sample in family.samples.iter().filter(|sample| sample.name.ends_with("_bucket")) {

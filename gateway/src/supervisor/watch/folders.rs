@@ -1,164 +1,169 @@
-//! Which folders the system reports of.
+//! The folders whose changes the system reports.
 //!
-//! Folders, never files: a file that is replaced takes its watch with it. For each name on the way to a file the folder
-//! that the name stands in is watched, so also where the name isn't there yet, and the folders above it.
+//! Folders, never files: a file that is replaced takes its watch with it. For each name on the path to a file, the
+//! folder that contains the name is watched, even if the name doesn't exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use super::mailbox::{EventSink, NamesInFolder, WatchedNames};
+use super::probe::{FileId, PathStep, StepKind};
+use super::system::{FolderWatcher, System, WatchError};
 
-use super::look::{Found, Hop, Id};
-use super::sink::{Interest, Names, Sink};
-use super::system::{Failure, Reports, System};
-
-/// How often it is tried to get reports again, where there can't be any.
-const AGAIN: Duration = Duration::from_secs(60);
+/// How often the system is asked for reports again if it can't give any.
+const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The folders to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wanted(BTreeMap<PathBuf, Folder>);
+pub(super) struct WantedFolders(BTreeMap<PathBuf, WantedFolder>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Folder {
-    id: Id,
-    names: BTreeSet<std::ffi::OsString>,
-    /// What is expected in it; a folder that only leads further may stay unwatched.
-    holds: Found,
+struct WantedFolder {
+    id: FileId,
+    names: BTreeSet<OsString>,
+    /// A folder in which only folders are expected may stay unwatched.
+    contains: StepKind,
 }
 
-impl Wanted {
+impl WantedFolders {
     /// The folders of all steps.
-    pub(super) fn by<'a>(hops: impl Iterator<Item = &'a Hop>) -> Self {
-        // The same folder may have two paths, where it is mounted twice; the system reports one of them.
-        let mut paths: HashMap<Id, &Path> = HashMap::new();
-        let mut folders: BTreeMap<PathBuf, Folder> = BTreeMap::new();
-        for Hop { folder, id, name, found } in hops {
+    pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a PathStep>) -> Self {
+        // A folder that is mounted twice has two paths; the system reports one of them.
+        let mut paths: HashMap<FileId, &Path> = HashMap::new();
+        let mut folders: BTreeMap<PathBuf, WantedFolder> = BTreeMap::new();
+        for PathStep { folder, id, name, kind } in steps {
             let path = paths.entry(*id).or_insert(folder);
-            let wanted = folders.entry((*path).to_owned()).or_insert_with(|| Folder {
+            let wanted = folders.entry((*path).to_owned()).or_insert_with(|| WantedFolder {
                 id: *id,
                 names: BTreeSet::new(),
-                holds: Found::Folder,
+                contains: StepKind::Folder,
             });
             wanted.names.insert(name.clone());
-            if *found == Found::Other {
-                wanted.holds = Found::Other;
+            if *kind == StepKind::Leaf {
+                wanted.contains = StepKind::Leaf;
             }
         }
         Self(folders)
     }
 
-    /// Whose names the sink is to let through.
-    pub(super) fn interest(&self) -> Interest {
-        let names = |folder: &Folder| Names { id: folder.id, names: folder.names.iter().cloned().collect() };
-        Interest(self.0.iter().map(|(path, folder)| (path.clone(), names(folder))).collect())
+    /// The names whose reports count.
+    pub(super) fn names(&self) -> WatchedNames {
+        let names = |folder: &WantedFolder| NamesInFolder {
+            folder: folder.id,
+            names: folder.names.iter().cloned().collect(),
+        };
+        WatchedNames(self.0.iter().map(|(path, folder)| (path.clone(), names(folder))).collect())
     }
 }
 
-/// Which watches may be gone.
+/// Watches that may be gone.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct LostWatches {
     /// Those of these folders, and of all below them.
-    pub(super) gone: BTreeSet<PathBuf>,
-    /// All.
+    pub(super) removed: BTreeSet<PathBuf>,
     pub(super) all: bool,
-    /// All, and there won't be any more reports: why.
+    /// All, and there will be no more reports, for this reason.
     pub(super) failed: Option<String>,
 }
 
-impl Lost {
+impl LostWatches {
     pub(super) fn is_empty(&self) -> bool {
-        let Self { gone, all, failed } = self;
-        gone.is_empty() && !all && failed.is_none()
+        *self == Self::default()
     }
 }
 
-/// The folders that are watched. Every method may block for a moment.
+/// The folders that are watched. Every method may block.
 #[derive(Debug)]
-pub(super) struct Folders {
+pub(super) struct FolderWatches {
     system: Arc<dyn System>,
-    sink: Sink,
-    reports: Option<Box<dyn Reports>>,
-    watched: BTreeMap<PathBuf, Id>,
-    /// Why there are no reports, and from when on it may be tried again.
-    failed: Option<(String, Instant)>,
+    sink: EventSink,
+    watcher: Option<Box<dyn FolderWatcher>>,
+    watched: BTreeMap<PathBuf, FileId>,
+    failure: Option<WatcherFailure>,
 }
 
-/// What came of watching.
+/// Why the system reports nothing, and when to try again.
+#[derive(Debug)]
+struct WatcherFailure {
+    reason: String,
+    retry_at: Instant,
+}
+
+/// The result of changing the watched folders.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fitted {
-    /// A folder is watched that wasn't before: something may have happened in it meanwhile.
+pub(super) struct FitOutcome {
+    /// A folder is watched that wasn't before, so a change in it may have been missed.
     pub(super) grown: bool,
     /// Why not everything is reported.
     pub(super) trouble: Option<String>,
 }
 
-impl Folders {
-    pub(super) fn new(system: Arc<dyn System>, sink: Sink) -> Self {
-        Self { system, sink, reports: None, watched: BTreeMap::new(), failed: None }
+impl FolderWatches {
+    pub(super) fn new(system: Arc<dyn System>, sink: EventSink) -> Self {
+        Self { system, sink, watcher: None, watched: BTreeMap::new(), failure: None }
     }
 
-    /// Has the system report of these folders, and of no others.
-    pub(super) fn fit(&mut self, wanted: &Wanted, lost: Lost, now: Instant) -> Fitted {
+    /// Watches these folders and no others.
+    pub(super) fn fit(&mut self, wanted: &WantedFolders, lost: LostWatches, now: Instant) -> FitOutcome {
         if let Some(reason) = lost.failed {
             self.fail(reason, now);
         }
-        let Some(mut reports) = self.reports(now) else {
-            return Fitted { grown: false, trouble: self.failed.as_ref().map(|(reason, _)| reason.clone()) };
+        let Some(mut watcher) = self.take_watcher(now) else {
+            let trouble = self.failure.as_ref().map(|failure| failure.reason.clone());
+            return FitOutcome { grown: false, trouble };
         };
         self.watched.retain(|path, id| {
-            let is_lost = lost.all || lost.gone.iter().any(|gone| path.starts_with(gone));
+            let is_lost = lost.all || lost.removed.iter().any(|removed| path.starts_with(removed));
             let keep = !is_lost && wanted.0.get(path).is_some_and(|wanted| wanted.id == *id);
             if !keep {
-                reports.unwatch(path);
+                watcher.unwatch(path);
             }
             keep
         });
-        let mut fitted = Fitted::default();
-        // Those that matter first: there may be too few watches for all.
-        for holds in [Found::Other, Found::Folder] {
-            for (path, folder) in wanted.0.iter().filter(|(_, folder)| folder.holds == holds) {
+        let mut outcome = FitOutcome::default();
+        // The important ones first: there may be too few watches for all.
+        for contains in [StepKind::Leaf, StepKind::Folder] {
+            for (path, folder) in wanted.0.iter().filter(|(_, folder)| folder.contains == contains) {
                 if self.watched.contains_key(path) {
                     continue;
                 }
-                match reports.watch(path) {
+                match watcher.watch(path) {
                     Ok(()) => {
                         self.watched.insert(path.clone(), folder.id);
-                        fitted.grown = true;
+                        outcome.grown = true;
                     }
-                    // The folder above it says so too.
-                    Err(Failure::NotThere) => {}
-                    Err(Failure::Folder(reason)) => {
-                        if holds == Found::Other && fitted.trouble.is_none() {
-                            fitted.trouble = Some(format!("`{}` can't be watched: {reason}", path.display()));
+                    // The folder above it reports that too.
+                    Err(WatchError::NotFound) => {}
+                    Err(WatchError::Folder(reason)) => {
+                        if contains == StepKind::Leaf && outcome.trouble.is_none() {
+                            outcome.trouble = Some(format!("cannot watch `{}`: {reason}", path.display()));
                         }
                     }
-                    Err(Failure::Limit(reason)) => {
-                        self.reports = Some(reports);
-                        return Fitted { trouble: Some(reason), ..fitted };
+                    Err(WatchError::Limit(reason)) => {
+                        self.watcher = Some(watcher);
+                        return FitOutcome { trouble: Some(reason), ..outcome };
                     }
-                    Err(Failure::Ended(reason)) => {
+                    Err(WatchError::Ended(reason)) => {
                         self.fail(reason.clone(), now);
-                        return Fitted { grown: false, trouble: Some(reason) };
+                        return FitOutcome { grown: false, trouble: Some(reason) };
                     }
                 }
             }
         }
-        self.reports = Some(reports);
-        fitted
+        self.watcher = Some(watcher);
+        outcome
     }
 
-    /// Has the system report nothing any more.
-    pub(super) fn clear(&mut self) -> Fitted {
-        self.reports = None;
+    /// Watches nothing.
+    pub(super) fn clear(&mut self) {
+        self.watcher = None;
         self.watched.clear();
-        self.failed = None;
-        Fitted::default()
+        self.failure = None;
     }
 
-    /// How many are watched.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.watched.len()
@@ -166,21 +171,22 @@ impl Folders {
 
     fn fail(&mut self, reason: String, now: Instant) {
         self.clear();
-        self.failed = Some((reason, now + AGAIN));
+        self.failure = Some(WatcherFailure { reason, retry_at: now + RESTART_INTERVAL });
     }
 
-    /// What reports; where there is nothing it is started, now and then.
-    fn reports(&mut self, now: Instant) -> Option<Box<dyn Reports>> {
-        if self.reports.is_none() && self.failed.as_ref().is_none_or(|(_, again)| *again <= now) {
+    /// The system's watcher. If there is none, it is started, but not too often.
+    fn take_watcher(&mut self, now: Instant) -> Option<Box<dyn FolderWatcher>> {
+        let may_start = self.failure.as_ref().is_none_or(|failure| failure.retry_at <= now);
+        if self.watcher.is_none() && may_start {
             match self.system.start(self.sink.clone()) {
-                Ok(reports) => {
+                Ok(watcher) => {
                     self.clear();
-                    self.reports = Some(reports);
+                    self.watcher = Some(watcher);
                 }
-                Err(failure) => self.fail(failure.to_string(), now),
+                Err(error) => self.fail(error.to_string(), now),
             }
         }
-        self.reports.take()
+        self.watcher.take()
     }
 }
 

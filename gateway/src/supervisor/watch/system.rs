@@ -1,4 +1,5 @@
-//! What watching asks of the system, as a trait, so that tests can have it fail.
+//! The system calls that watching needs, as a trait, so that tests can make them fail. The only place that knows
+//! `notify`.
 
 use std::any::Any;
 use std::fmt;
@@ -8,130 +9,131 @@ use std::path::Path;
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::look::{Look, look};
-use super::sink::{Change, Sink};
+use super::mailbox::{ChangeKind, EventSink};
+use super::probe::{FileProbe, probe};
 
-/// What watching asks of the system.
-pub trait System: fmt::Debug + Send + Sync + 'static {
-    /// Begins to report what happens in folders. May block for a moment.
+/// The system calls that watching needs.
+pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
+    /// Starts to report changes in folders. May block for a moment.
     ///
     /// # Errors
-    /// The system has no more to give.
-    fn start(&self, sink: Sink) -> Result<Box<dyn Reports>, Failure>;
+    /// A limit of the system is reached.
+    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError>;
 
-    /// Looks at a file. May block, and on a dead mount for ever.
-    fn look(&self, path: &Path) -> Look {
-        look(path)
+    /// Probes a file. May block, on a dead mount for ever.
+    fn probe(&self, path: &Path) -> FileProbe {
+        probe(path)
     }
 }
 
-/// Reports, until it is dropped. May block for a moment.
-pub trait Reports: fmt::Debug + Send {
-    /// Has it report what happens to a folder and to the names in it.
+/// Reports changes until it is dropped. May block for a moment.
+pub(in crate::supervisor) trait FolderWatcher: fmt::Debug + Send {
+    /// Starts to report changes of a folder and of the names in it.
     ///
     /// # Errors
-    /// It can't.
-    fn watch(&mut self, folder: &Path) -> Result<(), Failure>;
+    /// The folder can't be watched.
+    fn watch(&mut self, folder: &Path) -> Result<(), WatchError>;
 
-    /// Has it report no more of a folder, which may be gone.
+    /// Stops to report changes of a folder, which may be gone.
     fn unwatch(&mut self, folder: &Path);
 }
 
-/// Why the system doesn't report.
+/// Why the system doesn't report changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub(in crate::supervisor) enum WatchError {
     /// A limit of the system, for all folders.
     #[error("{0}")]
     Limit(String),
-    /// This folder isn't there.
-    #[error("it isn't there")]
-    NotThere,
-    /// This folder can't be watched.
+    /// The folder doesn't exist.
+    #[error("no such folder")]
+    NotFound,
+    /// The folder can't be watched.
     #[error("{0}")]
     Folder(String),
-    /// None can be: what reported has ended.
+    /// No folder can be watched any more.
     #[error("{0}")]
     Ended(String),
 }
 
 /// The system that the gateway runs on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Native;
+pub(in crate::supervisor) struct NativeSystem;
 
-impl System for Native {
-    fn start(&self, sink: Sink) -> Result<Box<dyn Reports>, Failure> {
+impl System for NativeSystem {
+    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
         let take = move |event: notify::Result<Event>| match event {
-            Ok(event) => pass_on(&sink, &event),
-            Err(error) => sink.failed(said(&error)),
+            Ok(event) => forward(&sink, &event),
+            Err(error) => sink.failed(describe(&error)),
         };
         let config = Config::default().with_follow_symlinks(false);
-        let watcher = caught(|| RecommendedWatcher::new(take, config))?;
-        Ok(Box::new(Notify { watcher: Some(watcher) }))
+        let watcher = catch_panic(|| RecommendedWatcher::new(take, config))?;
+        Ok(Box::new(NotifyWatcher { watcher: Some(watcher) }))
     }
 }
 
 #[derive(Debug)]
-struct Notify {
-    /// Taken only when this is dropped.
+struct NotifyWatcher {
+    /// `None` only while this is dropped.
     watcher: Option<RecommendedWatcher>,
 }
 
-impl Reports for Notify {
-    fn watch(&mut self, folder: &Path) -> Result<(), Failure> {
+impl FolderWatcher for NotifyWatcher {
+    fn watch(&mut self, folder: &Path) -> Result<(), WatchError> {
         match &mut self.watcher {
-            Some(watcher) => caught(|| watcher.watch(folder, RecursiveMode::NonRecursive)),
-            None => Err(Failure::NotThere),
+            Some(watcher) => catch_panic(|| watcher.watch(folder, RecursiveMode::NonRecursive)),
+            None => Err(WatchError::NotFound),
         }
     }
 
     fn unwatch(&mut self, folder: &Path) {
         if let Some(watcher) = &mut self.watcher {
-            // It complains where the folder is gone, which is why it is to be forgotten.
-            let _ = caught(|| watcher.unwatch(folder));
+            // Fails if the folder is gone, which is the usual reason to stop watching it.
+            let _ = catch_panic(|| watcher.unwatch(folder));
         }
     }
 }
 
-impl Drop for Notify {
+impl Drop for NotifyWatcher {
     fn drop(&mut self) {
         let watcher = self.watcher.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(watcher)));
     }
 }
 
-/// Calls the library, which panics where its thread has ended.
-fn caught<T>(call: impl FnOnce() -> notify::Result<T>) -> Result<T, Failure> {
+/// Calls the library, which panics if its thread has ended.
+fn catch_panic<T>(call: impl FnOnce() -> notify::Result<T>) -> Result<T, WatchError> {
     match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| failure(&error)),
-        Err(panic) => Err(Failure::Ended(why(panic.as_ref()))),
+        Ok(result) => result.map_err(|error| watch_error(&error)),
+        Err(panic) => Err(WatchError::Ended(describe_panic(panic.as_ref()))),
     }
 }
 
-fn why(panic: &(dyn Any + Send)) -> String {
-    let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    format!("the thread that takes the system's reports has ended: {}", said.unwrap_or("it panicked"))
+fn describe_panic(panic: &(dyn Any + Send)) -> String {
+    let message =
+        panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("the thread that receives file events has ended: {}", message.unwrap_or("panic"))
 }
 
-fn failure(error: &notify::Error) -> Failure {
+fn watch_error(error: &notify::Error) -> WatchError {
     match &error.kind {
-        ErrorKind::PathNotFound => Failure::NotThere,
-        // What was there when it was named may have gone when it was to be watched.
-        ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::NotFound => Failure::NotThere,
-        ErrorKind::MaxFilesWatch => Failure::Limit(said(error)),
-        ErrorKind::Io(io) if is_exhaustion(io) => Failure::Limit(said(error)),
+        ErrorKind::PathNotFound => WatchError::NotFound,
+        // The folder was removed between probing and watching it.
+        ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::NotFound => WatchError::NotFound,
+        ErrorKind::MaxFilesWatch => WatchError::Limit(describe(error)),
+        ErrorKind::Io(io) if is_exhaustion(io) => WatchError::Limit(describe(error)),
         ErrorKind::Io(_) | ErrorKind::Generic(_) | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => {
-            Failure::Folder(said(error))
+            WatchError::Folder(describe(error))
         }
     }
 }
 
-fn said(error: &notify::Error) -> String {
+fn describe(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
-            "this user may watch no more folders (`fs.inotify.max_user_watches`)".to_owned()
+            "this user can't watch more folders (`fs.inotify.max_user_watches`)".to_owned()
         }
         ErrorKind::Io(io) if is_exhaustion(io) => {
-            format!("{io}; each program that watches takes one of `fs.inotify.max_user_instances`")
+            format!("{io}; each program that watches files uses one of `fs.inotify.max_user_instances`")
         }
         ErrorKind::Io(io) => io.to_string(),
         ErrorKind::Generic(_)
@@ -141,7 +143,7 @@ fn said(error: &notify::Error) -> String {
     }
 }
 
-/// No more descriptors, for this process or for all; or no more instances of inotify for this user.
+/// True if the process or the system has no more descriptors, or the user no more inotify instances.
 fn is_exhaustion(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC]
@@ -149,26 +151,28 @@ fn is_exhaustion(error: &std::io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn pass_on(sink: &Sink, event: &Event) {
+fn forward(sink: &EventSink, event: &Event) {
     if event.need_rescan() {
-        sink.overflown();
+        sink.overflowed();
     }
-    if let Some(change) = change(event.kind) {
+    if let Some(change) = change_kind(event.kind) {
         for path in &event.paths {
-            sink.event(path, change);
+            sink.report(path, change);
         }
     }
 }
 
-/// What an event means; none: that somebody reads, the gateway perhaps.
-fn change(kind: EventKind) -> Option<Change> {
+/// The kind of change. `None` for reads, such as the gateway's own.
+fn change_kind(kind: EventKind) -> Option<ChangeKind> {
     match kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(Change::Other),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(ChangeKind::Metadata),
         EventKind::Access(_) => None,
-        EventKind::Modify(ModifyKind::Metadata(_)) => Some(Change::Other),
-        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => Some(Change::Gone),
+        EventKind::Modify(ModifyKind::Metadata(_)) => Some(ChangeKind::Metadata),
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
+            Some(ChangeKind::Removed)
+        }
         EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
-            Some(Change::Content)
+            Some(ChangeKind::Content)
         }
     }
 }

@@ -1,38 +1,101 @@
-//! Watching, against the system as it is and against one that fails.
+//! Watching, on the real system and on one that fails.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-
-use tokio::time::timeout;
 
 use super::*;
 
 pub(super) mod fake;
-mod failing;
-mod timing;
-mod ways;
 
-/// Only keeps a test from hanging.
-const PATIENCE: Duration = Duration::from_secs(120);
+mod failing;
+mod file_changes;
+mod thread;
+mod timing;
+
+use fake::FakeSystem;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A time that no test reaches.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
-/// The files that are reported next.
-async fn files(watch: &mut Watch) -> BTreeSet<PathBuf> {
-    match timeout(PATIENCE, watch.changed()).await.expect("something is noticed") {
-        Noticed::Files(files) => files,
-        Noticed::Watching(watching) => panic!("{watching:?}"),
+/// A watcher whose clock the test moves.
+struct Driver {
+    watcher: FileWatcher,
+    mailbox: Arc<Mailbox>,
+    target: WatchTarget,
+    now: Instant,
+    events: VecDeque<WatchEvent>,
+}
+
+impl Driver {
+    /// Watches these files, which are older than the watcher.
+    fn start(system: Arc<dyn System>, files: &[&Path], poll: Duration) -> Self {
+        let mailbox: Arc<Mailbox> = Arc::default();
+        let watcher = FileWatcher::new(Arc::clone(&mailbox), system, SystemTime::now());
+        let config = WatchConfig { events: true, poll };
+        let target = WatchTarget { files: paths(files), config };
+        let mut driver = Self { watcher, mailbox, target, now: Instant::now(), events: VecDeque::new() };
+        driver.apply_target();
+        driver
+    }
+
+    fn set_files(&mut self, files: &[&Path]) {
+        self.target.files = paths(files);
+        self.apply_target();
+    }
+
+    fn set_config(&mut self, config: WatchConfig) {
+        self.target.config = config;
+        self.apply_target();
+    }
+
+    fn apply_target(&mut self) {
+        self.mailbox.set_target(self.target.clone());
+        self.events.extend(self.watcher.tick(self.now));
+    }
+
+    /// Ends a stall, and waits until the late result has arrived.
+    fn resume(&mut self, fake: &FakeSystem, path: &Path) {
+        fake.resume(path);
+        self.mailbox.wait(self.now, None, mailbox::ReportWakeUp::AtDeadline);
+    }
+
+    /// The next event, or `None` when so much time has passed without one.
+    fn next_within(&mut self, limit: Duration) -> Option<WatchEvent> {
+        let end = self.now + limit;
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            self.events.extend(self.watcher.tick(self.now));
+            if self.events.is_empty() {
+                let next = self.watcher.next_deadline(self.now).filter(|next| *next <= end);
+                self.now = next.unwrap_or(end).max(self.now);
+                if next.is_none() {
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The files that are reported next.
+    fn next_files(&mut self) -> BTreeSet<PathBuf> {
+        match self.next_within(10 * NEVER) {
+            Some(WatchEvent::FilesChanged(files)) => files,
+            other => panic!("no files but {other:?}"),
+        }
+    }
+
+    /// How changes are detected from now on.
+    fn next_mode(&mut self) -> Watching {
+        match self.next_within(10 * NEVER) {
+            Some(WatchEvent::ModeChanged(mode)) => mode,
+            other => panic!("no mode but {other:?}"),
+        }
     }
 }
 
-/// How files are watched from now on.
-async fn watching(watch: &mut Watch) -> Watching {
-    match timeout(PATIENCE, watch.changed()).await.expect("something is noticed") {
-        Noticed::Files(files) => panic!("{files:?}"),
-        Noticed::Watching(watching) => watching,
-    }
-}
-
-fn set(paths: &[&Path]) -> BTreeSet<PathBuf> {
+fn paths(paths: &[&Path]) -> BTreeSet<PathBuf> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }

@@ -1,45 +1,45 @@
-//! Who calls: bearer tokens and the principals they stand for.
+//! Authentication: bearer tokens and their principals.
 
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use moongate_core::config::{HttpConfig, Token};
-use moongate_core::names::{Digest, Principal};
+use moongate_config::{HttpConfig, Token};
+use moongate_model::names::{Digest, Principal};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
-use crate::transport::http::refusal::Refusal;
+use crate::transport::http::rejection::Rejection;
 
-/// Who is let in.
+/// The known tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
-    /// The file names no tokens: everybody is, as nobody in particular.
-    nobody_is_asked: bool,
+    /// The configuration has no tokens, so every caller is anonymous.
+    allows_anonymous: bool,
     known: Vec<(Arc<str>, Digest)>,
 }
 
 impl Tokens {
     pub(super) fn new(config: &HttpConfig) -> Self {
         let digest = |token: &Token| (Arc::clone(&token.name), Digest::of(token.token.expose().as_bytes()));
-        // Tokens that can't be read aren't none: then nobody is let in.
-        let nobody_is_asked = !config.asks_for_tokens();
-        Self { nobody_is_asked, known: config.tokens.iter().map(digest).collect() }
+        // Unreadable tokens aren't the same as no tokens: they admit no caller.
+        let allows_anonymous = !config.asks_for_tokens();
+        Self { allows_anonymous, known: config.tokens.iter().map(digest).collect() }
     }
 
-    /// Whom the request's token stands for.
+    /// The principal of the request's token.
     ///
-    /// Digests are compared, so that neither length nor content of a token shows in the time it takes, and all of
-    /// them, so that it doesn't show which one was met.
+    /// All digests are compared, and in constant time, so that the duration reveals neither length nor content of a
+    /// token, nor which one matched.
     ///
     /// # Errors
-    /// A token is asked for, and there is none or another one.
-    pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
-        if self.nobody_is_asked {
+    /// A token is required, and it is missing or unknown.
+    pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, Rejection> {
+        if self.allows_anonymous {
             return Ok(Principal::Anonymous);
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (given.next(), given.next()) else { return Err(Refusal::NoToken) };
-        let Some(token) = bearer(value.as_bytes()) else { return Err(Refusal::NoToken) };
+        let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::NoToken) };
+        let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::NoToken) };
         let digest = Digest::of(token);
         let mut found = Choice::from(0);
         let mut at = 0_u64;
@@ -51,7 +51,7 @@ impl Tokens {
         let holder = usize::try_from(at).ok().and_then(|at| self.known.get(at));
         match holder {
             Some((name, _)) if bool::from(found) => Ok(Principal::Named(Arc::clone(name))),
-            _ => Err(Refusal::BadToken),
+            _ => Err(Rejection::BadToken),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A request's body: its type, what its sender takes in return, and reading it within limits.
+//! The body of a request: content type, accepted response types, and reading within limits.
 
 use std::time::Duration;
 
@@ -7,93 +7,93 @@ use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE}
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
-use moongate_core::server::Hear;
+use moongate_protocol::server::StreamSupport;
 use tokio::time::timeout;
 
-use crate::transport::http::refusal::Refusal;
+use crate::transport::http::rejection::Rejection;
 
-/// How long a body may take to come in.
+/// The time to receive a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, and how much, of a body that is too large is still taken, so that its sender gets to read why it is
-/// refused: a connection that is closed with bytes unread takes the answer along.
-const LINGER: Duration = Duration::from_secs(5);
-const LINGER_BYTES: usize = 64 * 1024 * 1024;
+/// The time and the size for which an oversized body is still read, so that the client can read the rejection: closing
+/// a connection with unread bytes discards the response.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
 
-/// What an answer is sent as.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ResponseFormat {
     /// `application/json`.
     Json,
     /// One event of a `text/event-stream`.
     Event,
 }
 
-/// What the sender of a request takes for an answer.
+/// The response types that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Accepted {
-    /// What a single message is sent as.
-    pub(super) shape: Shape,
-    /// Whether there may be several.
-    pub(super) hear: Hear,
+pub(super) struct AcceptedTypes {
+    /// The format of a single message.
+    pub(super) format: ResponseFormat,
+    /// The client's support for event streams.
+    pub(super) streaming: StreamSupport,
 }
 
-/// Checks what the body is.
+/// Checks the content type.
 ///
 /// # Errors
-/// It is no plain JSON.
-pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+/// The body isn't plain JSON.
+pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Rejection> {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Refusal::ContentType) };
+    let (Some(content_type), None) = (types.next(), types.next()) else { return Err(Rejection::ContentType) };
     if !content_type.to_str().is_ok_and(is_json) {
-        return Err(Refusal::ContentType);
+        return Err(Rejection::ContentType);
     }
     let encoded = |value: &str| !value.trim().eq_ignore_ascii_case("identity");
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| value.to_str().map_or(true, encoded)) {
-        return Err(Refusal::ContentEncoding);
+        return Err(Rejection::ContentEncoding);
     }
     Ok(())
 }
 
-/// Checks what the body is, and finds out what the sender takes in return.
+/// Checks the content type, and reads the accepted response types.
 ///
 /// # Errors
-/// The body is no plain JSON, or the sender takes nothing that there is.
-pub(super) fn check_types(headers: &HeaderMap) -> Result<Accepted, Refusal> {
+/// The body isn't plain JSON, or the client accepts none of the response types.
+pub(super) fn check_types(headers: &HeaderMap) -> Result<AcceptedTypes, Rejection> {
     check_type(headers)?;
     let accepted: Vec<&str> =
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
     let events = accepts(&["text/event-stream", "text/*"]);
-    // `*/*` comes from clients that were never told of events: they get the response alone, where there is one.
+    // Clients that don't know of event streams send `*/*`: they get the response alone, if there is one.
     let anything = !headers.contains_key(ACCEPT) || accepts(&["*/*"]);
-    let hear = match (events, anything) {
-        (true, _) => Hear::Notifications,
-        (false, true) => Hear::Anything,
-        (false, false) => Hear::Response,
+    let streaming = match (events, anything) {
+        (true, _) => StreamSupport::Supported,
+        (false, true) => StreamSupport::Unknown,
+        (false, false) => StreamSupport::Unsupported,
     };
     if anything || accepts(&["application/json", "application/*"]) {
-        Ok(Accepted { shape: Shape::Json, hear })
+        Ok(AcceptedTypes { format: ResponseFormat::Json, streaming })
     } else if events {
-        Ok(Accepted { shape: Shape::Event, hear })
+        Ok(AcceptedTypes { format: ResponseFormat::Event, streaming })
     } else {
-        Err(Refusal::Accept)
+        Err(Rejection::Accept)
     }
 }
 
-/// Finds out whether the sender of a GET takes events: whoever names no type takes any.
-pub(super) fn hears_events(headers: &HeaderMap) -> Hear {
+/// Whether the client of a GET accepts event streams. Without an `Accept` header it accepts anything.
+pub(super) fn accepts_events(headers: &HeaderMap) -> StreamSupport {
     let named = |value: &HeaderValue| {
         value.to_str().is_ok_and(|value| accepts(value, &["text/event-stream", "text/*", "*/*"]))
     };
     if !headers.contains_key(ACCEPT) || headers.get_all(ACCEPT).iter().any(named) {
-        Hear::Notifications
+        StreamSupport::Supported
     } else {
-        Hear::Response
+        StreamSupport::Unsupported
     }
 }
 
-/// `application/json`, with no character set or UTF-8.
+/// `application/json`, without a charset or with UTF-8.
 fn is_json(value: &str) -> bool {
     let mut parts = value.split(';').map(str::trim);
     if !parts.next().is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
@@ -107,7 +107,7 @@ fn is_json(value: &str) -> bool {
     })
 }
 
-/// Does it name one of `types`? Clients were seen to send only one of MCP's two, or `*/*`.
+/// Whether the value names one of `types`. Some clients send only one of MCP's two types, or `*/*`.
 fn accepts(value: &str, types: &[&str]) -> bool {
     value.split(',').any(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -119,39 +119,39 @@ fn accepts(value: &str, types: &[&str]) -> bool {
     })
 }
 
-/// Reads a body of at most `most` bytes.
+/// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-/// It is larger, takes too long, or breaks off.
-pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Refusal> {
+/// The body is larger, takes too long, or is incomplete.
+pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Rejection> {
     let mut stream = body.into_data_stream();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > most as u64) {
-        tokio::spawn(linger(stream));
-        return Err(Refusal::TooLarge(most));
+        tokio::spawn(drain(stream));
+        return Err(Rejection::TooLarge(most));
     }
     match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
-        Ok(Err(refusal @ Refusal::TooLarge(_))) => {
-            tokio::spawn(linger(stream));
-            Err(refusal)
+        Ok(Err(rejection @ Rejection::TooLarge(_))) => {
+            tokio::spawn(drain(stream));
+            Err(rejection)
         }
         Ok(read) => read,
-        Err(_) => Err(Refusal::Slow),
+        Err(_) => Err(Rejection::Slow),
     }
 }
 
-async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Refusal> {
+async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Rejection> {
     let mut whole: Option<BytesMut> = None;
     let mut first = Bytes::new();
     while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(|_| Refusal::BrokenOff)?;
+        let piece = piece.map_err(|_| Rejection::BrokenOff)?;
         let before = whole.as_ref().map_or(first.len(), BytesMut::len);
         if before + piece.len() > most {
-            return Err(Refusal::TooLarge(most));
+            return Err(Rejection::TooLarge(most));
         }
         match &mut whole {
             Some(whole) => whole.extend_from_slice(&piece),
-            None if first.is_empty() => first = piece, // most bodies come in one piece: nothing is copied then
+            None if first.is_empty() => first = piece, // most bodies come in one piece and aren't copied
             None => {
                 let mut joined = BytesMut::with_capacity((first.len() + piece.len()) * 2);
                 joined.extend_from_slice(&first);
@@ -163,18 +163,18 @@ async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Refu
     Ok(whole.map_or(first, BytesMut::freeze))
 }
 
-/// Takes what still comes of a refused body, and drops it.
-async fn linger(mut stream: BodyDataStream) {
+/// Reads and discards the rest of a rejected body.
+async fn drain(mut stream: BodyDataStream) {
     let drain = async {
         let mut taken = 0;
         while let Some(Ok(piece)) = stream.next().await {
             taken += piece.len();
-            if taken > LINGER_BYTES {
+            if taken > MAX_DRAINED_BYTES {
                 return;
             }
         }
     };
-    let _ = timeout(LINGER, drain).await;
+    let _ = timeout(DRAIN_TIMEOUT, drain).await;
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What a request to the endpoint goes through, in this order: where it is addressed and which page sent it, who
-//! calls, the verb, the body's type and size; then the protocol.
+//! The checks of a request to the endpoint, in this order: host and origin, token, method, content type and size. Then
+//! the server answers it.
 //!
-//! The order is the specification's: a web page that may not call learns nothing, and nobody without a token gets
-//! as far as JSON-RPC.
+//! The specification requires this order: a blocked web page learns nothing, and only authenticated callers reach
+//! JSON-RPC.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,47 +13,46 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_core::config::HttpConfig;
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post};
+use moongate_config::HttpConfig;
+use moongate_model::names::Principal;
+use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post, Server};
 
-use crate::transport::Protocol;
 use crate::transport::http::auth::Tokens;
-use crate::transport::http::body::{self, Accepted, Shape};
-use crate::transport::http::events::{self, Seated};
+use crate::transport::http::body::{self, AcceptedTypes, ResponseFormat};
+use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::origin::{self, Origins};
-use crate::transport::http::refusal::Refusal;
-use crate::transport::http::seats::Occupant;
+use crate::transport::http::rejection::Rejection;
+use crate::transport::http::sse::{self, StreamConnection};
 use crate::transport::trace::{Tap, Trace};
 
-/// The verbs that lead to something.
-pub(super) const VERBS: &str = "GET, POST, DELETE, OPTIONS";
+/// The supported methods.
+pub(super) const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 
-/// The header that names a session.
+/// The header with the session id.
 const SESSION: &str = "mcp-session-id";
 
-/// What every request is checked against, and what answers it.
+/// The state of the endpoint.
 #[derive(Debug)]
-pub(super) struct Endpoint<P> {
-    pub(super) protocol: Arc<P>,
+pub(super) struct Endpoint {
+    pub(super) server: Arc<Server>,
     origins: Origins,
     pub(super) tokens: Tokens,
-    /// The largest body, in bytes.
+    /// The maximum body size, in bytes.
     pub(super) max_body: usize,
-    /// How often a silent stream says that it is alive.
+    /// The interval of keep-alive comments on a silent stream.
     pub(super) keep_alive: Duration,
     trace: Option<Trace>,
 }
 
-impl<P: Protocol> Endpoint<P> {
+impl Endpoint {
     pub(super) fn new(
-        protocol: Arc<P>,
+        server: Arc<Server>,
         config: &HttpConfig,
         address: SocketAddr,
         trace: Option<Trace>,
     ) -> Self {
         Self {
-            protocol,
+            server,
             origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
             tokens: Tokens::new(config),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
@@ -62,132 +61,131 @@ impl<P: Protocol> Endpoint<P> {
         }
     }
 
-    /// Answers a request that comes from where it may come from.
-    pub(super) async fn checked(
+    /// Answers a request after checking its host and origin.
+    pub(super) async fn with_origin_check(
         &self,
         head: &request::Parts,
-        answer: impl Future<Output = Result<Response, Refusal>>,
+        answer: impl Future<Output = Result<Response, Rejection>>,
     ) -> Response {
-        if let Err(refusal) = self.origins.check(head) {
-            return self.refuse(head, refusal);
+        if let Err(rejection) = self.origins.check(head) {
+            return self.refuse(head, rejection);
         }
-        let mut response = answer.await.unwrap_or_else(|refusal| self.refuse(head, refusal));
+        let mut response = answer.await.unwrap_or_else(|rejection| self.refuse(head, rejection));
         origin::expose(&head.headers, &mut response);
         response
     }
 
-    /// Where the messages of a request are told.
+    /// The trace of the request's messages.
     pub(super) fn tap(&self, head: &request::Parts, principal: Option<&Principal>) -> Tap {
         let Some(trace) = &self.trace else { return Tap::default() };
         let client = head.extensions.get().map(|ConnectInfo(client)| *client);
-        let fields = Fields(&head.headers);
-        let session = match fields.get(SESSION) {
+        let headers = RequestHeaders(&head.headers);
+        let session = match headers.get(SESSION) {
             Header::Text(id) => Some(id),
             Header::Absent | Header::Invalid => None,
         };
         Tap::http(trace, client, principal, session)
     }
 
-    fn refuse(&self, head: &request::Parts, refusal: Refusal) -> Response {
-        let error = refusal.error();
-        self.tap(head, None).refused(refusal.status().as_u16(), &error);
-        refusal.say(error)
+    fn refuse(&self, head: &request::Parts, rejection: Rejection) -> Response {
+        let error = rejection.error();
+        self.tap(head, None).refused(rejection.status().as_u16(), &error);
+        rejection.respond(error)
     }
 
-    /// Everything after the checks of host and origin.
-    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Refusal> {
+    /// Answers a request whose host and origin were checked.
+    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::options(head, VERBS));
+            return Ok(origin::options(head, METHODS));
         }
         let principal = self.tokens.principal(&head.headers)?;
-        let fields = Fields(&head.headers);
+        let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
         match head.method {
             Method::POST => {
-                let Accepted { shape, hear } = body::check_types(&head.headers)?;
+                let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;
                 let body = body::read(&head.headers, body, self.max_body).await?;
                 tap.received(&body);
-                let occupant = head.extensions.get::<Occupant>();
-                let turn = occupant.map(Occupant::turn);
-                let post = Post { principal: &principal, headers: &fields, body: &body, hear };
-                Ok(match self.protocol.post(post).await {
-                    HttpAnswer::Whole(reply) => respond(reply, shape, &tap),
+                let handle = head.extensions.get::<ConnectionHandle>();
+                let active = handle.map(ConnectionHandle::begin_request);
+                let post = Post { principal: &principal, headers: &headers, body: &body, streaming };
+                Ok(match self.server.post(post).await {
+                    HttpAnswer::Whole(reply) => respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
-                        let seat = Seated::new(events.lasts(), occupant, turn);
-                        events::respond(tap.watching(events), seat, self.keep_alive)
+                        let slot = StreamConnection::new(events.lifetime(), handle, active);
+                        sse::respond(tap.traced(events), slot, self.keep_alive)
                     }
                 })
             }
             Method::GET => {
-                let hear = body::hears_events(&head.headers);
-                Ok(match self.protocol.get(Get { principal: &principal, headers: &fields, hear }) {
-                    HttpAnswer::Whole(reply) => respond(reply, Shape::Json, &tap),
+                let streaming = body::accepts_events(&head.headers);
+                Ok(match self.server.get(Get { principal: &principal, headers: &headers, streaming }) {
+                    HttpAnswer::Whole(reply) => respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
-                        let seat = Seated::new(events.lasts(), head.extensions.get(), None);
-                        events::respond(tap.watching(events), seat, self.keep_alive)
+                        let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
+                        sse::respond(tap.traced(events), slot, self.keep_alive)
                     }
                 })
             }
-            Method::DELETE => Ok(respond(self.protocol.delete(&principal, &fields), Shape::Json, &tap)),
-            _ => Err(Refusal::Method(VERBS)),
+            Method::DELETE => {
+                Ok(respond(self.server.delete(&principal, &headers), ResponseFormat::Json, &tap))
+            }
+            _ => Err(Rejection::Method(METHODS)),
         }
     }
 }
 
 /// A request to the endpoint's path.
-pub(super) async fn mcp<P: Protocol>(State(endpoint): State<Arc<Endpoint<P>>>, request: Request) -> Response {
+pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    endpoint.checked(&head, endpoint.answer(&head, body)).await
+    endpoint.with_origin_check(&head, endpoint.answer(&head, body)).await
 }
 
 /// A request to any other path.
-pub(super) async fn elsewhere<P: Protocol>(
-    State(endpoint): State<Arc<Endpoint<P>>>,
-    request: Request,
-) -> Response {
+pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.refuse(&head, endpoint.origins.check(&head).err().unwrap_or(Refusal::Path))
+    endpoint.refuse(&head, endpoint.origins.check(&head).err().unwrap_or(Rejection::Path))
 }
 
-pub(super) fn respond(reply: HttpReply, shape: Shape, tap: &Tap) -> Response {
+pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Response {
     tap.answered(&reply);
     let HttpReply { status, headers, body } = reply;
-    let content_type = match (body.is_empty(), shape) {
+    let content_type = match (body.is_empty(), format) {
         (true, _) => None,
-        (false, Shape::Json) => Some("application/json"),
-        (false, Shape::Event) => Some("text/event-stream"),
+        (false, ResponseFormat::Json) => Some("application/json"),
+        (false, ResponseFormat::Event) => Some("text/event-stream"),
     };
-    let mut response = Response::new(Body::from(match shape {
-        Shape::Event if !body.is_empty() => events::message(&body),
-        Shape::Event | Shape::Json => body,
+    let mut response = Response::new(Body::from(match format {
+        ResponseFormat::Event if !body.is_empty() => sse::message(&body),
+        ResponseFormat::Event | ResponseFormat::Json => body,
     }));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let fields = response.headers_mut();
+    let response_headers = response.headers_mut();
     if let Some(content_type) = content_type {
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response_headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     for (name, value) in headers {
         match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
             (Ok(name), Ok(value)) => {
-                fields.append(name, value);
+                response_headers.append(name, value);
             }
-            _ => tracing::error!(name, "a header of an answer can't be sent"),
+            _ => tracing::error!(name, "internal error: cannot send a response header"),
         }
     }
-    if status == StatusCode::METHOD_NOT_ALLOWED && !fields.contains_key(ALLOW) {
-        fields.insert(ALLOW, HeaderValue::from_static(VERBS));
+    if status == StatusCode::METHOD_NOT_ALLOWED && !response_headers.contains_key(ALLOW) {
+        response_headers.insert(ALLOW, HeaderValue::from_static(METHODS));
     }
     response
 }
 
-/// A request's headers as the protocol sees them.
-struct Fields<'a>(&'a HeaderMap);
+/// The headers of a request, for the server.
+struct RequestHeaders<'a>(&'a HeaderMap);
 
 fn header(value: &HeaderValue) -> Header<'_> {
     value.to_str().map_or(Header::Invalid, Header::Text)
 }
 
-impl Headers for Fields<'_> {
+impl Headers for RequestHeaders<'_> {
     fn get(&self, lower_case_name: &str) -> Header<'_> {
         let mut values = self.0.get_all(lower_case_name).iter();
         match (values.next(), values.next()) {

@@ -1,7 +1,7 @@
-//! A listener for HTTP and its connections, whoever answers what comes over them: MCP's endpoint, and the operator's.
+//! An HTTP listener and its connections, for the MCP endpoint and for the admin listener.
 //!
-//! The accept loop is our own, because axum's has no limit on connections and none on how long a request's head may
-//! take. Small answers leave at once (TCP_NODELAY), head and body in one write.
+//! The accept loop is our own, because axum's limits neither the number of connections nor the time to send a request
+//! head. Small answers are sent at once (TCP_NODELAY), head and body in one write.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,79 +19,79 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::http::seats::{Seat, Seats};
+use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 
-/// How long a connection may take to send a request's head, also when it is idle before. Longer than clients keep
-/// idle connections, so that it is they who close them and no request meets a closing server.
+/// The time to send a request head, including the idle time before. It is longer than clients keep idle connections, so
+/// that the client closes them and no request meets a closing server.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// For how long a connection must have been quiet before it is closed when the gateway stops: the end of a request
-/// may be on its way, or the end of an answer.
-const QUIET: Duration = Duration::from_secs(5);
+/// The idle time after which a connection is closed during shutdown: the rest of a request or of an answer may be on
+/// its way.
+const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
 
-/// How long a connection has at least when the gateway stops, however quiet it was: its stream may end with a message.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The minimum time that a connection stays open during shutdown, however idle: its stream may end with a message.
+const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
-/// How much room a request's head has, in bytes.
-const HEAD_SIZE: usize = 64 * 1024;
+/// The maximum size of a request head, in bytes.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// How long to wait after accepting failed, as it does when there are no more file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// The delay after a failed accept, for example when there are no file descriptors left.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// What is listened for.
+/// The purpose of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Clients of MCP.
+    /// MCP clients.
     Mcp,
     /// The operator.
     Admin,
 }
 
-/// An address could not be listened on.
+/// An address can't be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("can't listen on {address}: {}", reason(.source))]
+#[error("cannot listen on {address}: {}", reason(.source))]
 pub struct BindError {
     /// The address.
     pub address: SocketAddr,
-    /// Why not.
+    /// The cause.
     pub source: io::Error,
     purpose: Purpose,
 }
 
 impl BindError {
-    /// What to do about it.
+    /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match (self.source.kind(), self.purpose) {
             (io::ErrorKind::AddrInUse, Purpose::Mcp) => {
-                "stop the other program, or choose another port with `--http 127.0.0.1:PORT` or `listen` under `[http]`"
+                "stop the other program, or choose another port with `--http 127.0.0.1:PORT` or `listen` in `[http]`"
                     .to_owned()
             }
             (io::ErrorKind::AddrInUse, Purpose::Admin) => {
-                "another gateway may run with this configuration: stop it, or choose another port for `listen` under \
-                 `[admin]`; 0 takes any free one"
+                "if another gateway runs with this configuration, stop it; or choose another port for `listen` in `[admin]` \
+                 (0 for any free one)"
                     .to_owned()
             }
-            (io::ErrorKind::PermissionDenied, _) => "ports below 1024 are for root: choose a higher one".to_owned(),
+            (io::ErrorKind::PermissionDenied, _) => "choose a port above 1023; lower ones require root".to_owned(),
             (io::ErrorKind::AddrNotAvailable, _) => {
-                format!("{} is no address of this machine; `127.0.0.1` always is", self.address.ip())
+                format!("{} isn't an address of this machine; `127.0.0.1` always is", self.address.ip())
             }
-            (_, Purpose::Mcp) => "choose another address with `--http` or `listen` under `[http]`".to_owned(),
-            (_, Purpose::Admin) => "choose another address for `listen` under `[admin]`".to_owned(),
+            (_, Purpose::Mcp) => "choose another address with `--http` or `listen` in `[http]`".to_owned(),
+            (_, Purpose::Admin) => "choose another address for `listen` in `[admin]`".to_owned(),
         }
     }
 }
 
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+        io::ErrorKind::AddrInUse => "the port is in use".to_owned(),
         io::ErrorKind::PermissionDenied => "not permitted".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "it isn't an address of this machine".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "not an address of this machine".to_owned(),
         _ => error.to_string(),
     }
 }
 
-/// An address that is listened on. Connections wait until [`Listener::serve`].
+/// A bound address. Connections wait until [`Listener::serve`].
 #[derive(Debug)]
 pub(crate) struct Listener {
     listener: TcpListener,
@@ -99,10 +99,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens on `address`; port 0 takes any free one.
+    /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
-    /// The address is in use, not ours, or not permitted.
+    /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub(crate) async fn bind(address: SocketAddr, purpose: Purpose) -> Result<Self, BindError> {
         let bad = |source| BindError { address, source, purpose };
         let listener = TcpListener::bind(address).await.map_err(bad)?;
@@ -110,48 +110,47 @@ impl Listener {
         Ok(Self { listener, address })
     }
 
-    /// The address, with the port that it got.
+    /// The address, with the actual port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves at most so many `connections` at once until `stop` is cancelled, then lets requests end until time is
-    /// `over`; connections on which nothing happens are closed before. Gives how many connections were still busy then
-    /// and were dropped.
+    /// Serves at most `max_connections` at a time until `stop` is cancelled, then lets requests end until `over`
+    /// completes; idle connections are closed before. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
-        connections: usize,
+        max_connections: usize,
         stop: CancellationToken,
         over: impl Future<Output = ()>,
     ) -> usize {
-        let seats = Seats::new(connections);
+        let limiter = ConnectionLimiter::new(max_connections);
         let mut connections = JoinSet::new();
-        accept(&self.listener, &router, &seats, &mut connections, &stop).await;
+        accept(&self.listener, &router, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
         tokio::select! {
             () = all => {}
             () = over => {}
         }
-        let left = connections.len();
+        let remaining = connections.len();
         connections.shutdown().await;
-        left
+        remaining
     }
 }
 
-/// Takes connections until `stop` is cancelled.
+/// Accepts connections until `stop` is cancelled.
 async fn accept(
     listener: &TcpListener,
     router: &Router,
-    seats: &Arc<Seats>,
+    limiter: &Arc<ConnectionLimiter>,
     connections: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) {
     loop {
         let next = async {
             let (stream, client) = listener.accept().await?;
-            Ok((stream, client, seats.take().await))
+            Ok((stream, client, limiter.acquire().await))
         };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -159,23 +158,23 @@ async fn accept(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, client, seat)) => {
-                connections.spawn(serve_connection(stream, client, router.clone(), seat, stop.clone()));
+            Ok((stream, client, slot)) => {
+                connections.spawn(serve_connection(stream, client, router.clone(), slot, stop.clone()));
             }
-            Err(error) if of_the_connection(&error) => {}
+            Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "accepting a connection failed");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = tokio::time::sleep(ACCEPT_PAUSE) => {}
+                    () = tokio::time::sleep(ACCEPT_RETRY_DELAY) => {}
                 }
             }
         }
     }
 }
 
-/// Did the one connection fail that was to be accepted, and not the listener?
-fn of_the_connection(error: &io::Error) -> bool {
+/// Whether only this connection failed, not the listener.
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
@@ -186,23 +185,24 @@ async fn serve_connection(
     stream: TcpStream,
     client: SocketAddr,
     router: Router,
-    seat: Seat,
+    slot: ConnectionSlot,
     stop: CancellationToken,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY can't be set");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
-    let (occupant, router) = (seat.occupant(), TowerToHyperService::new(router));
+    let handle = slot.handle();
+    let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        occupant.touch();
-        request.extensions_mut().insert(occupant.clone());
+        handle.touch();
+        request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(ConnectInfo(client));
         router.call(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_SIZE)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
@@ -211,21 +211,21 @@ async fn serve_connection(
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 served = connection => served,
-                () = said_and_quiet(&seat) => Ok(()),
+                () = wait_until_idle(&slot) => Ok(()),
             }
         }
-        () = seat.cleared() => Ok(()),
+        () = slot.evicted() => Ok(()),
     };
     if let Err(error) = served {
-        // Clients come and go as they like: no reason to worry an operator.
-        tracing::debug!(%error, "a connection ended early");
+        // Clients disconnect at any time, so this is no warning.
+        tracing::debug!(%error, "connection ended early");
     }
 }
 
-/// Waits until a connection has had time for its last words, and nothing has happened on it for long.
-async fn said_and_quiet(seat: &Seat) {
-    tokio::time::sleep(LAST_WORDS).await;
-    seat.quiet_for(QUIET).await;
+/// Waits until a connection has had its minimum time and is idle.
+async fn wait_until_idle(slot: &ConnectionSlot) {
+    tokio::time::sleep(MIN_CLOSE_DELAY).await;
+    slot.idle_for(IDLE_BEFORE_CLOSE).await;
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! Which requests may come from where, and what browsers must be told.
+//! The `Host` and `Origin` checks, and CORS headers.
 //!
-//! A page that a person happens to visit can make the browser send requests to this machine, under the page's own
-//! name (`Origin`) or, after its name was pointed here (DNS rebinding), as if it were ours (`Host`). Both are
-//! checked before anything else.
+//! A web page can make the browser send requests to this machine, with the page's own origin (`Origin`), or with the
+//! page's host name after DNS rebinding (`Host`). Both are checked before anything else.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,19 +14,19 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode, request};
 use axum::response::Response;
 
-use crate::transport::http::refusal::Refusal;
+use crate::transport::http::rejection::Rejection;
 
-/// What a page may send beside the headers that browsers always allow, where it doesn't ask by name.
-const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-protocol-version, \
+/// The headers that a page may send, if its preflight doesn't name any.
+const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-server-version, \
                                mcp-method, mcp-name, last-event-id";
 
-/// Headers of an answer that a page may read.
+/// The response headers that a page may read.
 const EXPOSED_HEADERS: &str = "mcp-session-id, www-authenticate";
 
-/// How long a browser may remember the answer to a preflight, in seconds.
+/// The time for which a browser may cache a preflight, in seconds.
 const PREFLIGHT_AGE: &str = "600";
 
-/// Under which names the gateway may be called, and from which pages.
+/// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Origins {
     address: IpAddr,
@@ -36,7 +35,7 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// `hosts` are lower case and without port, `origins` as browsers write them.
+    /// `hosts` are in lower case and without a port, `origins` as browsers send them.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         Self {
             address: address.ip(),
@@ -46,16 +45,16 @@ impl Origins {
     }
 
     /// # Errors
-    /// The request isn't addressed to us, or comes from a page that may not call.
-    pub(crate) fn check(&self, head: &request::Parts) -> Result<(), Refusal> {
+    /// The request is addressed to another host, or comes from a blocked web page.
+    pub(crate) fn check(&self, head: &request::Parts) -> Result<(), Rejection> {
         if !self.knows_host(head) {
-            return Err(Refusal::Host);
+            return Err(Rejection::Host);
         }
         let mut origins = head.headers.get_all(ORIGIN).iter();
         match (origins.next(), origins.next()) {
             (None, _) => Ok(()),
             (Some(origin), None) if origin.to_str().is_ok_and(|it| self.allows(it)) => Ok(()),
-            (Some(_), _) => Err(Refusal::Origin),
+            (Some(_), _) => Err(Rejection::Origin),
         }
     }
 
@@ -63,7 +62,7 @@ impl Origins {
         let mut hosts = head.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
         let Ok(host) = host.to_str() else { return false };
-        // A request line with a whole URI says again where it is addressed.
+        // An absolute request URI repeats the host.
         let same = head.uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(host));
         same && host_of(host).is_some_and(|host| self.is_ours(&host))
     }
@@ -71,7 +70,7 @@ impl Origins {
     fn is_ours(&self, host: &Host) -> bool {
         match host {
             Host::Address(ip) if ip.is_loopback() => true,
-            // Rebinding takes a name: an address in `Host` is one that was really connected to.
+            // DNS rebinding needs a name: an IP address in `Host` is the one that the client connected to.
             Host::Address(ip) if self.address.is_unspecified() || self.address == *ip => true,
             Host::Address(ip) => self.hosts.contains(&ip.to_string()),
             Host::Name(name) => is_loopback_name(name) || self.hosts.contains(name),
@@ -102,11 +101,11 @@ fn is_loopback_name(name: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 enum Host {
     Address(IpAddr),
-    /// Lower case, without a dot at the end.
+    /// In lower case, without a trailing dot.
     Name(String),
 }
 
-/// The host of `host[:port]`; none if it is neither a name nor an address.
+/// The host of `host[:port]`. `None` if it is neither a name nor an address.
 fn host_of(text: &str) -> Option<Host> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
@@ -126,32 +125,32 @@ fn host_of(text: &str) -> Option<Host> {
     port_is_fine.then_some(host)
 }
 
-/// The answer to `OPTIONS`: for a browser's preflight what the page may send.
+/// The response to `OPTIONS`, with the CORS headers of a preflight.
 ///
-/// Browsers send it without credentials, so it comes before they are asked for.
+/// Browsers send preflights without credentials, so it comes before authentication.
 pub(super) fn options(head: &request::Parts, verbs: &'static str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    let fields = response.headers_mut();
-    fields.insert(ALLOW, HeaderValue::from_static(verbs));
+    let headers_out = response.headers_mut();
+    headers_out.insert(ALLOW, HeaderValue::from_static(verbs));
     if head.headers.contains_key(ORIGIN) {
-        // Names of `Mcp-Param-…` headers depend on the tool: whatever the page asks for is allowed.
+        // The names of `Mcp-Param-…` headers depend on the tool, so all requested headers are allowed.
         let asked = head.headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
         let headers = asked.unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS));
-        fields.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(verbs));
-        fields.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
-        fields.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
+        headers_out.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(verbs));
+        headers_out.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
+        headers_out.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
     }
     response
 }
 
-/// Lets the page that sent the request read the answer. The origin was checked before.
+/// Allows the page that sent the request to read the response. Its origin was checked before.
 pub(super) fn expose(request: &HeaderMap, response: &mut Response) {
     let Some(origin) = request.get(ORIGIN) else { return };
-    let fields = response.headers_mut();
-    fields.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    fields.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
-    fields.append(VARY, HeaderValue::from_static("origin"));
+    let headers_out = response.headers_mut();
+    headers_out.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers_out.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+    headers_out.append(VARY, HeaderValue::from_static("origin"));
 }
 
 #[cfg(test)]

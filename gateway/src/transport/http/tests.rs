@@ -1,98 +1,22 @@
-//! Requests as bytes over real sockets, and a protocol of a few lines.
+//! Requests as bytes over real sockets, and a server over a fake plugin.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_core::config::{Secret, Token};
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Header, Headers, HttpAnswer, HttpReply, LineReply, Post, Visitor};
+use moongate_config::{Secret, Token};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::transport::fake::{self, FakeServer, REVISION};
 
-/// Answers a post with who called and what was sent; `wait` is answered never, and `large` with much.
-#[derive(Debug, Default)]
-struct Fake {
-    waiting: Notify,
-    dropped: Arc<Notify>,
-}
-
-struct OnDrop(Arc<Notify>);
-
-impl Drop for OnDrop {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
-}
-
-impl Protocol for Fake {
-    type Connection = ();
-
-    fn connect(&self) -> Arc<()> {
-        unreachable!("nothing comes over stdio here")
-    }
-
-    async fn news(&self, _: &Arc<()>) -> Vec<u8> {
-        unreachable!("nothing comes over stdio here")
-    }
-
-    fn wind_up(&self, (): &()) {}
-
-    fn disconnect(&self, (): &()) {}
-
-    fn line(&self, _: &Arc<()>, _: &[u8]) -> LineReply {
-        unreachable!("nothing comes over stdio here")
-    }
-
-    fn line_too_long(&self, _: &Arc<()>, _: usize) -> Vec<u8> {
-        unreachable!("nothing comes over stdio here")
-    }
-
-    async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpAnswer {
-        let body = match post.body {
-            b"\"wait\"" => {
-                let _on_drop = OnDrop(Arc::clone(&self.dropped));
-                self.waiting.notify_one();
-                std::future::pending().await
-            }
-            b"\"large\"" => vec![b'x'; 1_000_000],
-            b"\"nothing\"" => return HttpReply { status: 202, headers: Vec::new(), body: Vec::new() }.into(),
-            other => {
-                let name = match post.headers.get("mcp-name") {
-                    Header::Absent => "absent",
-                    Header::Text(text) => text,
-                    Header::Invalid => "invalid",
-                };
-                format!("[\"{}\",\"{name}\",{}]", post.principal, String::from_utf8_lossy(other)).into_bytes()
-            }
-        };
-        HttpReply { status: 200, headers: vec![("mcp-session-id", "s1".to_owned())], body }.into()
-    }
-
-    fn get(self: &Arc<Self>, _: Get<'_>) -> HttpAnswer {
-        HttpReply { status: 405, headers: Vec::new(), body: Vec::new() }.into()
-    }
-
-    fn visit(self: &Arc<Self>, _: &Principal) -> Result<Visitor, HttpReply> {
-        unreachable!("no client is that old here")
-    }
-
-    fn visited(self: &Arc<Self>, _: &Principal, _: &str, _: &[u8]) -> HttpReply {
-        unreachable!("no client is that old here")
-    }
-
-    fn delete(&self, _: &Principal, headers: &dyn Headers) -> HttpReply {
-        let status = if headers.get("mcp-session-id") == Header::Text("s1") { 200 } else { 404 };
-        HttpReply { status, headers: Vec::new(), body: Vec::new() }
-    }
-}
+const NOTIFICATION: &str = r#"{"jsonrpc":"2.0","method":"notifications/unknown"}"#;
 
 struct Gateway {
-    fake: Arc<Fake>,
+    fake: FakeServer,
     address: SocketAddr,
     ending: Ending,
     served: JoinHandle<usize>,
@@ -114,16 +38,22 @@ fn config() -> HttpConfig {
     }
 }
 
+fn with_token(name: &str, token: &str) -> Token {
+    Token { name: name.into(), token: Secret::new(token), variable: None }
+}
+
 async fn start(config: HttpConfig) -> Gateway {
-    let fake = Arc::new(Fake::default());
+    let fake = FakeServer::new(Duration::ZERO);
     let bound = Bound::new(config.listen).await.unwrap();
-    let (address, ending) = (bound.address(), Ending::default());
-    let (protocol, until) = (Arc::clone(&fake), ending.clone());
-    let served = tokio::spawn(async move { bound.serve(protocol, &config, None, until).await });
+    let address = bound.address();
+    let ending = Ending::default();
+    let server = Arc::clone(&fake.server);
+    let until = ending.clone();
+    let served = tokio::spawn(async move { bound.serve(server, &config, None, until).await });
     Gateway { fake, address, ending, served }
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -136,9 +66,16 @@ impl Answer {
         let line = |line: &&str| line.split_once(": ").is_some_and(|(it, _)| it.eq_ignore_ascii_case(name));
         self.head.lines().find(line).and_then(|line| line.split_once(": ")).map(|(_, value)| value)
     }
+
+    /// The text that a tool returned.
+    fn text(&self) -> String {
+        let message: Value =
+            serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}")).to_owned()
+    }
 }
 
-/// Reads one answer whose length is told.
+/// Reads one response with a `Content-Length`.
 async fn answer(stream: &mut TcpStream) -> Answer {
     let mut bytes = Vec::new();
     let head = loop {
@@ -151,7 +88,7 @@ async fn answer(stream: &mut TcpStream) -> Answer {
     let mut answer = Answer { status, head, body: String::new() };
     let length: usize = answer.header("content-length").map_or(0, |it| it.parse().unwrap());
     while bytes.len() < length {
-        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the answer broke off");
+        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the answer is incomplete");
     }
     answer.body = String::from_utf8(bytes).unwrap();
     answer
@@ -164,72 +101,109 @@ impl Gateway {
         answer(&mut stream).await
     }
 
-    async fn post(&self, fields: &str, body: &str) -> Answer {
-        self.send(&post(fields, body)).await
+    async fn post(&self, headers: &str, body: &str) -> Answer {
+        self.send(&post(headers, body)).await
+    }
+
+    /// Calls `whoami` with additional headers.
+    async fn whoami(&self, headers: &str) -> Answer {
+        self.send(&call("whoami", headers, &json!({}))).await
+    }
+
+    /// A connection with a running call of `wait`.
+    async fn busy(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(call("wait", "", &json!({})).as_bytes()).await.unwrap();
+        self.fake.signals.waiting.notified().await;
+        stream
+    }
+
+    /// A kept-alive connection with one answered call.
+    async fn idle(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(call("whoami", "", &json!({})).as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+        stream
     }
 }
 
-fn post(fields: &str, body: &str) -> String {
+fn post(headers: &str, body: &str) -> String {
     format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{fields}Content-Length: {}\r\n\r\n{body}",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
         body.len()
     )
 }
 
-#[tokio::test]
-async fn a_post_reaches_the_protocol_and_its_answer_comes_back() {
-    let gateway = start(config()).await;
-    let answer = gateway.post("Mcp-Name: x\r\n", "1").await;
-    assert_eq!((answer.status, answer.body.as_str()), (200, r#"["anonymous","x",1]"#));
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    assert_eq!(answer.header("mcp-session-id"), Some("s1"));
-    let answer = gateway.post("", "\"nothing\"").await;
-    assert_eq!((answer.status, answer.header("content-length")), (202, Some("0")));
-    assert_eq!(answer.header("content-type"), None);
-    assert_eq!(gateway.post("", "\"large\"").await.body.len(), 1_000_000);
-    assert_eq!(
-        gateway.post("Mcp-Name: a\r\nmcp-name: b\r\n", "1").await.body,
-        r#"["anonymous","invalid",1]"#
-    );
+/// A call in the stateless revision.
+fn call(tool: &str, headers: &str, arguments: &Value) -> String {
+    let headers = format!("{}Mcp-Name: {tool}\r\n{headers}", call_headers());
+    post(&headers, &fake::call("1", tool, arguments))
+}
+
+fn call_headers() -> String {
+    format!("MCP-Protocol-Version: {REVISION}\r\nMcp-Method: tools/call\r\n")
 }
 
 #[tokio::test]
-async fn verbs_and_paths_that_are_not_known_are_refused() {
+async fn passes_a_post_to_the_server_and_returns_the_answer() {
     let gateway = start(config()).await;
-    for verb in ["PUT", "PATCH", "TRACE"] {
-        let answer = gateway.send(&format!("{verb} /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
+    let answer = gateway.whoami("").await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "anonymous"));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let answer = gateway.post("", &fake::initialize()).await;
+    assert!(answer.header("mcp-session-id").is_some(), "{answer:?}");
+    let headers = format!("MCP-Protocol-Version: {REVISION}\r\n");
+    let answer = gateway.post(&headers, NOTIFICATION).await;
+    assert_eq!((answer.status, answer.header("content-length")), (202, Some("0")));
+    assert_eq!(answer.header("content-type"), None);
+    let large = gateway.send(&call("text", "", &json!({ "size": 1_000_000 }))).await;
+    assert_eq!(large.text().len(), 1_000_000);
+    let answer = gateway.whoami("mcp-name: other\r\n").await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("`Mcp-Name`"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn rejects_unknown_methods_and_paths() {
+    let gateway = start(config()).await;
+    for method in ["PUT", "PATCH", "TRACE"] {
+        let answer = gateway.send(&format!("{method} /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
         assert_eq!(
             (answer.status, answer.header("allow")),
             (405, Some("GET, POST, DELETE, OPTIONS")),
-            "{verb}"
+            "{method}"
         );
     }
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.write_all(b"HEAD /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap(); // only the head, though a length is told
-    assert!(answer.starts_with("HTTP/1.1 405") && answer.ends_with("\r\n\r\n"), "{answer}");
-    let answer = gateway.send("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    assert_eq!((answer.status, answer.header("allow").is_some()), (405, true));
-    let answer = gateway.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: s1\r\n\r\n").await;
-    assert_eq!(answer.status, 200);
+    let mut head = String::new();
+    stream.read_to_string(&mut head).await.unwrap(); // no body, although the head announces a length
+    assert!(head.starts_with("HTTP/1.1 405") && head.ends_with("\r\n\r\n"), "{head}");
+    let get = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nMCP-Protocol-Version: {REVISION}\r\n\r\n");
+    let answer = gateway.send(&get).await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("POST, OPTIONS")));
+    let answer = gateway.post("", &fake::initialize()).await;
+    let session = answer.header("mcp-session-id").unwrap();
+    let delete = format!("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session}\r\n\r\n");
+    assert_eq!(gateway.send(&delete).await.status, 200);
+    assert_eq!(gateway.send(&delete).await.status, 404);
     for path in ["/", "/mcp/", "/sse", "/mcp2"] {
         let answer = gateway.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
         assert_eq!(answer.status, 404, "{path}");
-        assert!(answer.body.contains("the endpoint is `/mcp`"), "{}", answer.body);
+        assert!(answer.body.contains("the MCP endpoint is `/mcp`"), "{}", answer.body);
     }
 }
 
 #[tokio::test]
-async fn a_page_is_refused_before_anything_else_is_looked_at() {
+async fn checks_host_and_origin_before_the_token() {
     let mut config = config();
-    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t"), variable: None }];
+    config.tokens = vec![with_token("ci", "t")];
     let gateway = start(config).await;
     let answer = gateway.send("POST /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n").await;
     assert_eq!(answer.status, 403);
-    let answer = gateway.post("Origin: https://evil.example\r\n", "1").await;
+    let answer = gateway.whoami("Origin: https://evil.example\r\n").await;
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (403, None));
-    let answer = gateway.post("Origin: https://app.example\r\n", "1").await;
+    let answer = gateway.whoami("Origin: https://app.example\r\n").await;
     assert_eq!(
         (answer.status, answer.header("access-control-allow-origin")),
         (401, Some("https://app.example"))
@@ -237,9 +211,9 @@ async fn a_page_is_refused_before_anything_else_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_preflight_is_answered_without_a_token() {
+async fn answers_a_preflight_without_a_token() {
     let mut config = config();
-    config.tokens = vec![Token { name: "ci".into(), token: Secret::new("t"), variable: None }];
+    config.tokens = vec![with_token("ci", "t")];
     let gateway = start(config).await;
     let answer = gateway
         .send("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:6274\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: mcp-param-city\r\n\r\n")
@@ -251,26 +225,26 @@ async fn a_preflight_is_answered_without_a_token() {
 }
 
 #[tokio::test]
-async fn tokens_that_can_not_be_read_let_nobody_in() {
+async fn unreadable_tokens_admit_no_caller() {
     let mut config = config();
     config.unread_tokens = 1;
     let gateway = start(config).await;
-    for field in ["", "Authorization: Bearer secret-a\r\n"] {
-        assert_eq!(gateway.post(field, "1").await.status, 401, "{field}");
+    for headers in ["", "Authorization: Bearer secret-a\r\n"] {
+        assert_eq!(gateway.whoami(headers).await.status, 401, "{headers}");
     }
 }
 
 #[tokio::test]
-async fn a_token_says_who_calls() {
+async fn a_token_identifies_the_caller() {
     let mut config = config();
-    let token = |name: &str, token| Token { name: name.into(), token: Secret::new(token), variable: None };
-    config.tokens = vec![token("ann", "secret-a"), token("bob", "secret-b"), token("cyd", "secret-c")];
+    config.tokens =
+        vec![with_token("ann", "secret-a"), with_token("bob", "secret-b"), with_token("cyd", "secret-c")];
     let gateway = start(config).await;
     for (name, token) in [("ann", "secret-a"), ("bob", "secret-b"), ("cyd", "secret-c")] {
-        let answer = gateway.post(&format!("Authorization: bearer {token}\r\n"), "1").await;
-        assert_eq!((answer.status, answer.body), (200, format!(r#"["{name}","absent",1]"#)));
+        let answer = gateway.whoami(&format!("Authorization: bearer {token}\r\n")).await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, name));
     }
-    for (field, told) in [
+    for (headers, challenge) in [
         ("", "Bearer"),
         ("Authorization: Basic c2VjcmV0LWE=\r\n", "Bearer"),
         ("Authorization: Bearer \r\n", "Bearer"),
@@ -278,139 +252,127 @@ async fn a_token_says_who_calls() {
         ("Authorization: Bearer secret\r\n", r#"Bearer error="invalid_token""#),
         ("Authorization: Bearer secret-aa\r\n", r#"Bearer error="invalid_token""#),
     ] {
-        let answer = gateway.post(field, "not even JSON").await;
-        assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(told)), "{field}");
+        let answer = gateway.post(headers, "not even JSON").await;
+        assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(challenge)), "{headers}");
     }
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_whether_or_not_its_length_is_told() {
+async fn rejects_a_body_over_the_limit_with_or_without_a_length() {
     let gateway = start(config()).await;
-    let most = 256 * 1024;
-    let fits = format!("\"{}\"", "x".repeat(most - 2));
-    assert_eq!(gateway.post("", &fits).await.status, 200);
-    let answer = gateway.post("", &format!("{fits} ")).await;
+    let limit = 256 * 1024;
+    let headers = format!("{}Mcp-Name: whoami\r\n", call_headers());
+    let request = fake::call("1", "whoami", &json!({}));
+    let fits = format!("{request}{}", " ".repeat(limit - request.len()));
+    assert_eq!(gateway.post(&headers, &fits).await.status, 200);
+    let answer = gateway.post(&headers, &format!("{fits} ")).await;
     assert_eq!(answer.status, 413);
     assert!(answer.body.contains("larger than 262144 bytes"), "{}", answer.body);
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000)).repeat(5);
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(gateway.send(&format!("{head}{chunk}0\r\n\r\n")).await.status, 413);
-    // The announcement is enough.
+    // The announced length is enough.
     let answer = gateway.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n").await;
     assert_eq!(answer.status, 413);
 }
 
 #[tokio::test]
-async fn a_sender_that_writes_all_of_a_large_body_first_still_reads_why_it_is_refused() {
+async fn a_client_that_sends_a_large_body_first_can_read_the_rejection() {
     let gateway = start(config()).await;
     let answer = gateway.post("", &"x".repeat(20_000_000)).await;
     assert_eq!(answer.status, 413);
 }
 
 #[tokio::test]
-async fn types_that_are_not_json_are_refused() {
+async fn rejects_types_other_than_json() {
     let gateway = start(config()).await;
     let request =
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n1";
     assert_eq!(gateway.send(request).await.status, 415);
-    assert_eq!(gateway.post("Content-Encoding: gzip\r\n", "1").await.status, 415);
-    assert_eq!(gateway.post("Accept: text/html\r\n", "1").await.status, 406);
+    assert_eq!(gateway.whoami("Content-Encoding: gzip\r\n").await.status, 415);
+    assert_eq!(gateway.whoami("Accept: text/html\r\n").await.status, 406);
 }
 
 #[tokio::test]
-async fn a_client_that_takes_only_events_gets_its_answer_as_one() {
+async fn a_client_that_accepts_only_events_gets_its_answer_as_an_event() {
     let gateway = start(config()).await;
-    let answer = gateway.post("Accept: text/event-stream\r\n", "1").await;
+    let answer = gateway.whoami("Accept: text/event-stream\r\n").await;
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    assert_eq!(answer.body, "event: message\ndata: [\"anonymous\",\"absent\",1]\n\n");
-    let answer = gateway.post("Accept: text/event-stream\r\n", "\"nothing\"").await;
+    let data = answer.body.strip_prefix("event: message\ndata: ").and_then(|it| it.strip_suffix("\n\n"));
+    let message: Value = serde_json::from_str(data.unwrap()).unwrap();
+    assert_eq!(message["result"]["content"][0]["text"], "anonymous");
+    let headers = format!("MCP-Protocol-Version: {REVISION}\r\nAccept: text/event-stream\r\n");
+    let answer = gateway.post(&headers, NOTIFICATION).await;
     assert_eq!((answer.status, answer.header("content-type")), (202, None));
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_call_along() {
+async fn a_lost_connection_ends_its_call() {
     let gateway = start(config()).await;
-    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
-    stream.write_all(post("", "\"wait\"").as_bytes()).await.unwrap();
-    gateway.fake.waiting.notified().await;
+    let stream = gateway.busy().await;
     drop(stream);
-    gateway.fake.dropped.notified().await;
+    gateway.fake.signals.dropped.notified().await;
 }
 
 #[tokio::test]
 async fn one_connection_carries_many_requests() {
     let gateway = start(config()).await;
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
-    for number in 0..10 {
-        stream.write_all(post("", &number.to_string()).as_bytes()).await.unwrap();
-        assert_eq!(answer(&mut stream).await.body, format!(r#"["anonymous","absent",{number}]"#));
+    for size in 0..10 {
+        stream.write_all(call("text", "", &json!({ "size": size })).as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.text().len(), size);
     }
 }
 
 #[tokio::test]
-async fn stopping_closes_idle_connections_and_drops_calls_that_do_not_end() {
+async fn stopping_closes_idle_connections_and_drops_endless_calls() {
     let gateway = start(config()).await;
-    let mut idle = TcpStream::connect(gateway.address).await.unwrap();
-    idle.write_all(post("", "1").as_bytes()).await.unwrap();
-    assert_eq!(answer(&mut idle).await.status, 200);
-    let mut busy = TcpStream::connect(gateway.address).await.unwrap();
-    busy.write_all(post("", "\"wait\"").as_bytes()).await.unwrap();
-    gateway.fake.waiting.notified().await;
+    let mut idle = gateway.idle().await;
+    let _busy = gateway.busy().await;
     gateway.ending.stop.cancel();
     assert_eq!(idle.read(&mut [0; 16]).await.unwrap(), 0);
     while TcpStream::connect(gateway.address).await.is_ok() {}
-    assert!(!gateway.served.is_finished(), "its call has time");
+    assert!(!gateway.served.is_finished(), "its call still has time");
     gateway.ending.over.cancel();
     assert_eq!(gateway.served.await.unwrap(), 1);
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_said_so() {
+async fn a_port_in_use_is_reported() {
     let first = Bound::new("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let error = Bound::new(first.address()).await.unwrap_err();
-    let expected = format!("can't listen on {}: another program listens there already", first.address());
+    let expected = format!("cannot listen on {}: the port is in use", first.address());
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().contains("--http"), "{}", error.hint());
 }
 
 #[tokio::test]
-async fn connections_that_are_only_kept_never_keep_others_out() {
+async fn idle_connections_never_block_new_ones() {
     let gateway = start(config()).await;
-    let mut first = TcpStream::connect(gateway.address).await.unwrap();
-    first.write_all(post("", "1").as_bytes()).await.unwrap();
-    assert_eq!(answer(&mut first).await.status, 200);
-    let mut busy = TcpStream::connect(gateway.address).await.unwrap();
-    busy.write_all(post("", "\"wait\"").as_bytes()).await.unwrap();
-    gateway.fake.waiting.notified().await;
+    let mut first = gateway.idle().await;
+    let busy = gateway.busy().await;
     let mut kept = Vec::new();
-    for _ in 0..CONNECTIONS {
+    for _ in 0..MAX_CONNECTIONS {
         let mut stream = TcpStream::connect(gateway.address).await.unwrap();
         stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: local").await.unwrap();
         kept.push(stream);
     }
-    assert_eq!(gateway.post("", "2").await.status, 200);
-    assert_eq!(first.read(&mut [0; 16]).await.unwrap(), 0, "it was quiet longest");
+    assert_eq!(gateway.whoami("").await.status, 200);
+    assert_eq!(first.read(&mut [0; 16]).await.unwrap(), 0, "it was idle longest");
     let still = busy.try_read(&mut [0; 16]).unwrap_err();
-    assert_eq!(still.kind(), ErrorKind::WouldBlock, "its call goes on");
+    assert_eq!(still.kind(), ErrorKind::WouldBlock, "its call continues");
 }
 
 #[tokio::test]
-async fn stopping_waits_for_no_request_that_never_comes() {
-    let fake = Arc::new(Fake::default());
-    let config = config();
-    let bound = Bound::new(config.listen).await.unwrap();
-    let (address, ending) = (bound.address(), Ending::default());
-    let until = ending.clone();
-    let served = tokio::spawn(async move { bound.serve(fake, &config, None, until).await });
+async fn stopping_does_not_wait_for_incomplete_requests() {
+    let gateway = start(config()).await;
     let mut streams = Vec::new();
-    let whole = post("", "123456789");
+    let whole = call("whoami", "", &json!({}));
     for bytes in [&whole[..20], &whole[..whole.len() - 5]] {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(post("", "1").as_bytes()).await.unwrap();
-        assert_eq!(answer(&mut stream).await.status, 200);
+        let mut stream = gateway.idle().await;
         stream.write_all(bytes.as_bytes()).await.unwrap();
         streams.push(stream);
     }
-    ending.stop.cancel();
-    assert_eq!(served.await.unwrap(), 0);
+    gateway.ending.stop.cancel();
+    assert_eq!(gateway.served.await.unwrap(), 0);
 }

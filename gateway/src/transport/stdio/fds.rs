@@ -1,27 +1,27 @@
-//! The process's own stdin and stdout, without the blocking pool where that is possible.
+//! The process's own stdin and stdout, without the blocking thread pool if possible.
 //!
-//! Through tokio's `stdin()` and `stdout()` every message takes a detour over a blocking thread, which costs more
-//! than answering it. Hosts give a server pipes or socket pairs, and those can be read and written as they are once
-//! they are non-blocking. That is a property of the open file and not of this process, so it is put back at the
-//! end, and left alone where stderr is the same file: log lines would get lost.
+//! With tokio's `stdin()` and `stdout()` every message goes through a blocking thread, which costs more than answering
+//! it. Hosts give a server pipes or socket pairs, which can be used directly once they are non-blocking. Non-blocking
+//! mode belongs to the open file, not to this process, so it is restored at the end. It isn't set if stderr is the same
+//! file, because log lines would get lost.
 
 use std::fmt;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What can be read.
+/// An input stream.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 
-/// What can be written.
+/// An output stream.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Both ends of stdio.
+/// Both streams of stdio.
 pub struct Stdio {
-    /// What the peer writes.
+    /// The stream that the peer writes.
     pub input: Input,
-    /// What the peer reads.
+    /// The stream that the peer reads.
     pub output: Output,
-    /// Keep it until both ends are done with: dropping it makes the files blocking again.
+    /// Keep this until both streams are done: dropping it restores blocking mode.
     pub restore: Restore,
 }
 
@@ -32,13 +32,13 @@ impl fmt::Debug for Stdio {
 }
 
 impl Stdio {
-    /// Any two streams in place of the process's own.
+    /// Any two streams, instead of the process's own.
     #[must_use]
     pub fn of(input: Input, output: Output) -> Self {
         Self { input, output, restore: Restore::default() }
     }
 
-    /// Opens the process's own. Nothing else may read stdin or write stdout from now on.
+    /// Opens the process's own streams. From now on nothing else may read stdin or write stdout.
     ///
     /// Call it inside a tokio runtime.
     #[must_use]
@@ -63,12 +63,12 @@ mod own {
 
     use super::{Input, Output};
 
-    /// Makes blocking again, when dropped, what was made non-blocking.
+    /// Restores blocking mode when dropped.
     #[derive(Debug, Default)]
     pub struct Restore(Vec<(OwnedFd, OFlags)>);
 
     impl Restore {
-        /// Remembers the flags of an open file.
+        /// Saves the flags of an open file.
         fn remember(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
             self.0.push((fd.try_clone_to_owned()?, fcntl_getfl(fd)?));
             Ok(())
@@ -78,19 +78,19 @@ mod own {
     impl Drop for Restore {
         fn drop(&mut self) {
             for (fd, flags) in &self.0 {
-                // The file may be closed at its other end; there is nothing to do about it here.
+                // The other end may be closed; nothing can be done about it here.
                 let _ = fcntl_setfl(fd, *flags);
             }
         }
     }
 
-    /// What kinds of files can do without the blocking pool.
+    /// The kinds of files that work without the blocking thread pool.
     enum Kind {
         Pipe,
         Socket,
     }
 
-    /// The kind, unless it is another one or stderr is the same file.
+    /// The kind of a file. `None` for other kinds, and if stderr is the same file.
     fn kind(fd: BorrowedFd<'_>) -> Option<Kind> {
         let stat = fstat(fd).ok()?;
         if let Ok(stderr) = fstat(io::stderr())
@@ -129,7 +129,7 @@ mod own {
         }
     }
 
-    /// A Unix socket, such as Node gives to the processes it starts; none if it is of another family.
+    /// A Unix socket, as Node gives to its child processes. `None` for other address families.
     fn socket(fd: OwnedFd) -> Option<UnixStream> {
         let stream = std::os::unix::net::UnixStream::from(fd);
         stream.local_addr().ok()?;
@@ -142,7 +142,7 @@ mod own {
 mod own {
     use super::{Input, Output};
 
-    /// Nothing to put back on this system.
+    /// Nothing to restore on this system.
     #[derive(Debug, Default)]
     pub struct Restore(());
 

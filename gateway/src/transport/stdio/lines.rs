@@ -1,65 +1,65 @@
-//! Cuts a stream of bytes into lines, with a limit. Used by `stdio` only.
+//! Splits a byte stream into lines, with a length limit. Used by `stdio` only.
 //!
-//! Text encoding is none of its business: the protocol says what isn't UTF-8.
+//! The encoding is checked by the server.
 
 use std::io;
 
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// How much is read at once, in bytes: what a pipe holds on Linux.
-const CHUNK: usize = 64 * 1024;
+/// The size of a read, in bytes: the capacity of a pipe on Linux.
+const READ_BYTES: usize = 64 * 1024;
 
-/// How far to read ahead for the end of the input, in bytes: as much as a pipe may hold.
-const AHEAD: usize = 1024 * 1024;
+/// The read-ahead when looking for the end of the input, in bytes: the maximum capacity of a pipe.
+const MAX_READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// A buffer that grew beyond this for one long line isn't kept.
-const KEEP: usize = 1024 * 1024;
+/// A buffer that grew larger for one long line isn't kept.
+const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// What stood between two line ends.
+/// A line, or a placeholder for one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum LineFrame {
     /// A line that isn't blank, without its end.
     Line(BytesMut),
-    /// A line over the limit. It was thrown away.
+    /// A line over the limit, which was discarded.
     TooLong,
 }
 
-/// A stream of bytes as lines.
+/// A byte stream as lines.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     input: R,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// The length of the buffer's prefix without a line end.
     searched: usize,
-    /// The longest line, in bytes.
-    most: usize,
-    state: State,
+    /// The maximum length of a line, in bytes.
+    max: usize,
+    state: ReadState,
 }
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
-enum State {
+enum ReadState {
     Reading,
-    /// The line was too long already; its rest is thrown away.
+    /// The current line is too long, and its rest is discarded.
     Skipping,
     Ended,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(input: R, most: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, most, state: State::Reading }
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(super) fn new(input: R, max: usize) -> Self {
+        Self { input, buffer: BytesMut::new(), searched: 0, max, state: ReadState::Reading }
     }
 
-    /// The next line that has come in whole.
-    pub(super) fn take(&mut self) -> Option<Frame> {
+    /// The next complete line.
+    pub(super) fn take(&mut self) -> Option<LineFrame> {
         loop {
             let end = memchr::memchr(b'\n', &self.buffer[self.searched..]);
             let Some(end) = end.map(|at| at + self.searched) else { return self.rest() };
             let mut line = self.buffer.split_to(end + 1);
             self.searched = 0;
             match self.state {
-                State::Skipping => self.state = State::Reading,
-                State::Reading | State::Ended => {
+                ReadState::Skipping => self.state = ReadState::Reading,
+                ReadState::Reading | ReadState::Ended => {
                     line.truncate(end);
                     if let Some(frame) = self.frame(line) {
                         return Some(frame);
@@ -69,79 +69,79 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Reads on; `false`: there is nothing more to come, and the last line was taken.
+    /// Reads more. `false` means that the input has ended and the last line was taken.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel-safe.
     pub(super) async fn fill(&mut self) -> io::Result<bool> {
-        if self.state == State::Ended {
+        if self.state == ReadState::Ended {
             return Ok(false);
         }
-        if self.buffer.is_empty() && self.buffer.capacity() > KEEP {
+        if self.buffer.is_empty() && self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
             self.buffer = BytesMut::new();
         }
-        self.buffer.reserve(CHUNK);
+        self.buffer.reserve(READ_BYTES);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
-            if self.state == State::Skipping {
-                // Behind the rest of that line others may stand, if they weren't taken yet.
+            if self.state == ReadState::Skipping {
+                // The rest of that line may be followed by others.
                 let end = memchr::memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
                 self.buffer.advance(end);
                 self.searched = 0;
             }
-            self.state = State::Ended;
+            self.state = ReadState::Ended;
         }
         Ok(true)
     }
 
-    /// Waits until the input has ended, though not all of it was taken. Reads no further ahead than what a peer that has
-    /// closed its side can have left.
+    /// Waits until the input has ended, although lines may still be in the buffer. Reads ahead only as far as a peer
+    /// that has closed its side can have written.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel-safe.
     pub(super) async fn ended(&mut self) {
-        while self.state != State::Ended {
-            if self.buffer.len() >= AHEAD {
+        while self.state != ReadState::Ended {
+            if self.buffer.len() >= MAX_READ_AHEAD_BYTES {
                 std::future::pending::<()>().await;
             }
             if let Err(error) = self.fill().await {
-                tracing::warn!(%error, "reading stdin failed");
+                tracing::warn!(%error, "cannot read stdin");
                 return;
             }
         }
     }
 
-    /// No line end in the buffer: is it too long already, or the last line?
-    fn rest(&mut self) -> Option<Frame> {
+    /// Handles a buffer without a line end: the line is too long, or the last one, or incomplete.
+    fn rest(&mut self) -> Option<LineFrame> {
         match self.state {
-            State::Ended => {
+            ReadState::Ended => {
                 self.searched = 0;
                 let line = self.buffer.split();
                 self.frame(line)
             }
-            State::Skipping => {
+            ReadState::Skipping => {
                 self.buffer.clear();
                 self.searched = 0;
                 None
             }
-            State::Reading if self.buffer.len() > self.most + 1 => {
+            ReadState::Reading if self.buffer.len() > self.max + 1 => {
                 self.buffer.clear();
                 self.searched = 0;
-                self.state = State::Skipping;
-                Some(Frame::TooLong)
+                self.state = ReadState::Skipping;
+                Some(LineFrame::TooLong)
             }
-            State::Reading => {
+            ReadState::Reading => {
                 self.searched = self.buffer.len();
                 None
             }
         }
     }
 
-    fn frame(&self, mut line: BytesMut) -> Option<Frame> {
+    fn frame(&self, mut line: BytesMut) -> Option<LineFrame> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        if line.len() > self.most {
-            return Some(Frame::TooLong);
+        if line.len() > self.max {
+            return Some(LineFrame::TooLong);
         }
-        (!line.trim_ascii().is_empty()).then_some(Frame::Line(line))
+        (!line.trim_ascii().is_empty()).then_some(LineFrame::Line(line))
     }
 }
 

@@ -1,118 +1,22 @@
-//! A peer over in-memory streams, and a protocol of a few lines.
+//! A host over in-memory streams, and a server over a fake plugin.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use moongate_core::names::Principal;
-use moongate_core::server::{Get, Headers, HttpAnswer, HttpReply, Post, Visitor};
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::transport::fake::{CLEAN_UP_TIME, FakeServer, call, initialize, request};
 
-/// Answers `echo …` at once, `later …` from a task, `long N` with that many bytes; `never` isn't answered, `tidy` ends
-/// a moment after the peer has gone, and `stream` is answered only when all is wound up. After `chat` there is always
-/// news. Anything else is a notification.
-#[derive(Debug, Default)]
-struct Fake {
-    disconnected: CancellationToken,
-    tidied: CancellationToken,
-    over: CancellationToken,
-    chat: CancellationToken,
-    told: AtomicUsize,
-}
+/// The cancellation grace of the plugin.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-impl Protocol for Fake {
-    type Connection = ();
-
-    fn connect(&self) -> Arc<()> {
-        Arc::new(())
-    }
-
-    async fn news(&self, _: &Arc<()>) -> Vec<u8> {
-        self.chat.cancelled().await;
-        format!("news {}", self.told.fetch_add(1, Ordering::SeqCst)).into_bytes()
-    }
-
-    fn wind_up(&self, (): &()) {
-        self.over.cancel();
-    }
-
-    fn disconnect(&self, (): &()) {
-        self.disconnected.cancel();
-    }
-
-    fn line(&self, _: &Arc<()>, line: &[u8]) -> LineReply {
-        let line = String::from_utf8(line.to_vec()).unwrap();
-        match line.split_once(' ').unwrap_or((&line, "")) {
-            ("echo", text) => LineReply::Ready(text.as_bytes().to_vec()),
-            ("later", text) => {
-                let text = text.as_bytes().to_vec();
-                LineReply::Pending(Box::pin(async move {
-                    tokio::task::yield_now().await;
-                    Some(text)
-                }))
-            }
-            ("long", size) => {
-                let size = size.parse().unwrap();
-                LineReply::Pending(Box::pin(async move { Some(vec![b'x'; size]) }))
-            }
-            ("stream", _) => {
-                let over = self.over.clone();
-                LineReply::Pending(Box::pin(async move {
-                    over.cancelled().await;
-                    Some(b"ended".to_vec())
-                }))
-            }
-            ("chat", _) => {
-                self.chat.cancel();
-                LineReply::None
-            }
-            ("tidy", _) => {
-                let (gone, tidied) = (self.disconnected.clone(), self.tidied.clone());
-                LineReply::Pending(Box::pin(async move {
-                    gone.cancelled().await;
-                    tokio::time::sleep(TIDY / 2).await;
-                    tidied.cancel();
-                    None
-                }))
-            }
-            ("never", _) => LineReply::Pending(Box::pin(std::future::pending())),
-            _ => LineReply::None,
-        }
-    }
-
-    fn line_too_long(&self, _: &Arc<()>, most: usize) -> Vec<u8> {
-        format!("longer than {most}").into_bytes()
-    }
-
-    async fn post(self: &Arc<Self>, _: Post<'_>) -> HttpAnswer {
-        unreachable!("nothing comes over HTTP here")
-    }
-
-    fn get(self: &Arc<Self>, _: Get<'_>) -> HttpAnswer {
-        unreachable!("nothing comes over HTTP here")
-    }
-
-    fn visit(self: &Arc<Self>, _: &Principal) -> Result<Visitor, HttpReply> {
-        unreachable!("no client is that old here")
-    }
-
-    fn visited(self: &Arc<Self>, _: &Principal, _: &str, _: &[u8]) -> HttpReply {
-        unreachable!("no client is that old here")
-    }
-
-    fn delete(&self, _: &Principal, _: &dyn Headers) -> HttpReply {
-        unreachable!("nothing comes over HTTP here")
-    }
-}
-
-/// How long calls may go on once the host has gone.
+/// The time that calls get after the host has disconnected.
 const GRACE: Duration = Duration::from_secs(7);
 
 /// The host's side.
 struct Host {
-    fake: Arc<Fake>,
+    fake: FakeServer,
     to: DuplexStream,
     from: BufReader<DuplexStream>,
     ending: Ending,
@@ -120,23 +24,51 @@ struct Host {
 }
 
 fn start(pipe: usize) -> Host {
-    let fake = Arc::new(Fake::default());
+    let fake = FakeServer::new(CANCEL_GRACE);
     let (to, input) = tokio::io::duplex(pipe);
     let (output, from) = tokio::io::duplex(pipe);
     let ending = Ending::default();
-    let served = tokio::spawn(serve(Arc::clone(&fake), input, output, Tap::default(), ending.clone()));
-    Host { fake, to, from: BufReader::new(from), ending, served }
+    let served = serve(Arc::clone(&fake.server), input, output, Tap::default(), ending.clone());
+    Host { fake, to, from: BufReader::new(from), ending, served: tokio::spawn(served) }
+}
+
+fn ping(id: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string()
+}
+
+fn wait() -> String {
+    call("wait", "wait", &json!({}))
+}
+
+fn text(id: usize) -> String {
+    call(&id.to_string(), "text", &json!({ "size": 300 }))
+}
+
+/// Calls with 300 bytes of text each, more than may be unanswered.
+fn flood() -> Vec<String> {
+    (0..2 * MAX_UNWRITTEN_ANSWERS).map(text).collect()
 }
 
 impl Host {
-    async fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.from.read_line(&mut line).await.unwrap();
-        line.trim_end().to_owned()
+    async fn send(&mut self, lines: &[String]) {
+        for line in lines {
+            self.to.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        }
     }
 
-    /// Closes stdin, gives what runs a moment, and gives all that still comes.
-    async fn close_for(self, grace: Duration) -> (String, Served) {
+    async fn message(&mut self) -> Value {
+        let mut line = String::new();
+        self.from.read_line(&mut line).await.unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// The id of the next response.
+    async fn id(&mut self) -> String {
+        self.message().await["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Closes stdin, lets calls run for `grace`, and returns the remaining messages.
+    async fn close_after(self, grace: Duration) -> (Vec<Value>, Served) {
         let Ending { gone, over, .. } = self.ending.clone();
         tokio::spawn(async move {
             gone.cancelled().await;
@@ -146,65 +78,74 @@ impl Host {
         self.close().await
     }
 
-    /// Closes stdin and gives all that still comes.
-    async fn close(mut self) -> (String, Served) {
+    /// Closes stdin and returns the remaining messages.
+    async fn close(mut self) -> (Vec<Value>, Served) {
         drop(self.to);
         let mut rest = String::new();
         self.from.read_to_string(&mut rest).await.unwrap();
-        (rest, self.served.await.unwrap())
+        (rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), self.served.await.unwrap())
     }
 }
 
 #[tokio::test]
-async fn answers_come_a_line_each_and_notifications_get_none() {
+async fn each_request_gets_a_line_and_notifications_get_none() {
     let mut host = start(64);
-    host.to.write_all(b"echo one\nnote\n\r\n\necho two\r\nlater three\n").await.unwrap();
-    assert_eq!(host.line().await, "one");
-    assert_eq!(host.line().await, "two");
-    assert_eq!(host.line().await, "three");
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/unknown"}"#;
+    let lines = format!("{}\n{notification}\n\r\n\n{}\r\n", ping("one"), ping("two"));
+    host.to.write_all(lines.as_bytes()).await.unwrap();
+    assert_eq!(host.message().await, json!({ "jsonrpc": "2.0", "id": "one", "result": {} }));
+    assert_eq!(host.id().await, "two");
+    host.send(&[call("three", "whoami", &json!({}))]).await;
+    let answer = host.message().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!("three"), &json!("local")));
     let (rest, served) = host.close().await;
-    assert_eq!((rest.as_str(), served.ended, served.abandoned), ("", Ended::Eof, 0));
+    assert_eq!((rest, served.ended, served.abandoned), (vec![], Ended::Eof, 0));
 }
 
 #[tokio::test]
-async fn the_last_line_needs_no_end_and_calls_that_run_at_the_end_are_answered() {
+async fn answers_running_calls_and_an_unterminated_last_line_at_eof() {
     let mut host = start(1024);
-    host.to.write_all(b"later one\nlater two").await.unwrap();
+    let one = call("one", "whoami", &json!({}));
+    let two = call("two", "whoami", &json!({}));
+    host.to.write_all(format!("{one}\n{two}").as_bytes()).await.unwrap();
     let (rest, served) = host.close().await;
-    assert_eq!(rest.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["one", "two"]));
+    let ids: BTreeSet<_> = rest.iter().map(|message| message["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, BTreeSet::from(["one", "two"]));
     assert_eq!(served.abandoned, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_never_ends_does_not_outlive_its_host() {
+async fn an_endless_call_is_dropped_after_the_grace() {
     let mut host = start(1024);
-    let fake = Arc::clone(&host.fake);
-    host.to.write_all(b"never\necho still here\n").await.unwrap();
-    assert_eq!(host.line().await, "still here");
+    let signals = Arc::clone(&host.fake.signals);
+    host.send(&[wait(), ping("still here")]).await;
+    assert_eq!(host.id().await, "still here");
     let before = tokio::time::Instant::now();
-    let (_, served) = host.close_for(GRACE).await;
+    let (_, served) = host.close_after(GRACE).await;
     assert_eq!((served.ended, served.abandoned), (Ended::Eof, 1));
     assert_eq!(before.elapsed().as_secs(), GRACE.as_secs());
-    assert!(fake.disconnected.is_cancelled());
+    signals.dropped.notified().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_runs_when_the_host_has_gone_is_told_before_it_is_dropped() {
+async fn running_calls_are_cancelled_before_they_are_dropped() {
+    const { assert!(CLEAN_UP_TIME.as_millis() < CLEANUP_TIMEOUT.as_millis()) };
     let mut host = start(1024);
-    let fake = Arc::clone(&host.fake);
-    host.to.write_all(b"tidy\nnever\n").await.unwrap();
-    let (_, served) = host.close_for(GRACE).await;
+    let signals = Arc::clone(&host.fake.signals);
+    host.send(&[call("clean up", "clean_up", &json!({})), wait()]).await;
+    let (_, served) = host.close_after(GRACE).await;
     assert_eq!((served.ended, served.abandoned), (Ended::Eof, 2));
-    assert!(fake.tidied.is_cancelled());
+    assert!(signals.cleaned_up.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_ends_it_with_the_host_still_there() {
+async fn stops_while_the_host_is_still_connected() {
     let mut host = start(1024);
-    host.to.write_all(b"echo here\nnever\n").await.unwrap();
-    assert_eq!(host.line().await, "here");
+    host.send(&[ping("here"), wait()]).await;
+    assert_eq!(host.id().await, "here");
+    host.fake.signals.waiting.notified().await;
     host.ending.stop.cancel();
-    assert!(timeout(Duration::from_secs(60), &mut host.served).await.is_err(), "its call has time");
+    assert!(timeout(Duration::from_secs(60), &mut host.served).await.is_err(), "its call still has time");
     host.ending.over.cancel();
     let served = host.served.await.unwrap();
     assert_eq!((served.ended, served.abandoned), (Ended::Stopped, 1));
@@ -212,76 +153,70 @@ async fn stopping_ends_it_with_the_host_still_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_reads_no_longer_ends_it() {
+async fn ends_when_the_host_no_longer_reads() {
     let mut host = start(1024);
-    drop(host.from);
-    host.to.write_all(b"echo nobody\nnever\n").await.unwrap();
+    drop(std::mem::replace(&mut host.from, BufReader::new(tokio::io::duplex(1).0)));
+    host.send(&[ping("unread"), wait()]).await;
     let served = host.served.await.unwrap();
     assert_eq!(served.ended, Ended::Closed);
     assert!(host.ending.gone.is_cancelled());
 }
 
 #[tokio::test]
-async fn many_large_calls_at_once_are_all_answered_though_the_pipes_are_small() {
+async fn answers_many_large_concurrent_calls_through_small_pipes() {
     const CALLS: usize = 32;
     const SIZE: usize = 64 * 1024;
     let mut host = start(4096);
-    // Written before anything is read: reading must go on while no answer can be written.
-    for _ in 0..CALLS {
-        let line = format!("later {}\n", "y".repeat(SIZE));
-        host.to.write_all(line.as_bytes()).await.unwrap();
+    // Written before anything is read: the gateway has to continue reading while it can't write.
+    for id in 0..CALLS {
+        let padding = "y".repeat(SIZE);
+        host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE, "padding": padding }))]).await;
     }
     for _ in 0..CALLS {
-        assert_eq!(host.line().await.len(), SIZE);
+        let answer = host.message().await;
+        assert_eq!(answer["result"]["content"][0]["text"].as_str().unwrap().len(), SIZE);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_never_reads_is_read_no_further_than_it_may_have_calls() {
+async fn stops_reading_from_a_host_that_never_reads() {
     let mut host = start(256);
-    let flood = async {
-        for sent in 0..2 * AHEAD_LINES {
-            // Paused time goes on only when nothing else can: then the gateway has stopped reading.
-            let sending = host.to.write_all(b"long 300\n");
-            if timeout(Duration::from_secs(60), sending).await.is_err() {
-                return sent;
-            }
-        }
-        usize::MAX
-    };
-    let sent = flood.await;
-    assert!((IN_FLIGHT..2 * IN_FLIGHT + AHEAD_LINES).contains(&sent), "{sent} lines were taken");
+    let line = text(0);
+    // Lines that fit into the buffer of the reader.
+    let ahead = (1024 + 64) * 1024 / line.len();
+    let mut sent = 0;
+    // Paused time advances only when nothing else can run: then the gateway has stopped reading.
+    while timeout(Duration::from_secs(60), host.send(&[text(sent)])).await.is_ok() {
+        sent += 1;
+        assert!(sent < 2 * MAX_UNWRITTEN_ANSWERS + ahead, "{sent} lines were read");
+    }
+    assert!(sent >= MAX_UNWRITTEN_ANSWERS, "{sent} lines were read");
 }
 
-/// Lines that may be in the reader's buffer.
-const AHEAD_LINES: usize = (1024 + 64) * 1024 / 9;
-
 #[tokio::test(start_paused = true)]
-async fn a_host_that_never_reads_and_closes_only_its_side_is_noticed() {
+async fn notices_a_host_that_never_reads_and_closes_its_side() {
     let mut host = start(256);
-    for _ in 0..4 * IN_FLIGHT {
-        host.to.write_all(b"long 300\n").await.unwrap();
-    }
+    let lines = flood();
+    host.send(&lines).await;
     let before = tokio::time::Instant::now();
     drop(host.to);
     host.ending.gone.cancelled().await;
-    assert_eq!(before.elapsed().as_secs(), STUCK.as_secs());
+    assert_eq!(before.elapsed().as_secs(), STALL_TIMEOUT.as_secs());
     host.ending.over.cancel();
     assert_eq!(host.served.await.unwrap().ended, Ended::Eof);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_closes_its_side_and_reads_at_its_leisure_gets_every_answer() {
+async fn a_slow_host_that_closes_its_side_gets_every_answer() {
     let mut host = start(256);
-    let all = 4 * IN_FLIGHT;
-    for _ in 0..all {
-        host.to.write_all(b"long 300\n").await.unwrap();
-    }
+    let lines = flood();
+    host.send(&lines).await;
     drop(host.to);
-    for _ in 0..all {
+    for _ in &lines {
         let mut line = String::new();
-        assert_eq!(host.from.read_line(&mut line).await.unwrap(), 301, "each answer and its end");
-        sleep(STUCK / 4).await;
+        host.from.read_line(&mut line).await.unwrap();
+        assert!(line.ends_with("}\n") && line.contains(&"x".repeat(300)), "{line}");
+        sleep(STALL_TIMEOUT / 4).await;
     }
     assert_eq!(host.served.await.unwrap().ended, Ended::Eof);
 }
@@ -289,36 +224,45 @@ async fn a_host_that_closes_its_side_and_reads_at_its_leisure_gets_every_answer(
 #[tokio::test]
 async fn a_line_over_the_limit_gets_an_error_and_the_next_one_its_answer() {
     let mut host = start(1 << 20);
-    host.to.write_all(&vec![b'z'; MAX_LINE + 10]).await.unwrap();
-    host.to.write_all(b"\necho next\n").await.unwrap();
-    assert_eq!(host.line().await, "longer than 10485760");
-    assert_eq!(host.line().await, "next");
+    host.to.write_all(&vec![b'z'; MAX_LINE_BYTES + 10]).await.unwrap();
+    host.to.write_all(format!("\n{}\n", ping("next")).as_bytes()).await.unwrap();
+    let error = host.message().await;
+    assert_eq!(error["error"]["message"], "the line is longer than 10485760 bytes");
+    assert_eq!(host.id().await, "next");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_end_by_itself_ends_with_the_input_and_not_after_the_grace() {
+async fn notification_streams_end_with_the_input_and_not_after_the_grace() {
     let mut host = start(1024);
-    host.to.write_all(b"stream\necho here\n").await.unwrap();
-    assert_eq!(host.line().await, "here");
+    let filter = json!({ "notifications": { "toolsListChanged": true } });
+    host.send(&[request("stream", "subscriptions/listen", filter)]).await;
+    assert!(host.message().await["method"].is_string(), "the acknowledgement");
     let (rest, served) = host.close().await;
-    assert_eq!((rest.as_str(), served.abandoned), ("ended\n", 0));
+    assert_eq!((rest.len(), &rest[0]["id"], served.abandoned), (1, &json!("stream"), 0), "{rest:?}");
+    assert!(rest[0]["result"].is_object(), "{rest:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn news_that_nobody_reads_is_not_made() {
-    const PIPE: usize = 64;
-    let mut host = start(PIPE);
-    host.to.write_all(b"chat\n").await.unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await; // paused time goes on when nothing else can
-    let told = host.fake.told.load(Ordering::SeqCst);
-    assert!((1..=PIPE / "news 0\n".len() + 2).contains(&told), "{told} were made");
-    host.to.write_all(b"echo beside it\n").await.unwrap();
-    let mut next = 0;
-    loop {
-        match host.line().await.as_str() {
-            "beside it" => break,
-            line => assert_eq!(line, format!("news {next}"), "in order, and nothing is lost"),
-        }
-        next += 1;
+async fn unread_notifications_do_not_pile_up() {
+    let mut host = start(64);
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned();
+    host.send(&[initialize()]).await;
+    assert_eq!(host.id().await, "initialize");
+    host.send(&[initialized]).await;
+    for generation in 2..200 {
+        let tools: &[&str] = if generation % 2 == 0 { &["more"] } else { &[] };
+        host.fake.publish(generation, tools);
+        sleep(Duration::from_millis(10)).await;
     }
+    host.send(&[ping("end")]).await;
+    let mut notifications = 0;
+    loop {
+        let message = host.message().await;
+        if message["id"] == "end" {
+            break;
+        }
+        assert_eq!(message["method"], "notifications/tools/list_changed");
+        notifications += 1;
+    }
+    assert!((1..=4).contains(&notifications), "{notifications} were sent");
 }

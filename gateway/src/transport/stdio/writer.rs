@@ -1,4 +1,4 @@
-//! Writes answers, all that are ready in one go. Used by `stdio` only.
+//! Writes answers; those that are ready at the same time leave in one write. Used by `stdio` only.
 
 use std::io;
 use std::sync::Arc;
@@ -9,55 +9,55 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::transport::trace::Tap;
 
-/// How many answers are taken from the queue at once.
-const BATCH: usize = 64;
+/// The number of answers that are taken from the queue at a time.
+const MAX_BATCH: usize = 64;
 
-/// From this many bytes on, what was collected is written before more is.
-const FULL: usize = 256 * 1024;
+/// The size from which collected answers are written, in bytes.
+const WRITE_BYTES: usize = 256 * 1024;
 
-/// A buffer that grew beyond this isn't kept.
-const KEEP: usize = 1024 * 1024;
+/// A buffer that grew larger isn't kept.
+const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// One message without its line end, and the permit that it gives back once it was written; what is said before a
-/// response has none.
+/// A message without its line end, and the permit that is released once it is written. Messages before a response have
+/// none.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: Vec<u8>,
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// How many bytes the peer has taken so far.
-pub(super) type Taken = Arc<AtomicU64>;
+/// The number of bytes that the peer has read.
+pub(super) type BytesWritten = Arc<AtomicU64>;
 
-/// Writes until all senders are gone, or the peer is.
+/// Writes until all senders are dropped, or the peer has disconnected.
 pub(super) async fn run<W>(
     mut answers: mpsc::Receiver<Answer>,
     mut output: W,
-    taken: Taken,
+    written: BytesWritten,
     tap: Tap,
 ) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,
 {
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut buffer = Vec::new();
-    let mut permits = Vec::with_capacity(BATCH);
-    while answers.recv_many(&mut batch, BATCH).await > 0 {
+    let mut permits = Vec::with_capacity(MAX_BATCH);
+    while answers.recv_many(&mut batch, MAX_BATCH).await > 0 {
         for Answer { text, permit } in batch.drain(..) {
             tap.sent(&text);
             permits.extend(permit);
             if buffer.is_empty() {
-                buffer = text; // alone in most cases: no copy then
+                buffer = text; // mostly the only answer, which then isn't copied
             } else {
                 buffer.extend_from_slice(&text);
             }
             buffer.push(b'\n');
-            if buffer.len() >= FULL {
-                write(&mut output, &mut buffer, &taken).await?;
+            if buffer.len() >= WRITE_BYTES {
+                write(&mut output, &mut buffer, &written).await?;
                 permits.clear();
             }
         }
-        write(&mut output, &mut buffer, &taken).await?;
+        write(&mut output, &mut buffer, &written).await?;
         permits.clear();
     }
     output.shutdown().await
@@ -66,7 +66,7 @@ where
 async fn write<W: AsyncWrite + Unpin>(
     output: &mut W,
     buffer: &mut Vec<u8>,
-    taken: &AtomicU64,
+    written: &AtomicU64,
 ) -> io::Result<()> {
     let mut rest = buffer.as_slice();
     while !rest.is_empty() {
@@ -74,12 +74,12 @@ async fn write<W: AsyncWrite + Unpin>(
         if count == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        taken.fetch_add(count as u64, Ordering::Relaxed);
+        written.fetch_add(count as u64, Ordering::Relaxed);
         rest = &rest[count..];
     }
     output.flush().await?;
     buffer.clear();
-    if buffer.capacity() > KEEP {
+    if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
         *buffer = Vec::new();
     }
     Ok(())

@@ -1,27 +1,27 @@
-//! The file of a trace: made for its user alone, and never something that could make the gateway wait, or that others
-//! could read along. Used by `trace` only.
+//! The file of a trace: private to its user, and never one that blocks the gateway or that others can read. Used by
+//! `trace` only.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use moongate_core::config::Config;
+use moongate_config::Config;
 use rustix::fs::OFlags;
 
 use super::TraceError;
 
-/// Is it one of the files that the gateway was started with?
+/// Whether the gateway reads this file itself.
 pub(super) fn is_one_of(path: &Path, config: &Config) -> bool {
-    let Ok(path) = fs::canonicalize(path) else { return false }; // what isn't there is none of them
+    let Ok(path) = fs::canonicalize(path) else { return false }; // a missing file isn't one of them
     let sources = config.plugins.iter().map(|plugin| &plugin.source);
     let named = [&config.file].into_iter().chain(&config.ca_file).chain(&config.secret_files).chain(sources);
     named.filter_map(|file| fs::canonicalize(file).ok()).any(|file| file == path)
 }
 
-/// Opens it for lines behind those that are there. Also says whether the last of those has no end.
+/// Opens the file for appending. Also returns whether its last line is incomplete.
 pub(super) fn open(path: &Path) -> Result<(File, bool), TraceError> {
     let io = |source| TraceError::Io { path: path.to_owned(), source };
-    // A pipe isn't waited for, and a link leads nowhere.
+    // Don't wait for a pipe, and don't follow a link.
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY).bits().cast_signed();
     let opened =
         File::options().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);

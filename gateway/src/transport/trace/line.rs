@@ -1,4 +1,4 @@
-//! From a message to its line. Used by `trace` only.
+//! Renders a message as a line. Used by `trace` only.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,20 +10,20 @@ use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Entry;
-use super::mask::Mask;
+use super::TraceEntry;
+use super::mask::SecretMask;
 
-/// How much of a message a line holds, in bytes.
-const MOST: usize = 1024 * 1024;
+/// The maximum size of a message in a line, in bytes.
+const MAX_SHOWN_BYTES: usize = 1024 * 1024;
 
-/// How much of a message is looked at, in bytes. Beyond what is shown, the rest of a secret that begins there: the
-/// longest, each byte escaped.
-pub(super) const COPIED: usize = MOST + 512 * 1024;
+/// The size of a message that is searched for secrets, in bytes. In addition to what is shown, it covers the rest of a
+/// secret that starts there: the longest one, with each byte escaped.
+pub(super) const MAX_COPIED_BYTES: usize = MAX_SHOWN_BYTES + 512 * 1024;
 
-/// A longer id or method isn't told beside the message, in bytes.
-const LONGEST: usize = 256;
+/// The maximum size of an id or method that is repeated outside of the message, in bytes.
+const MAX_HEAD_BYTES: usize = 256;
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Direction {
@@ -33,7 +33,7 @@ pub(super) enum Direction {
     Out,
 }
 
-/// How it goes.
+/// The transport of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Transport {
@@ -41,34 +41,34 @@ pub(super) enum Transport {
     Http,
 }
 
-/// Who is at the other end.
+/// The peer.
 #[derive(Debug, Clone)]
-pub(super) struct Peer {
+pub(super) struct TracedPeer {
     pub(super) transport: Transport,
-    /// The address; none where there is none.
+    /// The address. `None` for stdio.
     pub(super) client: Option<SocketAddr>,
     /// The name of the token.
     pub(super) token: Option<Arc<str>>,
-    /// What stands for the session.
+    /// A digest of the session id.
     pub(super) session: Option<String>,
 }
 
-/// What is told.
+/// The content of a line.
 #[derive(Debug)]
-pub(super) enum What {
-    /// A message, or its beginning.
+pub(super) enum Payload {
+    /// A message, or its start.
     Message {
         bytes: Vec<u8>,
-        /// How long it is as a whole, in bytes.
+        /// The length of the whole message, in bytes.
         length: usize,
     },
-    /// Something longer than what is read, in bytes.
-    ThrownAway { most: usize },
+    /// A message above the transport's limit, in bytes.
+    Oversized { limit: usize },
 }
 
-/// A line.
+/// A line of the trace.
 #[derive(Serialize)]
-struct Line<'a> {
+struct TraceLine<'a> {
     time: String,
     direction: Direction,
     transport: Transport,
@@ -81,24 +81,24 @@ struct Line<'a> {
     status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
-    /// Those of a batch.
+    /// The ids of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ids: Vec<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
-    /// What isn't JSON, or not all of it.
+    /// A message that isn't JSON, or not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
-    /// How long the message is, where not all of it is here.
+    /// The length of the whole message, if the line contains only its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_from: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// Says that so many messages are missing.
+/// The line for dropped messages.
 #[derive(Serialize)]
 struct Gap {
     time: String,
@@ -109,15 +109,15 @@ fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_micros(at).to_string()
 }
 
-/// Adds the line that says how many messages were dropped before it.
+/// Appends the line with the number of messages that were dropped before.
 pub(super) fn write_gap(out: &mut Vec<u8>, dropped: u64) {
     write(out, &Gap { time: time(SystemTime::now()), dropped });
 }
 
-/// Adds the line of a message, with what `mask` knows blotted out.
-pub(super) fn write_entry(out: &mut Vec<u8>, entry: &Entry, mask: &Mask) {
-    let Entry { at, direction, peer, status, what, cost: _ } = entry;
-    let Peer { transport, client, token, session } = &**peer;
+/// Appends the line of a message, with its secrets redacted.
+pub(super) fn write_entry(out: &mut Vec<u8>, entry: &TraceEntry, mask: &SecretMask) {
+    let TraceEntry { at, direction, peer, status, payload, cost: _ } = entry;
+    let TracedPeer { transport, client, token, session } = &**peer;
     let client = match client {
         Some(address) => Cow::Owned(address.to_string()),
         None => Cow::Borrowed(match transport {
@@ -125,7 +125,7 @@ pub(super) fn write_entry(out: &mut Vec<u8>, entry: &Entry, mask: &Mask) {
             Transport::Http => "unknown",
         }),
     };
-    let line = Line {
+    let line = TraceLine {
         time: time(*at),
         direction: *direction,
         transport: *transport,
@@ -141,25 +141,25 @@ pub(super) fn write_entry(out: &mut Vec<u8>, entry: &Entry, mask: &Mask) {
         cut_from: None,
         note: None,
     };
-    match what {
-        What::ThrownAway { most } => {
-            let note = Some(format!("longer than {most} bytes, and not read"));
-            write(out, &Line { note, ..line });
+    match payload {
+        Payload::Oversized { limit } => {
+            let note = Some(format!("longer than {limit} bytes; discarded"));
+            write(out, &TraceLine { note, ..line });
         }
-        What::Message { bytes, length } => write_message(out, line, bytes, *length, mask),
+        Payload::Message { bytes, length } => write_message(out, line, bytes, *length, mask),
     }
 }
 
-fn write_message(out: &mut Vec<u8>, line: Line<'_>, bytes: &[u8], length: usize, mask: &Mask) {
+fn write_message(out: &mut Vec<u8>, line: TraceLine<'_>, bytes: &[u8], length: usize, mask: &SecretMask) {
     let text = String::from_utf8_lossy(bytes);
-    let is_whole = length <= MOST && matches!(text, Cow::Borrowed(_));
-    let mut masked = mask.over(&text, MOST);
-    // Outside of its texts, and only there, JSON may hold line breaks.
+    let is_whole = length <= MAX_SHOWN_BYTES && matches!(text, Cow::Borrowed(_));
+    let mut masked = mask.redact(&text, MAX_SHOWN_BYTES);
+    // JSON contains line breaks only outside of strings.
     if is_whole && masked.contains(['\n', '\r']) && serde_json::from_str::<IgnoredAny>(&masked).is_ok() {
         masked = masked.replace(['\n', '\r'], " ");
     }
     let message = if is_whole { serde_json::from_str::<&RawValue>(&masked).ok() } else { None };
-    let mut head = Head::default();
+    let mut head = MessageHead::default();
     head.read(&masked);
     let batch = message.filter(|message| message.get().starts_with('['));
     let parts: Vec<&RawValue> =
@@ -167,18 +167,18 @@ fn write_message(out: &mut Vec<u8>, line: Line<'_>, bytes: &[u8], length: usize,
     let ids: Vec<_> = parts
         .iter()
         .filter_map(|part| {
-            let mut head = Head::default();
+            let mut head = MessageHead::default();
             head.read(part.get());
             head.id
         })
         .collect();
-    let line = Line {
+    let line = TraceLine {
         id: head.id.as_deref(),
         ids: ids.iter().map(|id| &**id).collect(),
         method: head.method.as_deref(),
         message,
         text: message.is_none().then_some(&*masked),
-        cut_from: (length > MOST).then_some(length),
+        cut_from: (length > MAX_SHOWN_BYTES).then_some(length),
         ..line
     };
     write(out, &line);
@@ -190,27 +190,27 @@ fn write(out: &mut Vec<u8>, line: &impl Serialize) {
         Ok(()) => out.push(b'\n'),
         Err(error) => {
             out.truncate(begin);
-            tracing::error!(%error, "a line of the trace can't be made");
+            tracing::error!(%error, "internal error: cannot render a line of the trace");
         }
     }
 }
 
-/// What of a message stands beside it, as far as it can be read.
+/// The members of a message that are repeated outside of it.
 #[derive(Debug, Default)]
-struct Head {
+struct MessageHead {
     id: Option<Box<RawValue>>,
     method: Option<String>,
 }
 
-impl Head {
-    /// Reads an object from its beginning; where it breaks off or ends, what was read until then counts.
+impl MessageHead {
+    /// Reads an object from its start. If it is incomplete, the members until then are used.
     fn read(&mut self, text: &str) {
         let mut reader = serde_json::Deserializer::from_str(text);
         let _ = self.deserialize(&mut reader);
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Head {
+impl<'de> DeserializeSeed<'de> for &mut MessageHead {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -218,7 +218,7 @@ impl<'de> DeserializeSeed<'de> for &mut Head {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Head {
+impl<'de> Visitor<'de> for &mut MessageHead {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,13 +230,13 @@ impl<'de> Visitor<'de> for &mut Head {
             match &*name {
                 "id" => {
                     let id: Box<RawValue> = members.next_value()?;
-                    let is_plain = !id.get().starts_with(['{', '[']) && id.get().len() <= LONGEST;
+                    let is_plain = !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_HEAD_BYTES;
                     self.id = is_plain.then_some(id);
                 }
                 "method" => {
                     let method: Box<RawValue> = members.next_value()?;
                     let text = serde_json::from_str::<String>(method.get()).ok();
-                    self.method = text.filter(|method| method.len() <= LONGEST);
+                    self.method = text.filter(|method| method.len() <= MAX_HEAD_BYTES);
                 }
                 _ => {
                     members.next_value::<IgnoredAny>()?;

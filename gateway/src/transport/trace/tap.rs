@@ -1,36 +1,36 @@
-//! What a transport tells of one peer's messages.
+//! The interface of transports to the trace: records the messages of one peer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use moongate_core::names::{Digest, Principal};
-use moongate_core::server::{Event, Events, HttpReply};
+use moongate_model::names::{Digest, Principal};
+use moongate_protocol::server::{Event, Events, HttpReply};
 
-use super::line::{Direction, Peer, Transport, What};
-use super::{OVERHEAD, Trace};
+use super::line::{Direction, Payload, TracedPeer, Transport};
+use super::{MESSAGE_OVERHEAD_BYTES, Trace};
 
-/// The header that names a session, in answers.
+/// The response header with the session id.
 const SESSION: &str = "mcp-session-id";
 
-/// One peer's messages on their way to the trace; without one, nothing is done.
+/// Records the messages of one peer, or nothing without a trace.
 #[derive(Debug, Clone, Default)]
-pub struct Tap(Option<Tapped>);
+pub struct Tap(Option<TapTarget>);
 
 #[derive(Debug, Clone)]
-struct Tapped {
+struct TapTarget {
     trace: Trace,
-    peer: Arc<Peer>,
+    peer: Arc<TracedPeer>,
 }
 
 impl Tap {
-    /// For the peer over stdio.
+    /// Records the peer over stdio.
     #[must_use]
     pub fn stdio(trace: Option<&Trace>) -> Self {
-        let peer = || Peer { transport: Transport::Stdio, client: None, token: None, session: None };
-        Self(trace.map(|trace| Tapped { trace: trace.clone(), peer: Arc::new(peer()) }))
+        let peer = || TracedPeer { transport: Transport::Stdio, client: None, token: None, session: None };
+        Self(trace.map(|trace| TapTarget { trace: trace.clone(), peer: Arc::new(peer()) }))
     }
 
-    /// For a request over HTTP: where it comes from, whom its token stands for as far as that is known, and its session.
+    /// Records a request over HTTP: its address, the name of its token if known, and its session.
     pub(in crate::transport) fn http(
         trace: &Trace,
         client: Option<SocketAddr>,
@@ -41,71 +41,72 @@ impl Tap {
             Some(Principal::Named(name)) => Some(Arc::clone(name)),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };
-        let peer = Peer { transport: Transport::Http, client, token, session: session.map(told) };
-        Self(Some(Tapped { trace: trace.clone(), peer: Arc::new(peer) }))
+        let peer =
+            TracedPeer { transport: Transport::Http, client, token, session: session.map(session_digest) };
+        Self(Some(TapTarget { trace: trace.clone(), peer: Arc::new(peer) }))
     }
 
-    /// The same in a session that is known only now.
+    /// The same in a session that has just been opened.
     pub(in crate::transport) fn in_session(&self, id: &str) -> Self {
-        Self(self.0.as_ref().map(|tapped| {
-            let peer = Peer { session: Some(told(id)), ..(*tapped.peer).clone() };
-            Tapped { trace: tapped.trace.clone(), peer: Arc::new(peer) }
+        Self(self.0.as_ref().map(|target| {
+            let peer = TracedPeer { session: Some(session_digest(id)), ..(*target.peer).clone() };
+            TapTarget { trace: target.trace.clone(), peer: Arc::new(peer) }
         }))
     }
 
-    /// A message came in, or what was to be one.
+    /// Records an incoming message, or an invalid one.
     pub(in crate::transport) fn received(&self, message: &[u8]) {
-        if let Some(Tapped { trace, peer }) = &self.0 {
-            trace.hand_over(Direction::In, peer, None, message);
+        if let Some(TapTarget { trace, peer }) = &self.0 {
+            trace.queue_message(Direction::In, peer, None, message);
         }
     }
 
-    /// More than `most` bytes came in, and were thrown away.
-    pub(in crate::transport) fn thrown_away(&self, most: usize) {
-        if let Some(Tapped { trace, peer }) = &self.0 {
-            trace.hand(Direction::In, peer, None, OVERHEAD, || What::ThrownAway { most });
+    /// Records that a message of more than `limit` bytes was discarded.
+    pub(in crate::transport) fn oversized(&self, limit: usize) {
+        if let Some(TapTarget { trace, peer }) = &self.0 {
+            trace.queue(Direction::In, peer, None, MESSAGE_OVERHEAD_BYTES, || Payload::Oversized { limit });
         }
     }
 
-    /// A message leaves.
+    /// Records an outgoing message.
     pub(in crate::transport) fn sent(&self, message: &[u8]) {
-        if let Some(Tapped { trace, peer }) = &self.0 {
-            trace.hand_over(Direction::Out, peer, None, message);
+        if let Some(TapTarget { trace, peer }) = &self.0 {
+            trace.queue_message(Direction::Out, peer, None, message);
         }
     }
 
-    /// An HTTP answer leaves that is one message or none.
+    /// Records an HTTP response with at most one message.
     pub(in crate::transport) fn answered(&self, reply: &HttpReply) {
         let HttpReply { status, headers, body } = reply;
-        let begun = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION));
-        match begun {
+        let new_session = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION));
+        match new_session {
             Some((_, id)) => self.in_session(id).refused(*status, body),
             None => self.refused(*status, body),
         }
     }
 
-    /// The same, where the protocol wasn't asked.
+    /// Records the response to a rejected request.
     pub(in crate::transport) fn refused(&self, status: u16, message: &[u8]) {
-        if let Some(Tapped { trace, peer }) = &self.0
+        if let Some(TapTarget { trace, peer }) = &self.0
             && !message.is_empty()
         {
-            trace.hand_over(Direction::Out, peer, Some(status), message);
+            trace.queue_message(Direction::Out, peer, Some(status), message);
         }
     }
 
-    /// Events, each of which is told as it leaves.
-    pub(in crate::transport) fn watching(self, events: Events) -> Events {
+    /// Records each event as it is sent.
+    pub(in crate::transport) fn traced(self, events: Events) -> Events {
         if self.0.is_none() {
             return events;
         }
-        events.shown_to(move |event| match event {
+        events.inspect(move |event| match event {
             Event::Message { message, .. } => self.sent(message),
-            Event::Place { .. } => {} // no message
+            Event::Priming { .. } => {} // not a message
         })
     }
 }
 
-/// A session's id as it is told: whoever has the id itself has the session.
-fn told(id: &str) -> String {
+/// The digest of a session id. The id itself would give access to the session.
+fn session_digest(id: &str) -> String {
     Digest::of(id.as_bytes()).short()
 }

@@ -1,4 +1,4 @@
-//! What is recorded of messages, and in which order.
+//! The recorded messages and their order.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Tap, Trace, WAITING, line};
+use super::{MAX_QUEUED_BYTES, Tap, Trace, line};
 
 /// A disk in memory.
 #[derive(Debug, Clone, Default)]
@@ -15,35 +15,35 @@ struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    held: Vec<u8>,
-    /// How much more it takes; none: everything.
-    room: Option<usize>,
+    content: Vec<u8>,
+    /// The free space. `None` means unlimited.
+    free_bytes: Option<usize>,
 }
 
 impl Disk {
-    fn room(&self, room: Option<usize>) {
-        self.0.lock().unwrap().room = room;
+    fn free_bytes(&self, free_bytes: Option<usize>) {
+        self.0.lock().unwrap().free_bytes = free_bytes;
     }
 
     fn lines(&self) -> Vec<Value> {
-        let text = String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap();
+        let text = String::from_utf8(self.0.lock().unwrap().content.clone()).unwrap();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().held.clone()).unwrap()
+        String::from_utf8(self.0.lock().unwrap().content.clone()).unwrap()
     }
 }
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock().unwrap();
-        let taken = state.room.map_or(bytes.len(), |room| room.min(bytes.len()));
+        let taken = state.free_bytes.map_or(bytes.len(), |free_bytes| free_bytes.min(bytes.len()));
         if taken == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        state.room = state.room.map(|room| room - taken);
-        state.held.extend_from_slice(&bytes[..taken]);
+        state.free_bytes = state.free_bytes.map(|free_bytes| free_bytes - taken);
+        state.content.extend_from_slice(&bytes[..taken]);
         Ok(taken)
     }
 
@@ -52,17 +52,17 @@ impl Write for Disk {
     }
 }
 
-/// A disk that takes nothing before it may.
-struct Stuck {
+/// A disk that blocks until it is released.
+struct BlockedDisk {
     disk: Disk,
-    begun: SyncSender<()>,
-    may: Receiver<()>,
+    started: SyncSender<()>,
+    released: Receiver<()>,
 }
 
-impl Write for Stuck {
+impl Write for BlockedDisk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.begun.send(());
-        let _ = self.may.recv(); // at once when the other side is gone
+        let _ = self.started.send(());
+        let _ = self.released.recv(); // returns at once if the other side was dropped
         self.disk.write(bytes)
     }
 
@@ -75,33 +75,33 @@ fn trace(to: impl Write + Send + 'static, torn: bool) -> Trace {
     Trace::start(PathBuf::from("trace"), to, torn).unwrap()
 }
 
-fn told(lines: &[Value]) -> Vec<Value> {
+fn recorded(lines: &[Value]) -> Vec<Value> {
     lines.iter().map(|line| line.get("message").unwrap_or(&line["dropped"]).clone()).collect()
 }
 
 #[tokio::test]
-async fn a_full_disk_ends_nothing_and_the_next_line_says_how_many_are_missing() {
+async fn counts_lines_lost_on_a_full_disk() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"1");
     trace.end().await;
-    disk.room(Some(10));
+    disk.free_bytes(Some(10));
     tap.sent(b"2");
     trace.end().await;
     tap.sent(b"3");
     trace.end().await;
-    disk.room(None);
+    disk.free_bytes(None);
     tap.sent(b"4");
     trace.end().await;
-    assert_eq!(told(&disk.lines()), [1, 2, 4], "{}", disk.text());
+    assert_eq!(recorded(&disk.lines()), [1, 2, 4], "{}", disk.text());
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!((lines.len(), lines[1].len()), (4, 10), "the line that broke off stands alone: {text}");
+    assert_eq!((lines.len(), lines[1].len()), (4, 10), "the incomplete line has a line of its own: {text}");
 }
 
 #[tokio::test]
-async fn a_file_that_ends_within_a_line_is_gone_on_with_on_the_next() {
+async fn completes_a_torn_line_before_appending() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), true);
     Tap::stdio(Some(&trace)).sent(b"1");
@@ -110,20 +110,20 @@ async fn a_file_that_ends_within_a_line_is_gone_on_with_on_the_next() {
 }
 
 #[tokio::test]
-async fn what_a_slow_disk_can_not_take_is_dropped_counted_and_holds_up_nobody() {
+async fn drops_and_counts_messages_for_a_slow_disk() {
     let disk = Disk::default();
-    let (begun, begins) = sync_channel(0);
-    let (go, may) = sync_channel::<()>(0);
-    let trace = trace(Stuck { disk: disk.clone(), begun, may }, false);
+    let (started, starts) = sync_channel(0);
+    let (go, released) = sync_channel::<()>(0);
+    let trace = trace(BlockedDisk { disk: disk.clone(), started, released }, false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"0");
-    begins.recv().unwrap(); // the thread waits for the disk from now on
-    let long = format!("\"{}\"", "x".repeat(line::COPIED * 2));
-    let most = WAITING / line::COPIED + 10;
+    starts.recv().unwrap(); // from now on the thread waits for the disk
+    let long = format!("\"{}\"", "x".repeat(line::MAX_COPIED_BYTES * 2));
+    let most = MAX_QUEUED_BYTES / line::MAX_COPIED_BYTES + 10;
     for _ in 0..most {
         tap.sent(long.as_bytes());
     }
-    drop((begins, go));
+    drop((starts, go));
     tap.sent(b"1");
     trace.end().await;
     let lines = disk.lines();
@@ -131,29 +131,29 @@ async fn what_a_slow_disk_can_not_take_is_dropped_counted_and_holds_up_nobody() 
     let dropped: u64 = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum();
     assert!(dropped > 0 && cut > 0);
     let small = lines.iter().filter(|line| line.get("message").is_some()).count();
-    assert_eq!(cut + small + usize::try_from(dropped).unwrap(), most + 2, "none is forgotten");
+    assert_eq!(cut + small + usize::try_from(dropped).unwrap(), most + 2, "all are counted");
 }
 
 #[tokio::test]
-async fn a_long_message_is_cut_and_says_how_long_it_was() {
+async fn truncates_long_messages() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), false);
     let tap = Tap::stdio(Some(&trace));
     let rest = "x".repeat(3 * 1024 * 1024);
     let message = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"{rest}"}}"#);
     tap.received(message.as_bytes());
-    tap.thrown_away(77);
+    tap.oversized(77);
     trace.end().await;
     let lines = disk.lines();
     assert_eq!(lines[0]["cut_from"], message.len());
     assert_eq!((&lines[0]["id"], &lines[0]["method"]), (&"a".into(), &"tools/call".into()));
     assert_eq!(lines[0]["text"].as_str().unwrap(), &message[..1024 * 1024]);
-    assert_eq!(lines[1]["note"], "longer than 77 bytes, and not read");
+    assert_eq!(lines[1]["note"], "longer than 77 bytes; discarded");
     assert_eq!(lines[1]["direction"], "in");
 }
 
 #[tokio::test]
-async fn messages_are_there_as_they_were_said() {
+async fn records_messages_verbatim() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), false);
     let tap = Tap::stdio(Some(&trace));

@@ -161,7 +161,7 @@ async fn logs(client: &Connection) -> Result<()> {
 
 async fn elicits(client: &Connection) -> Result<()> {
     if client.revision < ProtocolVersion::V_2025_06_18 {
-        bail!(Lacks("the revision has no elicitation"));
+        bail!(Lacks("the revision doesn't support it"));
     }
     let ask = async |name: &'static str, arguments: Value| {
         client.seen.notes().asked.clear();

@@ -11,7 +11,7 @@ use super::{page, version};
 fn the_committed_page_says_what_is_compared() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/official-servers.md");
     let kept = fs::read_to_string(path).unwrap_or_default();
-    assert!(kept == page(), "`cargo xtask judges official` writes `docs/official-servers.md` anew");
+    assert!(kept == page(), "`cargo xtask interop official` writes `docs/official-servers.md` anew");
 }
 
 #[test]

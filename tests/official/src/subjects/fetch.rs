@@ -24,12 +24,12 @@ use site::{Page, Site};
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "fetch",
     package: "mcp-server-fetch",
-    compared: "Pages of a site on this machine, most of them made up: articles with lists, tables, code, links and pictures; \
-               other kinds of text; charsets; redirects; errors; `robots.txt` of every kind; parts of long pages; by the tool \
-               and by the prompt. Markdown is compared as its words, headings and links in order, line by line; which marks \
-               stand for strong words and items of lists, how deep lines are indented, how rows of tables are ruled off and \
-               what is escaped doesn't count. Other text is compared character by character. The official server uses \
-               Mozilla's Readability, as it does where it finds Node.",
+    compared: "The tool and the prompt fetch mostly generated pages from a local site: articles with \
+               lists, tables, code, links and images, other text formats, different encodings, redirects, \
+               errors, many variants of `robots.txt`, and parts of long pages. Markdown is compared line \
+               by line, as its words, headings and links in order. The marks for emphasis and list items, \
+               indentation, table rules and escaping are ignored. Other text is compared exactly. The \
+               official server uses Mozilla's Readability, as it does when Node is installed.",
     differences: DIFFERENCES,
     check,
 };
@@ -37,20 +37,20 @@ pub(super) const SUBJECT: Subject = Subject {
 const DIFFERENCES: &[Difference] = &[
     Difference {
         what: "The tool and the prompt have titles.",
-        reason: "Hosts show them to people; the official server has none.",
+        reason: "Hosts show titles to users; the official server has none.",
         meant: |gap| {
             let lists = matches!(gap.method, "tools/list" | "prompts/list");
             lists && gap.at == "/items/fetch/title" && gap.theirs.is_none()
         },
     },
     Difference {
-        what: "The prompt's answer doesn't repeat the prompt's description.",
-        reason: "The list has it.",
+        what: "The prompt's result doesn't repeat the prompt's description.",
+        reason: "The list already contains it.",
         meant: |gap| gap.method == "prompts/get" && gap.at == "/description" && gap.ours.is_none(),
     },
     Difference {
-        what: "Links and pictures have whole URLs.",
-        reason: "A model can fetch them without putting them together from the address of the page.",
+        what: "Links and images have absolute URLs.",
+        reason: "A model can fetch them without resolving them against the page's URL.",
         meant: |gap| {
             let [theirs, ours] = texts(gap);
             let origin = url(gap).splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
@@ -58,9 +58,9 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "A byte order mark and what a page says of its charset (`<meta charset>`) are heeded, and what is no UTF-8 and has no \
-               charset is read as Windows-1252.",
-        reason: "So browsers read pages; the official server knows only what the header says.",
+        what: "A byte order mark and `<meta charset>` are respected, and text without a declared encoding \
+               that isn't valid UTF-8 is read as Windows-1252.",
+        reason: "Browsers do the same; the official server uses only the header.",
         meant: |gap| {
             let [theirs, ours] = texts(gap);
             let odd = |text: &str| text.contains(['\u{fffd}', '\u{feff}']);
@@ -68,15 +68,15 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Pictures and other content that is no text are refused.",
-        reason: "Their bytes, read as text, tell a model nothing and fill its context.",
+        what: "Images and other binary content are refused.",
+        reason: "Binary data read as text is useless to a model and fills its context.",
         meant: |gap| {
             url(gap).ends_with("/image.png") && gap.answers.1.to_string().contains("which is no text")
         },
     },
     Difference {
-        what: "A site whose `robots.txt` is answered with a server's error isn't read.",
-        reason: "RFC 9309, section 2.3.1.4; the official server takes the error page for the rules.",
+        what: "If `robots.txt` fails with a server error, the site's pages aren't fetched.",
+        reason: "RFC 9309, section 2.3.1.4; the official server parses the error page as rules.",
         meant: |gap| {
             let refused =
                 gap.answers.1["isError"] == true && gap.answers.1.to_string().contains("status 500");
@@ -84,8 +84,8 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "What `robots.txt` forbids is refused in our own words, and with our own user agent.",
-        reason: "They name the prompt that a person can use.",
+        what: "Refusals because of `robots.txt` have the plugin's own message and user agent.",
+        reason: "The message names the prompt that a user can use instead.",
         meant: |gap| {
             let [theirs, ours] = texts(gap);
             let theirs = theirs.contains("sites robots.txt") || theirs.contains("When fetching robots.txt");
@@ -93,8 +93,9 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Where there is no answer, the reason is said, in our own words.",
-        reason: "The operator can grant what is lacking; the official server gives no reason, or its library's own.",
+        what: "If a server doesn't respond, the plugin's own message gives the reason.",
+        reason: "The operator can add a missing grant; the official server gives no reason, or its \
+                 library's message.",
         meant: |gap| {
             let [theirs, ours] = texts(gap);
             let reason = ours.split_once(": ").map(|(_, said)| said).unwrap_or_default();

@@ -22,12 +22,13 @@ use folder::Folder;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "filesystem",
     package: "@modelcontextprotocol/server-filesystem",
-    compared: "Calls of every tool on made-up folders: files that are missing, empty, large, binary, not UTF-8, with \
-               CRLF or without a last line end; names with spaces and accents; links; edits that fit, fit but for \
-               white space, or don't fit; moves onto what exists; patterns of every kind; arguments that don't fit. \
-               After each call that may change something the two folders are compared as well: names, contents and \
-               permissions. Of a system's error its code and its words are compared, not the system call that it came \
-               from; of times those that the comparison has set.",
+    compared: "Calls of every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
+               files, files with CRLF or without a final newline, names with spaces and accents, links, \
+               edits that match exactly, except for white space, or not at all, moves onto existing files, \
+               many kinds of patterns, and invalid arguments. After each call that can change something, \
+               the names, contents and permissions in the two directories are compared as well. For system \
+               errors, the code and the message are compared, but not the failing system call. Only times \
+               that the comparison has set itself are compared.",
     differences: differences::DIFFERENCES,
     check,
 };

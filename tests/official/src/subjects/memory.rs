@@ -11,16 +11,17 @@ use crate::random::Random;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "memory",
     package: "@modelcontextprotocol/server-memory",
-    compared: "Sequences of calls of all nine tools, each from an empty graph, over few names, so that they meet again \
-               and again, with texts in many scripts; after each change the whole graph, through the tool and through \
-               the resource; what a subscriber hears; arguments that don't fit.",
+    compared: "Sequences of calls of all nine tools, each starting with an empty graph. They use few \
+               names, so that the same entities come up repeatedly, texts in many scripts, and invalid \
+               arguments. After each change, the whole graph is compared, through the tool and through the \
+               resource, and so are the notifications to a subscriber.",
     differences: DIFFERENCES,
     check,
 };
 
 const DIFFERENCES: &[Difference] = &[Difference {
-    what: "A resource that isn't there is refused with the code -32002.",
-    reason: "The specification has this code for it; the official server's library says -32602.",
+    what: "An unknown resource is refused with code -32002.",
+    reason: "The specification defines this code; the official server's library returns -32602.",
     meant: |gap| {
         gap.method == "resources/read"
             && gap.at == "/refused"

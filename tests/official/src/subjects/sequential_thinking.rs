@@ -11,9 +11,9 @@ use crate::random::Random;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "sequential-thinking",
     package: "@modelcontextprotocol/server-sequential-thinking",
-    compared: "Sequences of thoughts, each from an empty history: forward and backward, with revisions, branches and \
-               changing estimates, numbers as digits and truth values as words; arguments that don't fit. The plugin \
-               has `state = true`.",
+    compared: "Sequences of thoughts, each starting with an empty history: forward and backward, with \
+               revisions, branches, changing estimates, numbers and booleans as strings, and invalid \
+               arguments. The plugin has `state = true`.",
     differences: DIFFERENCES,
     check,
 };
@@ -25,9 +25,9 @@ const NUMBERS: [&str; 4] = ["thoughtNumber", "totalThoughts", "revisesThought", 
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        what: "The schema says that numbers may come as digits in a string.",
-        reason: "The official server takes them without saying so. The gateway checks arguments against the schema, so \
-                 what is taken stands there.",
+        what: "The schema allows numbers as strings of digits.",
+        reason: "The official server accepts them although its schema doesn't. The gateway validates \
+                 arguments against the schema, so the schema includes everything that is accepted.",
         meant: |gap| {
             let place = |number: &&str, word: &str| {
                 gap.lists(TOOL, &format!("/inputSchema/properties/{number}/{word}"))
@@ -39,9 +39,9 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Numbers as anything else but digits (`true`, `[7]`, `\"0x10\"`, `\" 5 \"`) are refused.",
-        reason: "The official server takes whatever its language can make a number of; a model that sends these has \
-                 made a mistake, which it should hear of.",
+        what: "Other values in place of numbers (`true`, `[7]`, `\"0x10\"`, `\" 5 \"`) are refused.",
+        reason: "The official server accepts everything that its language converts to a number. A model \
+                 that sends such a value has made an error and should see it.",
         meant: |gap| {
             let odd = |value: &Value| !value.is_number() && !is_digits(value);
             gap.answers.0["isError"] == false
@@ -50,13 +50,13 @@ const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Branches are listed in the order in which they began.",
-        reason: "The official server lists those whose names are numbers first, which is how its language orders the \
-                 members of an object.",
+        what: "Branches are listed in the order in which they started.",
+        reason: "The official server lists numeric names first, which is the order of object members in \
+                 its language.",
         meant: is_order_of_branches,
     },
     Difference {
-        what: "A branch may have the name of something that every JavaScript object has, such as `constructor`.",
+        what: "A branch can have the name of a built-in JavaScript property, such as `constructor`.",
         reason: "The official server fails with `this.branches[input.branchId].push is not a function`.",
         meant: |gap| {
             let text = gap.answers.0["content"][0]["text"].as_str().unwrap_or_default();

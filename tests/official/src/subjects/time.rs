@@ -13,8 +13,9 @@ use crate::random::Random;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "time",
     package: "mcp-server-time",
-    compared: "The current time in zones of every kind, and conversions between them; times in odd forms; zones that \
-               aren't there; several mistakes at once. Where a second or a day ends between the two calls, both are made again.",
+    compared: "The current time in many kinds of zones, conversions between them, times in unusual \
+               formats, unknown zones, and several errors at once. If a second or a day ends between the \
+               two calls, both are repeated.",
     differences: DIFFERENCES,
     check,
 };
@@ -22,16 +23,17 @@ pub(super) const SUBJECT: Subject = Subject {
 const DIFFERENCES: &[Difference] = &[
     Difference {
         what: "Tools have titles.",
-        reason: "Hosts show them to people; the official server has none.",
+        reason: "Hosts show titles to users; the official server has none.",
         meant: |gap| {
             let tools = ["get_current_time", "convert_time"];
             tools.iter().any(|tool| gap.lists(tool, "/title")) && gap.theirs.is_none()
         },
     },
     Difference {
-        what: "A zone's name that is a folder of zones (`Europe`), a path (`../etc/passwd`) or holds a null character is \
-               refused in the words for one that isn't known.",
-        reason: "The official server shows its language's own words for these, with paths of its machine.",
+        what: "If a zone name is a directory of zones (`Europe`), a path (`../etc/passwd`) or contains a \
+               null character, it is refused with the message for unknown zones.",
+        reason: "The official server shows its language's own messages, which contain paths of its \
+                 machine.",
         meant: is_odd_zone,
     },
 ];

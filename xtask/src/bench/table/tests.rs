@@ -1,11 +1,11 @@
-//! Figures as people read them.
+//! Formatted numbers and tables.
 
 use serde_json::json;
 
 use super::{markdown, number};
 
 #[test]
-fn thousands_are_set_apart() {
+fn separates_thousands() {
     for (figure, decimals, text) in [
         (0.0, 0, "0"),
         (999.0, 0, "999"),
@@ -21,7 +21,7 @@ fn thousands_are_set_apart() {
 }
 
 #[test]
-fn a_subject_stands_beside_its_yardstick_and_the_floor() {
+fn compares_a_subject_with_its_yardstick_and_the_floor() {
     let figures = json!({"traffic": [
         {"load": "a", "subject": "axum", "calls_per_second": 5000.0},
         {"load": "a", "subject": "rmcp", "calls_per_second": 1000.0},
@@ -36,7 +36,7 @@ fn a_subject_stands_beside_its_yardstick_and_the_floor() {
 }
 
 #[test]
-fn what_replacing_a_plugin_costs_stands_in_tables_of_its_own() {
+fn reloads_have_their_own_tables() {
     let figures = json!({"reload": {
         "latency": [{"plugin": "large", "bytes": 3_100_000, "replacements": 15,
             "new": {"p50_ms": 1500.25, "max_ms": 1600.0}, "cached": {"p50_ms": 130.0, "max_ms": 140.0}}],
@@ -57,7 +57,7 @@ fn what_replacing_a_plugin_costs_stands_in_tables_of_its_own() {
 }
 
 #[test]
-fn calls_beside_loops_stand_in_a_table_of_their_own() {
+fn fairness_has_its_own_table() {
     let figures = json!({"fairness": [
         {"loops": 0, "calls_per_second": 5000.0, "p50_us": 180.0, "p99_us": 400.0},
         {"loops": 1, "calls_per_second": 2500.0, "p50_us": 300.0, "p99_us": 5200.4},

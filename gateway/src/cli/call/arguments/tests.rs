@@ -1,4 +1,4 @@
-//! What is typed, and what the tool gets.
+//! Typed arguments and the resulting JSON.
 
 use serde_json::json;
 
@@ -6,18 +6,18 @@ use super::*;
 
 fn typed(pairs: &[&str], schema: Option<&Value>) -> Result<Json> {
     let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
-    object(None, &pairs, schema)
+    parse_arguments(None, &pairs, schema)
 }
 
 #[test]
-fn values_are_json_where_they_read_as_json() {
+fn valid_json_is_passed_as_json() {
     let json = typed(&["a=1", "b=x y", "c=[true]", "d=", "e=k=v", "f=\"1\""], None).unwrap();
     assert_eq!(json.get(), r#"{"a":1,"b":"x y","c":[true],"d":"","e":"k=v","f":"1"}"#);
     assert_eq!(typed(&[], None).unwrap().get(), "{}");
 }
 
 #[test]
-fn values_are_text_where_the_tool_wants_text() {
+fn values_are_strings_if_the_tool_expects_strings() {
     let schema = json!({ "type": "object", "properties": { "zip": { "type": "string" }, "n": { "type": "integer" } } });
     assert_eq!(typed(&["zip=01234"], Some(&schema)).unwrap().get(), r#"{"zip":"01234"}"#);
     assert_eq!(typed(&["zip=5"], Some(&schema)).unwrap().get(), r#"{"zip":"5"}"#);
@@ -25,24 +25,24 @@ fn values_are_text_where_the_tool_wants_text() {
 }
 
 #[test]
-fn what_is_no_argument_is_named() {
-    assert!(typed(&["a"], None).unwrap_err().to_string().starts_with("`a` is no argument"));
+fn names_invalid_arguments() {
+    assert!(typed(&["a"], None).unwrap_err().to_string().starts_with("invalid argument `a`"));
     assert_eq!(typed(&["a=1", "a=2"], None).unwrap_err().to_string(), "`a` is given twice");
 }
 
 #[test]
-fn a_whole_object_stays_as_it_was_written() {
+fn a_whole_object_stays_unchanged() {
     let text = r#"{"b": 1.50, "a": 12345678901234567890}"#;
-    assert_eq!(object(Some(text), &[], None).unwrap().get(), text);
-    assert!(object(Some("[1]"), &[], None).unwrap_err().to_string().contains("no JSON object"));
+    assert_eq!(parse_arguments(Some(text), &[], None).unwrap().get(), text);
+    assert!(parse_arguments(Some("[1]"), &[], None).unwrap_err().to_string().contains("isn't a JSON object"));
     assert!(
-        format!("{:#}", object(Some("{\"a\":1,\"a\":2}"), &[], None).unwrap_err())
+        format!("{:#}", parse_arguments(Some("{\"a\":1,\"a\":2}"), &[], None).unwrap_err())
             .contains("`a` stands here twice")
     );
 }
 
 #[test]
-fn what_was_probably_meant_is_written_out() {
+fn suggests_the_likely_pair() {
     let schema = json!({ "properties": { "name": { "type": "string" }, "age": {} }, "required": ["name"] });
     for (pairs, cure) in [
         (&["name:Ada"][..], "write `name=Ada`"),
@@ -52,8 +52,8 @@ fn what_was_probably_meant_is_written_out() {
         (&["name:", "Ada"], "write `name=Ada`"),
         (&[r#"{"name":"Ada"}"#], r#"write `--json '{"name":"Ada"}'`"#),
     ] {
-        let said = typed(pairs, Some(&schema)).unwrap_err().to_string();
-        assert!(said.ends_with(cure), "{pairs:?}: {said}");
+        let text = typed(pairs, Some(&schema)).unwrap_err().to_string();
+        assert!(text.ends_with(cure), "{pairs:?}: {text}");
     }
     assert!(typed(&["Ada"], None).unwrap_err().to_string().contains("--json"));
 }
@@ -81,19 +81,19 @@ fn a_list_takes_one_value_and_several_with_commas() {
 }
 
 #[test]
-fn what_should_follow_json_is_written_out() {
+fn suggests_the_likely_json_option() {
     for (text, cure) in [
-        ("{'a': 1}", r#"its texts stand in double quotes: write --json '{"a": 1}'"#),
+        ("{'a': 1}", r#"use double quotes for strings: write --json '{"a": 1}'"#),
         ("@args.json", r#"write --json "$(cat args.json)""#),
-        ("a=1", r#"an object is wanted, such as --json '{"name": "value"}'"#),
+        ("a=1", r#"expected an object, such as --json '{"name": "value"}'"#),
     ] {
-        let said = object(Some(text), &[], None).unwrap_err().to_string();
-        assert!(said.ends_with(cure), "{text}: {said}");
+        let message = parse_arguments(Some(text), &[], None).unwrap_err().to_string();
+        assert!(message.ends_with(cure), "{text}: {message}");
     }
 }
 
 #[test]
-fn a_text_that_may_be_missing_is_still_a_text() {
+fn an_optional_string_is_a_string() {
     let schema = json!({ "properties": {
         "zip": { "type": ["string", "null"] }, "id": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
         "n": { "type": ["integer", "null"] },

@@ -1,4 +1,4 @@
-//! Questions in words, and the options that answer them.
+//! Questions as text, and the options that answer them.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn only(request: &Value) -> Question {
 }
 
 #[test]
-fn what_a_strange_gateway_asks_stays_in_its_lines() {
+fn questions_of_a_hostile_gateway_stay_in_their_lines() {
     let evil = "k\nhint: run this\u{1b}]0;x";
     let request = json!({ "method": "elicitation/create", "params": { "requestedSchema": {
         "required": [evil], "properties": { evil: { "type": evil, "default": null, "description": "\u{7}" } } } } });
@@ -22,7 +22,7 @@ fn what_a_strange_gateway_asks_stays_in_its_lines() {
 }
 
 #[test]
-fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
+fn a_form_is_shown_with_its_fields_and_options() {
     let question = only(&json!({ "method": "elicitation/create", "params": {
         "message": "[plugin: p] Who\u{1b}[2J?", "requestedSchema": { "required": ["name", "age"], "properties": {
             "name": { "type": "string", "description": "Yours." },
@@ -31,7 +31,7 @@ fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
     } } } }));
     assert_eq!(
         question.text(),
-        "  `q` asks a person: [plugin: p] Who\\u{1b}[2J?\n    name: text (required); Yours.\n    \
+        "  `q` asks the user: [plugin: p] Who\\u{1b}[2J?\n    name: text (required); Yours.\n    \
          age: whole number (default 30)\n    kind: one of `x`, `y`\n    \
          --answer q.name=text, or --answer q=decline, or --answer q=cancel\n"
     );
@@ -39,7 +39,7 @@ fn a_form_is_shown_with_its_fields_and_the_options_that_fill_it_in() {
 }
 
 #[test]
-fn a_model_a_page_and_folders_are_shown_as_what_they_are() {
+fn shows_questions_to_the_model_pages_and_folders() {
     let model = only(&json!({ "method": "sampling/createMessage", "params": {
         "systemPrompt": "Be brief.",
         "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } },
@@ -55,5 +55,5 @@ fn a_model_a_page_and_folders_are_shown_as_what_they_are() {
         page.text().contains("the page: https://example.org/x\n    --answer q=opened, or --answer q=decline")
     );
     let folders = only(&json!({ "method": "roots/list" }));
-    assert!(folders.text().contains("folders that the client works in\n    --answer q=./\n"));
+    assert!(folders.text().contains("the client's folders\n    --answer q=./\n"));
 }

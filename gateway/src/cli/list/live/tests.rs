@@ -1,11 +1,11 @@
-//! What people read of the plugins of a gateway that runs.
+//! The table of a running gateway's plugins.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn a_plugin_is_a_row_and_what_is_wrong_with_it_stands_below() {
+fn a_plugin_is_a_row_followed_by_its_problems() {
     let plugins = [
         json!({
             "id": "time", "state": "serving", "version": "1.0.2", "sha256": "0123456789abcdef", "since": "2027-01-15T08:00:01.000Z",
@@ -20,14 +20,14 @@ fn a_plugin_is_a_row_and_what_is_wrong_with_it_stands_below() {
         }),
     ];
     assert_eq!(
-        text(&plugins),
+        plugins_table(&plugins),
         "PLUGIN  STATE    VERSION  CODE          SINCE                    OFFERS\n\
          time    serving  1.0.2    0123456789ab  2027-01-15 08:00:01 UTC  2 tools, 1 prompt\n\
-         \u{20} waits for `moongate reload`: other code, fedcba987654\n\
+         \u{20} waits for `moongate reload`: new code, fedcba987654\n\
          notes   failed   -        -             -                        -\n\
          \u{20} it is truncated\n\
          \u{20} hint: build it anew\n\
-         \u{20} tried again at 2027-01-15 08:01:00 UTC\n\
+         \u{20} next retry at 2027-01-15 08:01:00 UTC\n\
          \u{20} waits for `moongate reload`: wider grants, env `LANG`, dir `/notes`\n"
     );
 }

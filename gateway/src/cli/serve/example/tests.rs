@@ -1,4 +1,4 @@
-//! What a schema suggests, and what a shell takes.
+//! Example values from schemas.
 
 use serde_json::json;
 

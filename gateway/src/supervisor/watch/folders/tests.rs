@@ -1,20 +1,20 @@
-//! Which folders are watched, against a system that remembers what it was asked.
+//! The watched folders, on a system that records requests.
 
 use std::sync::Mutex;
 
 use super::*;
-use crate::supervisor::watch::tests::fake::Fake;
+use crate::supervisor::watch::tests::fake::FakeSystem;
 
-fn hop(folder: &str, inode: u64, name: &str, found: Found) -> Hop {
-    Hop { folder: folder.into(), id: Id { device: 1, inode }, name: name.into(), found }
+fn step(folder: &str, inode: u64, name: &str, kind: StepKind) -> PathStep {
+    PathStep { folder: folder.into(), id: FileId { device: 1, inode }, name: name.into(), kind }
 }
 
-fn wanted(hops: &[Hop]) -> Wanted {
-    Wanted::by(hops.iter())
+fn wanted(steps: &[PathStep]) -> WantedFolders {
+    WantedFolders::from_steps(steps.iter())
 }
 
-fn folders(fake: &Arc<Fake>) -> Folders {
-    Folders::new(Arc::<Fake>::clone(fake), Sink::default())
+fn watches(fake: &Arc<FakeSystem>) -> FolderWatches {
+    FolderWatches::new(Arc::<FakeSystem>::clone(fake), EventSink::default())
 }
 
 fn now() -> Instant {
@@ -22,105 +22,127 @@ fn now() -> Instant {
 }
 
 #[test]
-fn each_folder_is_watched_once_and_given_up_when_it_is_not_wanted() {
-    let fake = Arc::new(Fake::default());
-    let mut folders = folders(&fake);
-    let file = hop("/a", 1, "file", Found::Other);
-    let both = wanted(&[hop("/", 0, "a", Found::Folder), file.clone(), hop("/a", 1, "other", Found::Other)]);
-    let fitted = folders.fit(&both, Lost::default(), now());
-    assert_eq!(fitted, Fitted { grown: true, trouble: None });
-    assert_eq!(fake.asked(), ["watch /a", "watch /"]);
-    assert_eq!(folders.fit(&both, Lost::default(), now()), Fitted::default());
-    assert!(fake.asked().is_empty());
-    assert_eq!(folders.fit(&wanted(&[file]), Lost::default(), now()), Fitted::default());
-    assert_eq!(fake.asked(), ["unwatch /"]);
+fn watches_each_folder_once_and_unwatches_unwanted_ones() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut watches = watches(&fake);
+    let file = step("/a", 1, "file", StepKind::Leaf);
+    let both =
+        wanted(&[step("/", 0, "a", StepKind::Folder), file.clone(), step("/a", 1, "other", StepKind::Leaf)]);
+    let outcome = watches.fit(&both, LostWatches::default(), now());
+    assert_eq!(outcome, FitOutcome { grown: true, trouble: None });
+    assert_eq!(fake.take_requests(), ["watch /a", "watch /"]);
+    assert_eq!(watches.fit(&both, LostWatches::default(), now()), FitOutcome::default());
+    assert!(fake.take_requests().is_empty());
+    assert_eq!(watches.fit(&wanted(&[file]), LostWatches::default(), now()), FitOutcome::default());
+    assert_eq!(fake.take_requests(), ["unwatch /"]);
 }
 
 #[test]
-fn a_folder_that_was_replaced_or_lost_is_watched_anew() {
-    let fake = Arc::new(Fake::default());
-    let mut folders = folders(&fake);
-    let at = |inode| wanted(&[hop("/", 0, "a", Found::Folder), hop("/a", inode, "file", Found::Other)]);
-    folders.fit(&at(1), Lost::default(), now());
-    fake.asked();
-    assert!(folders.fit(&at(2), Lost::default(), now()).grown);
-    assert_eq!(fake.asked(), ["unwatch /a", "watch /a"]);
-    // The new one may have the old one's number.
-    let gone = Lost { gone: BTreeSet::from(["/a".into()]), ..Lost::default() };
-    assert!(folders.fit(&at(2), gone, now()).grown);
-    assert_eq!(fake.asked(), ["unwatch /a", "watch /a"]);
-    let all = Lost { all: true, ..Lost::default() };
-    assert!(folders.fit(&at(2), all, now()).grown);
-    assert_eq!(fake.asked(), ["unwatch /", "unwatch /a", "watch /a", "watch /"]);
-    assert_eq!(folders.watched.len(), 2);
+fn watches_replaced_and_lost_folders_again() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut watches = watches(&fake);
+    let at =
+        |inode| wanted(&[step("/", 0, "a", StepKind::Folder), step("/a", inode, "file", StepKind::Leaf)]);
+    watches.fit(&at(1), LostWatches::default(), now());
+    fake.take_requests();
+    assert!(watches.fit(&at(2), LostWatches::default(), now()).grown);
+    assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
+    // The new folder may have the old one's inode number.
+    let gone = LostWatches { removed: BTreeSet::from(["/a".into()]), ..LostWatches::default() };
+    assert!(watches.fit(&at(2), gone, now()).grown);
+    assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
+    let all = LostWatches { all: true, ..LostWatches::default() };
+    assert!(watches.fit(&at(2), all, now()).grown);
+    assert_eq!(fake.take_requests(), ["unwatch /", "unwatch /a", "watch /a", "watch /"]);
+    assert_eq!(watches.watched.len(), 2);
 }
 
 #[test]
-fn a_folder_that_is_mounted_twice_is_watched_once() {
-    let both = wanted(&[hop("/a", 1, "one", Found::Other), hop("/b", 1, "two", Found::Other)]);
-    let Interest(names) = both.interest();
+fn watches_a_folder_once_that_is_mounted_twice() {
+    let both = wanted(&[step("/a", 1, "one", StepKind::Leaf), step("/b", 1, "two", StepKind::Leaf)]);
+    let WatchedNames(names) = both.names();
     assert_eq!(names.keys().collect::<Vec<_>>(), [Path::new("/a")]);
     assert_eq!(names[Path::new("/a")].names.len(), 2);
 }
 
 #[test]
-fn a_folder_that_cannot_be_watched_matters_only_where_changes_are_expected() {
-    let fake = Arc::new(Fake::default());
-    let mut folders = folders(&fake);
-    let denied = || Failure::Folder("permission denied".to_owned());
+fn unwatchable_folder_matters_only_if_changes_are_expected() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut watches = watches(&fake);
+    let denied = || WatchError::Folder("permission denied".to_owned());
     fake.refuse("/", denied());
-    let hops = [hop("/", 0, "a", Found::Folder), hop("/a", 1, "file", Found::Other)];
-    assert_eq!(folders.fit(&wanted(&hops), Lost::default(), now()), Fitted { grown: true, trouble: None });
+    let steps = [step("/", 0, "a", StepKind::Folder), step("/a", 1, "file", StepKind::Leaf)];
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: true, trouble: None }
+    );
     fake.refuse("/b", denied());
-    let hops = [hop("/a", 1, "file", Found::Other), hop("/b", 2, "file", Found::Other)];
-    let trouble = Some("`/b` can't be watched: permission denied".to_owned());
-    assert_eq!(folders.fit(&wanted(&hops), Lost::default(), now()), Fitted { grown: false, trouble });
-    // It is gone again: that is said by the folder above it.
-    fake.refuse("/b", Failure::NotThere);
-    assert_eq!(folders.fit(&wanted(&hops), Lost::default(), now()), Fitted::default());
+    let steps = [step("/a", 1, "file", StepKind::Leaf), step("/b", 2, "file", StepKind::Leaf)];
+    let trouble = Some("cannot watch `/b`: permission denied".to_owned());
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: false, trouble }
+    );
+    // The folder is gone again, which its parent reports.
+    fake.refuse("/b", WatchError::NotFound);
+    assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome::default());
 }
 
 #[test]
-fn where_watches_run_out_those_that_matter_are_kept() {
-    let fake = Arc::new(Fake::default());
-    let mut folders = folders(&fake);
-    fake.refuse("/", Failure::Limit("no more".to_owned()));
-    let hops = [hop("/", 0, "a", Found::Folder), hop("/a", 1, "file", Found::Other)];
-    let fitted = folders.fit(&wanted(&hops), Lost::default(), now());
-    assert_eq!(fitted, Fitted { grown: true, trouble: Some("no more".to_owned()) });
-    assert_eq!(folders.watched.keys().collect::<Vec<_>>(), [Path::new("/a")]);
+fn keeps_important_watches_when_they_run_out() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut watches = watches(&fake);
+    fake.refuse("/", WatchError::Limit("no more".to_owned()));
+    let steps = [step("/", 0, "a", StepKind::Folder), step("/a", 1, "file", StepKind::Leaf)];
+    let outcome = watches.fit(&wanted(&steps), LostWatches::default(), now());
+    assert_eq!(outcome, FitOutcome { grown: true, trouble: Some("no more".to_owned()) });
+    assert_eq!(watches.watched.keys().collect::<Vec<_>>(), [Path::new("/a")]);
     fake.allow("/");
-    assert_eq!(folders.fit(&wanted(&hops), Lost::default(), now()), Fitted { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&wanted(&steps), LostWatches::default(), now()),
+        FitOutcome { grown: true, trouble: None }
+    );
 }
 
 #[test]
-fn what_cannot_be_started_is_tried_again_after_a_minute() {
-    let fake = Arc::new(Fake::default());
-    let mut folders = folders(&fake);
+fn retries_a_failed_watcher_after_a_minute() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut watches = watches(&fake);
     let begun = now();
-    let hops = wanted(&[hop("/a", 1, "file", Found::Other)]);
-    fake.refuse_to_start(Some(Failure::Limit("too many".to_owned())));
-    let trouble = Fitted { grown: false, trouble: Some("too many".to_owned()) };
-    for time in [begun, begun + AGAIN / 2, begun + AGAIN, begun + AGAIN + AGAIN / 2] {
-        assert_eq!(folders.fit(&hops, Lost::default(), time), trouble);
+    let steps = wanted(&[step("/a", 1, "file", StepKind::Leaf)]);
+    fake.set_start_error(Some(WatchError::Limit("too many".to_owned())));
+    let trouble = FitOutcome { grown: false, trouble: Some("too many".to_owned()) };
+    for time in [
+        begun,
+        begun + RESTART_INTERVAL / 2,
+        begun + RESTART_INTERVAL,
+        begun + RESTART_INTERVAL + RESTART_INTERVAL / 2,
+    ] {
+        assert_eq!(watches.fit(&steps, LostWatches::default(), time), trouble);
     }
     assert_eq!(fake.starts(), 2);
-    fake.refuse_to_start(None);
-    assert_eq!(folders.fit(&hops, Lost::default(), begun + 2 * AGAIN), Fitted { grown: true, trouble: None });
-    let failed = || Lost { failed: Some("it broke".to_owned()), ..Lost::default() };
-    let trouble = Fitted { grown: false, trouble: Some("it broke".to_owned()) };
-    assert_eq!(folders.fit(&hops, failed(), begun + 2 * AGAIN), trouble);
+    fake.set_start_error(None);
+    assert_eq!(
+        watches.fit(&steps, LostWatches::default(), begun + 2 * RESTART_INTERVAL),
+        FitOutcome { grown: true, trouble: None }
+    );
+    let failed = || LostWatches { failed: Some("it broke".to_owned()), ..LostWatches::default() };
+    let trouble = FitOutcome { grown: false, trouble: Some("it broke".to_owned()) };
+    assert_eq!(watches.fit(&steps, failed(), begun + 2 * RESTART_INTERVAL), trouble);
     assert_eq!(fake.starts(), 3);
-    fake.refuse("/a", Failure::Ended("it has ended".to_owned()));
-    let trouble = Fitted { grown: false, trouble: Some("it has ended".to_owned()) };
-    assert_eq!(folders.fit(&hops, Lost::default(), begun + 3 * AGAIN), trouble);
-    assert_eq!(folders.fit(&hops, Lost::default(), begun + 3 * AGAIN), trouble);
+    fake.refuse("/a", WatchError::Ended("it has ended".to_owned()));
+    let trouble = FitOutcome { grown: false, trouble: Some("it has ended".to_owned()) };
+    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
+    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
     fake.allow("/a");
-    assert_eq!(folders.fit(&hops, Lost::default(), begun + 4 * AGAIN), Fitted { grown: true, trouble: None });
+    assert_eq!(
+        watches.fit(&steps, LostWatches::default(), begun + 4 * RESTART_INTERVAL),
+        FitOutcome { grown: true, trouble: None }
+    );
 }
 
 #[test]
-fn what_reports_is_let_go_when_it_is_not_wanted_any_more() {
+fn clear_drops_the_watcher() {
     #[derive(Debug, Default)]
     struct Dropped(Arc<Mutex<usize>>);
     impl Drop for Dropped {
@@ -128,15 +150,15 @@ fn what_reports_is_let_go_when_it_is_not_wanted_any_more() {
             *self.0.lock().unwrap() += 1;
         }
     }
-    impl Reports for Dropped {
-        fn watch(&mut self, _: &Path) -> Result<(), Failure> {
+    impl FolderWatcher for Dropped {
+        fn watch(&mut self, _: &Path) -> Result<(), WatchError> {
             Ok(())
         }
         fn unwatch(&mut self, _: &Path) {}
     }
     let dropped = Arc::new(Mutex::new(0));
-    let mut folders = folders(&Arc::default());
-    folders.reports = Some(Box::new(Dropped(Arc::clone(&dropped))));
-    folders.clear();
+    let mut watches = watches(&Arc::default());
+    watches.watcher = Some(Box::new(Dropped(Arc::clone(&dropped))));
+    watches.clear();
     assert_eq!(*dropped.lock().unwrap(), 1);
 }

@@ -1,4 +1,4 @@
-//! What the library says, in our words.
+//! Events and errors of the library, translated.
 
 use std::io;
 
@@ -7,20 +7,23 @@ use notify::event::{CreateKind, DataChange, MetadataKind, RemoveKind};
 use super::*;
 
 #[test]
-fn who_only_reads_changes_nothing() {
+fn reads_are_not_changes() {
     for kind in [
         AccessKind::Open(AccessMode::Any),
         AccessKind::Read,
         AccessKind::Close(AccessMode::Read),
         AccessKind::Any,
     ] {
-        assert_eq!(change(EventKind::Access(kind)), None, "{kind:?}");
+        assert_eq!(change_kind(EventKind::Access(kind)), None, "{kind:?}");
     }
-    assert_eq!(change(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(Change::Other));
+    assert_eq!(
+        change_kind(EventKind::Access(AccessKind::Close(AccessMode::Write))),
+        Some(ChangeKind::Metadata)
+    );
 }
 
 #[test]
-fn what_may_hold_something_new_is_told_from_what_is_gone() {
+fn distinguishes_new_content_from_removal() {
     let renamed = |mode| EventKind::Modify(ModifyKind::Name(mode));
     for kind in [
         EventKind::Create(CreateKind::File),
@@ -29,42 +32,45 @@ fn what_may_hold_something_new_is_told_from_what_is_gone() {
         renamed(RenameMode::Both),
         EventKind::Any,
     ] {
-        assert_eq!(change(kind), Some(Change::Content), "{kind:?}");
+        assert_eq!(change_kind(kind), Some(ChangeKind::Content), "{kind:?}");
     }
     for kind in [EventKind::Remove(RemoveKind::Folder), renamed(RenameMode::From)] {
-        assert_eq!(change(kind), Some(Change::Gone), "{kind:?}");
+        assert_eq!(change_kind(kind), Some(ChangeKind::Removed), "{kind:?}");
     }
-    assert_eq!(change(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))), Some(Change::Other));
+    assert_eq!(
+        change_kind(EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any))),
+        Some(ChangeKind::Metadata)
+    );
 }
 
 #[test]
-fn limits_of_the_system_are_named() {
-    let told = |error: notify::Error| match failure(&error) {
-        Failure::Limit(reason) => reason,
+fn names_the_limits_of_the_system() {
+    let reason = |error: notify::Error| match watch_error(&error) {
+        WatchError::Limit(reason) => reason,
         other => panic!("{other:?}"),
     };
-    let watches = told(notify::Error::new(ErrorKind::MaxFilesWatch).add_path("/a".into()));
+    let watches = reason(notify::Error::new(ErrorKind::MaxFilesWatch).add_path("/a".into()));
     assert!(watches.contains("max_user_watches"), "{watches}");
     let instances =
-        told(notify::Error::io(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error())));
+        reason(notify::Error::io(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error())));
     assert!(instances.contains("max_user_instances"), "{instances}");
     let denied = notify::Error::io(io::ErrorKind::PermissionDenied.into());
-    assert!(matches!(failure(&denied), Failure::Folder(_)));
+    assert!(matches!(watch_error(&denied), WatchError::Folder(_)));
 }
 
 #[test]
-fn a_library_that_panics_has_ended() {
-    let hook = caught::<()>(|| std::panic::panic_any("its thread is gone"));
-    let Err(Failure::Ended(reason)) = hook else { panic!("{hook:?}") };
+fn panic_of_the_library_ends_watching() {
+    let hook = catch_panic::<()>(|| std::panic::panic_any("its thread is gone"));
+    let Err(WatchError::Ended(reason)) = hook else { panic!("{hook:?}") };
     assert!(reason.ends_with("its thread is gone"), "{reason}");
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told_from_one_that_cannot_be_watched() {
+fn distinguishes_missing_from_unwatchable_folders() {
     let folder = tempfile::tempdir().unwrap();
-    let mut reports = Native.start(Sink::default()).unwrap();
+    let mut reports = NativeSystem.start(EventSink::default()).unwrap();
     assert_eq!(reports.watch(folder.path()), Ok(()));
-    assert_eq!(reports.watch(&folder.path().join("nowhere")), Err(Failure::NotThere));
+    assert_eq!(reports.watch(&folder.path().join("nowhere")), Err(WatchError::NotFound));
     reports.unwatch(&folder.path().join("nowhere"));
     reports.unwatch(folder.path());
     assert_eq!(reports.watch(folder.path()), Ok(()));

@@ -1,160 +1,172 @@
-//! A system that does what a test says, and remembers what it was asked.
+//! A system that a test controls, and that records its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use super::super::look::{Found, Hop, Id, Look, Stamp};
-use super::super::{Change, Failure, Reports, Sink, System};
+use super::super::mailbox::{ChangeKind, EventSink};
+use super::super::probe::{FileId, FileProbe, FileStamp, PathStep, StepKind};
+use super::super::{FolderWatcher, System, WatchError};
 
-/// A system of files that all lie in `/d`.
+/// A system with files in `/d`, and others in `/e`, which is another mount.
 #[derive(Debug, Default)]
-pub(in super::super) struct Fake(Arc<Shared>);
+pub(in super::super) struct FakeSystem(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    freed: Condvar,
+    changed: Condvar,
 }
 
 impl Shared {
-    /// The state, as soon as this path answers.
-    fn answered(&self, path: &Path) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap();
-        while state.stuck.contains(path) {
-            // An upper bound, so that the runtime of a test that fails can end.
-            let (again, waited) = self.freed.wait_timeout(state, Duration::from_secs(20)).unwrap();
-            state = again;
-            if waited.timed_out() {
-                break;
-            }
-        }
-        state
+    /// The state, as soon as this path isn't stalled.
+    fn when_responding(&self, path: &Path) -> MutexGuard<'_, State> {
+        let state = self.state.lock().unwrap();
+        self.changed.wait_while(state, |state| state.stalled.contains(path)).unwrap()
     }
 }
 
 #[derive(Debug, Default)]
 struct State {
-    sinks: Vec<Sink>,
+    sinks: Vec<EventSink>,
     starts: usize,
-    no_start: Option<Failure>,
-    refused: BTreeMap<PathBuf, Failure>,
-    asked: Vec<String>,
-    stamps: BTreeMap<PathBuf, Stamp>,
+    start_error: Option<WatchError>,
+    watch_errors: BTreeMap<PathBuf, WatchError>,
+    requests: Vec<String>,
+    stamps: BTreeMap<PathBuf, FileStamp>,
     changed_at: Option<SystemTime>,
-    stuck: BTreeSet<PathBuf>,
-    looks: usize,
+    stalled: BTreeSet<PathBuf>,
+    probes: usize,
 }
 
-impl Fake {
+impl Drop for FakeSystem {
+    fn drop(&mut self) {
+        self.state().stalled.clear();
+        self.0.changed.notify_all();
+    }
+}
+
+impl FakeSystem {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap()
     }
 
-    /// What was asked since the last time.
-    pub(in super::super) fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().asked)
+    /// The requests to watch or unwatch since the last time.
+    pub(in super::super) fn take_requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().requests)
     }
 
-    pub(in super::super) fn refuse(&self, folder: &str, failure: Failure) {
-        self.state().refused.insert(folder.into(), failure);
+    pub(in super::super) fn refuse(&self, folder: &str, error: WatchError) {
+        self.state().watch_errors.insert(folder.into(), error);
     }
 
     pub(in super::super) fn allow(&self, folder: &str) {
-        self.state().refused.remove(Path::new(folder));
+        self.state().watch_errors.remove(Path::new(folder));
     }
 
-    pub(in super::super) fn refuse_to_start(&self, failure: Option<Failure>) {
-        self.state().no_start = failure;
+    pub(in super::super) fn set_start_error(&self, error: Option<WatchError>) {
+        self.state().start_error = error;
     }
 
     pub(in super::super) fn starts(&self) -> usize {
         self.state().starts
     }
 
-    /// How many looks there were since the last time.
-    pub(in super::super) fn looks(&self) -> usize {
-        std::mem::take(&mut self.state().looks)
+    /// The number of probes since the last time.
+    pub(in super::super) fn take_probes(&self) -> usize {
+        std::mem::take(&mut self.state().probes)
     }
 
-    /// The file holds another version now, and the times of its file system are exact.
+    /// Waits until a probe has begun.
+    pub(in super::super) fn wait_for_probe(&self) {
+        let state = self.state();
+        drop(self.0.changed.wait_while(state, |state| state.probes == 0).unwrap());
+    }
+
+    /// Changes a file, on a file system with exact times.
     pub(in super::super) fn change(&self, file: &Path, version: i64) {
-        self.stamp(file, (version, 7));
+        self.set_stamp(file, (version, 7));
     }
 
-    /// The file holds another version now, on a file system that counts in seconds.
+    /// Changes a file, on a file system that counts in seconds.
     pub(in super::super) fn change_coarsely(&self, file: &Path, version: i64) {
-        self.stamp(file, (version, 0));
+        self.set_stamp(file, (version, 0));
     }
 
-    fn stamp(&self, file: &Path, time: (i64, i64)) {
-        let id = Id { device: 1, inode: 100 };
-        let stamp = Stamp::File { id, size: 1, modified: time, changed: time };
+    fn set_stamp(&self, file: &Path, time: (i64, i64)) {
+        let id = FileId { device: 1, inode: 100 };
+        let stamp = FileStamp::File { id, size: 1, modified: time, changed: time };
         self.state().stamps.insert(file.to_owned(), stamp);
     }
 
-    /// When all files were changed last.
-    pub(in super::super) fn changed_at(&self, time: SystemTime) {
+    /// Sets the time at which all files were changed last.
+    pub(in super::super) fn set_changed_at(&self, time: SystemTime) {
         self.state().changed_at = Some(time);
     }
 
-    /// Reports what happened to a path.
-    pub(in super::super) fn event(&self, path: &Path, change: Change) {
-        self.sink().event(path, change);
+    /// Reports a change of a path.
+    pub(in super::super) fn report(&self, path: &Path, change: ChangeKind) {
+        self.sink().report(path, change);
     }
 
-    pub(in super::super) fn sink(&self) -> Sink {
-        self.state().sinks.last().expect("reports were asked for").clone()
+    pub(in super::super) fn sink(&self) -> EventSink {
+        self.state().sinks.last().expect("nothing was started").clone()
     }
 
-    /// Looks at this file don't end any more, nor does it end to watch this folder.
-    pub(in super::super) fn stop_answering(&self, file: &Path) {
-        self.state().stuck.insert(file.to_owned());
+    /// Blocks probes of this file, and attempts to watch this folder.
+    pub(in super::super) fn stall(&self, path: &Path) {
+        self.state().stalled.insert(path.to_owned());
     }
 
-    /// They end.
-    pub(in super::super) fn answer(&self, file: &Path) {
-        self.state().stuck.remove(file);
-        self.0.freed.notify_all();
+    pub(in super::super) fn resume(&self, path: &Path) {
+        self.state().stalled.remove(path);
+        self.0.changed.notify_all();
     }
 }
 
-impl System for Fake {
-    fn start(&self, sink: Sink) -> Result<Box<dyn Reports>, Failure> {
+impl System for FakeSystem {
+    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
         let mut state = self.state();
         state.starts += 1;
-        if let Some(failure) = state.no_start.clone() {
-            return Err(failure);
+        if let Some(error) = state.start_error.clone() {
+            return Err(error);
         }
         state.sinks.push(sink);
-        Ok(Box::new(Watched(Arc::clone(&self.0))))
+        Ok(Box::new(FakeFolderWatcher(Arc::clone(&self.0))))
     }
 
-    fn look(&self, path: &Path) -> Look {
-        self.state().looks += 1;
-        let state = self.0.answered(path);
-        let stamp = state.stamps.get(path).copied().unwrap_or(Stamp::NotThere);
-        let name = path.file_name().unwrap().to_owned();
-        let hop = Hop { folder: "/d".into(), id: Id { device: 1, inode: 1 }, name, found: Found::Other };
-        Look { stamp, hops: vec![hop], changed_at: state.changed_at }
+    fn probe(&self, path: &Path) -> FileProbe {
+        self.state().probes += 1;
+        self.0.changed.notify_all();
+        let state = self.0.when_responding(path);
+        let stamp = state.stamps.get(path).copied().unwrap_or(FileStamp::Missing);
+        let folder = path.parent().unwrap();
+        let device = if folder == Path::new("/d") { 1 } else { 2 };
+        let step = PathStep {
+            folder: folder.to_owned(),
+            id: FileId { device, inode: 1 },
+            name: path.file_name().unwrap().to_owned(),
+            kind: StepKind::Leaf,
+        };
+        FileProbe { stamp, steps: vec![step], changed_at: state.changed_at }
     }
 }
 
 #[derive(Debug)]
-struct Watched(Arc<Shared>);
+struct FakeFolderWatcher(Arc<Shared>);
 
-impl Reports for Watched {
-    fn watch(&mut self, folder: &Path) -> Result<(), Failure> {
-        let mut state = self.0.answered(folder);
-        if let Some(failure) = state.refused.get(folder) {
-            return Err(failure.clone());
+impl FolderWatcher for FakeFolderWatcher {
+    fn watch(&mut self, folder: &Path) -> Result<(), WatchError> {
+        let mut state = self.0.when_responding(folder);
+        if let Some(error) = state.watch_errors.get(folder) {
+            return Err(error.clone());
         }
-        state.asked.push(format!("watch {}", folder.display()));
+        state.requests.push(format!("watch {}", folder.display()));
         Ok(())
     }
 
     fn unwatch(&mut self, folder: &Path) {
-        self.0.state.lock().unwrap().asked.push(format!("unwatch {}", folder.display()));
+        self.0.state.lock().unwrap().requests.push(format!("unwatch {}", folder.display()));
     }
 }

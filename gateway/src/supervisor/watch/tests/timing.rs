@@ -1,12 +1,9 @@
-//! When things are reported. The clock is the runtime's, which stands still while anything runs.
+//! When changes are reported, by the driver's clock.
 
-use tokio::time::sleep;
-
-use super::super::quiet::{MOST, QUIET};
-use super::fake::Fake;
+use super::super::burst::{MAX_BURST, QUIET_PERIOD};
+use super::super::mailbox::ChangeKind;
+use super::fake::FakeSystem;
 use super::*;
-
-const SECOND: Duration = Duration::from_secs(1);
 
 /// How exactly the end of a burst is noticed.
 const SLACK: Duration = Duration::from_millis(30);
@@ -16,205 +13,201 @@ fn file() -> PathBuf {
 }
 
 fn other() -> PathBuf {
-    "/d/other".into()
+    "/e/other".into()
 }
 
-/// Watches the two files, which were there long before.
-async fn start(fake: &Arc<Fake>, poll: Duration) -> Watch {
+/// Watches the two files, which are old.
+fn start(fake: &Arc<FakeSystem>, poll: Duration) -> Driver {
     fake.change(&file(), 1);
     fake.change(&other(), 1);
-    let system = Arc::<Fake>::clone(fake);
-    let mut watch = Watch::new(WatchOptions { poll, system, ..WatchOptions::default() });
-    watch.set(set(&[&file(), &other()])).await;
-    assert_eq!(watch.watching(), Watching::Events);
-    watch
+    let mut driver = Driver::start(Arc::<FakeSystem>::clone(fake), &[&file(), &other()], poll);
+    assert_eq!(driver.next_mode(), Watching::Events);
+    driver
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_change_is_reported_when_it_is_quiet() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    let begun = Instant::now();
+#[test]
+fn change_is_reported_after_a_quiet_period() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    let begun = driver.now;
     fake.change(&file(), 2);
-    fake.event(&file(), Change::Content);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    let took = begun.elapsed();
-    assert!((QUIET..QUIET + SLACK).contains(&took), "{took:?}");
+    fake.report(&file(), ChangeKind::Content);
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    let took = driver.now - begun;
+    assert!((QUIET_PERIOD..QUIET_PERIOD + SLACK).contains(&took), "{took:?}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn who_never_stops_writing_is_reported_nevertheless() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    let writer = tokio::spawn({
-        let fake = Arc::clone(&fake);
-        async move {
-            for version in 2.. {
-                fake.change(&file(), version);
-                fake.event(&file(), Change::Content);
-                sleep(QUIET / 3).await;
-            }
-        }
-    });
+#[test]
+fn file_that_is_written_all_the_time_is_reported() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    let mut versions = 2..;
     for _ in 0..5 {
-        let begun = Instant::now();
-        assert_eq!(files(&mut watch).await, set(&[&file()]));
-        let took = begun.elapsed();
-        assert!((QUIET..=MOST + QUIET).contains(&took), "{took:?}");
+        let begun = driver.now;
+        let event = loop {
+            fake.change(&file(), versions.next().unwrap());
+            fake.report(&file(), ChangeKind::Content);
+            if let Some(event) = driver.next_within(QUIET_PERIOD / 3) {
+                break event;
+            }
+        };
+        assert_eq!(event, WatchEvent::FilesChanged(paths(&[&file()])));
+        let took = driver.now - begun;
+        assert!((QUIET_PERIOD..=MAX_BURST + QUIET_PERIOD).contains(&took), "{took:?}");
     }
-    writer.abort();
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_thousand_events_cost_one_look_at_each_file() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    fake.looks();
+#[test]
+fn thousand_reports_cost_one_probe_of_each_file() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    fake.take_probes();
     fake.change(&file(), 2);
     for _ in 0..1000 {
-        fake.event(&file(), Change::Content);
+        fake.report(&file(), ChangeKind::Content);
     }
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    assert_eq!(fake.looks(), 2);
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    assert_eq!(fake.take_probes(), 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn files_that_nobody_asked_for_cost_no_look() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    fake.looks();
+#[test]
+fn reports_of_other_files_cost_no_probe() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    fake.take_probes();
     for number in 0..10_000 {
-        fake.event(&PathBuf::from(format!("/d/{number}.o")), Change::Content);
+        fake.report(&PathBuf::from(format!("/d/{number}.o")), ChangeKind::Content);
     }
-    assert!(timeout(SECOND, watch.changed()).await.is_err());
-    assert_eq!(fake.looks(), 0);
+    assert_eq!(driver.next_within(SECOND), None);
+    assert_eq!(fake.take_probes(), 0);
     fake.change(&file(), 2);
-    fake.event(&file(), Change::Content);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    assert_eq!(fake.looks(), 2);
+    fake.report(&file(), ChangeKind::Content);
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    assert_eq!(fake.take_probes(), 2);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_change_without_an_event_is_found_by_looking() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, 5 * SECOND).await;
-    let begun = Instant::now();
+#[test]
+fn unreported_change_is_found_by_polling() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, 5 * SECOND);
+    let begun = driver.now;
     fake.change(&file(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    let took = begun.elapsed();
-    assert!((QUIET..5 * SECOND + QUIET + SLACK).contains(&took), "{took:?}");
-    // The times of this file system are exact and it was quiet: that was all.
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    let took = driver.now - begun;
+    assert!((QUIET_PERIOD..5 * SECOND + QUIET_PERIOD + SLACK).contains(&took), "{took:?}");
+    // The times of this file system are exact and it was quiet, so the file isn't reported again.
     fake.change(&other(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&other()]));
+    assert_eq!(driver.next_files(), paths(&[&other()]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_writes_in_one_tick_of_a_coarse_clock_are_both_reported_and_no_third() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, SECOND).await;
+#[test]
+fn second_write_in_one_tick_of_a_coarse_clock_is_reported() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, SECOND);
     fake.change_coarsely(&file(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
+    assert_eq!(driver.next_files(), paths(&[&file()]));
     // The next write would leave no trace.
-    let begun = Instant::now();
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    assert!(begun.elapsed() < 3 * SECOND, "{:?}", begun.elapsed());
-    assert!(timeout(60 * SECOND, watch.changed()).await.is_err());
+    let begun = driver.now;
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    assert!(driver.now - begun < 3 * SECOND, "{:?}", driver.now - begun);
+    assert_eq!(driver.next_within(60 * SECOND), None);
     fake.change_coarsely(&other(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&other()]));
+    assert_eq!(driver.next_files(), paths(&[&other()]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_event_about_a_file_that_looks_the_same_is_passed_on_once() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    fake.event(&file(), Change::Content);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    // Its end of writing and its permissions say nothing of what it holds.
-    fake.event(&file(), Change::Other);
-    assert!(timeout(60 * SECOND, watch.changed()).await.is_err());
+#[test]
+fn report_about_an_unchanged_stamp_is_forwarded_once() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    fake.report(&file(), ChangeKind::Content);
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    // The end of writing and permissions say nothing about the content.
+    fake.report(&file(), ChangeKind::Metadata);
+    assert_eq!(driver.next_within(60 * SECOND), None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_changed_before_it_was_named_is_reported_if_it_was_after_the_last_report() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
+#[test]
+fn change_between_the_last_report_and_naming_is_reported() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
     let third = PathBuf::from("/d/third");
     fake.change(&third, 1);
-    fake.changed_at(SystemTime::now() - 60 * SECOND);
-    watch.set(set(&[&file(), &other(), &third])).await;
-    assert!(timeout(60 * SECOND, watch.changed()).await.is_err());
-    watch.set(set(&[&file(), &other()])).await;
-    fake.changed_at(SystemTime::now() + 60 * SECOND);
-    watch.set(set(&[&file(), &other(), &third])).await;
-    assert_eq!(files(&mut watch).await, set(&[&third]));
-    assert!(timeout(60 * SECOND, watch.changed()).await.is_err());
+    fake.set_changed_at(SystemTime::now() - 60 * SECOND);
+    driver.set_files(&[&file(), &other(), &third]);
+    assert_eq!(driver.next_within(60 * SECOND), None);
+    driver.set_files(&[&file(), &other()]);
+    fake.set_changed_at(SystemTime::now() + 60 * SECOND);
+    driver.set_files(&[&file(), &other(), &third]);
+    assert_eq!(driver.next_files(), paths(&[&third]));
+    assert_eq!(driver.next_within(60 * SECOND), None);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_file_that_is_named_anew_is_not_reported_for_what_was_before() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    watch.set(set(&[&other()])).await;
+#[test]
+fn file_that_is_named_again_is_not_reported_for_old_changes() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    driver.set_files(&[&other()]);
     fake.change(&file(), 2);
-    fake.event(&file(), Change::Content);
-    assert!(timeout(60 * SECOND, watch.changed()).await.is_err());
-    watch.set(set(&[&file(), &other()])).await;
+    fake.report(&file(), ChangeKind::Content);
+    assert_eq!(driver.next_within(60 * SECOND), None);
+    driver.set_files(&[&file(), &other()]);
     fake.change(&other(), 2);
-    fake.event(&other(), Change::Content);
-    assert_eq!(files(&mut watch).await, set(&[&other()]));
+    fake.report(&other(), ChangeKind::Content);
+    assert_eq!(driver.next_files(), paths(&[&other()]));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_change_is_not_lost_on_who_stops_waiting_again_and_again() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    let begun = Instant::now();
+#[test]
+fn new_settings_apply_while_watching() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, NEVER);
+    driver.set_config(WatchConfig { events: false, poll: SECOND });
+    assert_eq!(driver.next_mode(), Watching::Off);
+    assert_eq!(fake.take_requests().last().unwrap(), "watch /e", "the watcher was dropped");
+    fake.report(&file(), ChangeKind::Content);
     fake.change(&file(), 2);
-    fake.event(&file(), Change::Content);
-    let noticed = loop {
-        assert!(begun.elapsed() < SECOND, "it is lost");
-        if let Ok(noticed) = timeout(Duration::from_millis(1), watch.changed()).await {
-            break noticed;
-        }
-    };
-    assert_eq!(noticed, Noticed::Files(set(&[&file()])));
-}
-
-#[tokio::test(start_paused = true)]
-async fn other_settings_are_taken_while_it_watches() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, NEVER).await;
-    watch.reconfigure(Events::Off, 3 * SECOND).await;
-    assert_eq!(watching(&mut watch).await, Watching::Polling("`watch = false`".to_owned()));
-    fake.event(&file(), Change::Content);
-    let begun = Instant::now();
-    fake.change(&file(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
-    assert!(begun.elapsed() > SECOND, "{:?}", begun.elapsed());
-    watch.reconfigure(Events::Off, Duration::ZERO).await;
-    assert_eq!(watching(&mut watch).await, Watching::Off);
-    fake.change(&file(), 3);
-    assert!(timeout(NEVER, watch.changed()).await.is_err());
-    watch.reconfigure(Events::On, NEVER).await;
-    assert_eq!(watching(&mut watch).await, Watching::Events);
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
+    assert_eq!(driver.next_within(NEVER), None);
+    driver.set_config(WatchConfig { events: true, poll: 3 * SECOND });
+    assert_eq!(driver.next_mode(), Watching::Events);
     assert_eq!(fake.starts(), 2);
+    let begun = driver.now;
+    fake.change(&file(), 3);
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+    assert!(driver.now - begun > SECOND, "{:?}", driver.now - begun);
 }
 
-/// By the real clock: the runtime's would run ahead of what blocks.
-#[tokio::test]
-async fn a_file_that_does_not_answer_does_not_keep_others_waiting() {
-    let fake = Arc::new(Fake::default());
-    let mut watch = start(&fake, SECOND).await;
-    fake.stop_answering(&file());
+#[test]
+fn stalled_file_does_not_hold_up_others() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, SECOND);
+    driver.watcher.helper.set_timeout(SECOND / 5);
+    fake.stall(&file());
     fake.change(&other(), 2);
-    assert_eq!(files(&mut watch).await, set(&[&other()]));
+    assert_eq!(driver.next_files(), paths(&[&other()]));
     for version in 3..10 {
         fake.change(&other(), version);
-        fake.event(&other(), Change::Content);
-        assert_eq!(files(&mut watch).await, set(&[&other()]));
+        fake.report(&other(), ChangeKind::Content);
+        assert_eq!(driver.next_files(), paths(&[&other()]));
     }
     fake.change(&file(), 2);
-    fake.answer(&file());
-    assert_eq!(files(&mut watch).await, set(&[&file()]));
+    driver.resume(&fake, &file());
+    assert_eq!(driver.next_files(), paths(&[&file()]));
+}
+
+#[test]
+fn stalled_mount_costs_one_probe() {
+    let fake = Arc::new(FakeSystem::default());
+    let mut driver = start(&fake, SECOND);
+    let third = PathBuf::from("/d/third");
+    driver.set_files(&[&file(), &other(), &third]);
+    driver.watcher.helper.set_timeout(SECOND / 5);
+    fake.stall(&file());
+    fake.take_probes();
+    for version in 2..4 {
+        fake.change(&other(), version);
+        assert_eq!(driver.next_files(), paths(&[&other()]));
+        fake.change(&third, version);
+    }
+    assert_eq!(driver.next_within(10 * SECOND), None, "a file on the stalled mount was probed");
+    driver.resume(&fake, &file());
+    assert_eq!(driver.next_files(), paths(&[&third]));
 }

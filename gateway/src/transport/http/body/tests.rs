@@ -1,30 +1,30 @@
-//! Which types are taken.
+//! Content types and accepted types.
 
 use axum::http::{HeaderName, HeaderValue};
 
 use super::*;
 
-fn check(headers: &[(HeaderName, &str)]) -> Result<Shape, Refusal> {
+fn check(headers: &[(HeaderName, &str)]) -> Result<ResponseFormat, Rejection> {
     let headers = headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()));
-    check_types(&headers.collect()).map(|accepted| accepted.shape)
+    check_types(&headers.collect()).map(|accepted| accepted.format)
 }
 
 #[test]
-fn only_who_names_events_gets_several_messages() {
-    for (accept, hear) in [
-        ("application/json, text/event-stream", Hear::Notifications),
-        ("text/event-stream", Hear::Notifications),
-        ("application/json", Hear::Response),
-        ("*/*", Hear::Anything),
+fn streams_require_an_explicit_accept() {
+    for (accept, streaming) in [
+        ("application/json, text/event-stream", StreamSupport::Supported),
+        ("text/event-stream", StreamSupport::Supported),
+        ("application/json", StreamSupport::Unsupported),
+        ("*/*", StreamSupport::Unknown),
     ] {
         let headers = [(CONTENT_TYPE, "application/json"), (ACCEPT, accept)];
         let headers = headers.map(|(name, value)| (name, HeaderValue::from_str(value).unwrap()));
-        assert_eq!(check_types(&HeaderMap::from_iter(headers)).unwrap().hear, hear, "{accept}");
+        assert_eq!(check_types(&HeaderMap::from_iter(headers)).unwrap().streaming, streaming, "{accept}");
     }
 }
 
 #[test]
-fn json_is_taken_with_no_charset_or_utf_8() {
+fn accepts_json_without_charset_or_as_utf_8() {
     for fine in [
         "application/json",
         "Application/JSON",
@@ -32,25 +32,25 @@ fn json_is_taken_with_no_charset_or_utf_8() {
         "application/json;charset=\"UTF-8\"",
         "application/json; profile=x",
     ] {
-        assert_eq!(check(&[(CONTENT_TYPE, fine)]), Ok(Shape::Json), "{fine}");
+        assert_eq!(check(&[(CONTENT_TYPE, fine)]), Ok(ResponseFormat::Json), "{fine}");
     }
     for bad in
         ["text/plain", "application/jsonx", "application/json; charset=latin1", "", "json", "text/json"]
     {
-        assert_eq!(check(&[(CONTENT_TYPE, bad)]), Err(Refusal::ContentType), "{bad}");
+        assert_eq!(check(&[(CONTENT_TYPE, bad)]), Err(Rejection::ContentType), "{bad}");
     }
-    assert_eq!(check(&[]), Err(Refusal::ContentType));
+    assert_eq!(check(&[]), Err(Rejection::ContentType));
 }
 
 #[test]
-fn compressed_bodies_are_refused() {
+fn rejects_compressed_bodies() {
     let json = (CONTENT_TYPE, "application/json");
-    assert_eq!(check(&[json.clone(), (CONTENT_ENCODING, "gzip")]), Err(Refusal::ContentEncoding));
-    assert_eq!(check(&[json, (CONTENT_ENCODING, "identity")]), Ok(Shape::Json));
+    assert_eq!(check(&[json.clone(), (CONTENT_ENCODING, "gzip")]), Err(Rejection::ContentEncoding));
+    assert_eq!(check(&[json, (CONTENT_ENCODING, "identity")]), Ok(ResponseFormat::Json));
 }
 
 #[test]
-fn accept_is_read_as_clients_write_it() {
+fn parses_accept_headers() {
     let json = (CONTENT_TYPE, "application/json");
     for fine in [
         "application/json, text/event-stream",
@@ -59,12 +59,12 @@ fn accept_is_read_as_clients_write_it() {
         "text/html, */*;q=0.1",
         "application/*",
     ] {
-        assert_eq!(check(&[json.clone(), (ACCEPT, fine)]), Ok(Shape::Json), "{fine}");
+        assert_eq!(check(&[json.clone(), (ACCEPT, fine)]), Ok(ResponseFormat::Json), "{fine}");
     }
     for events in ["text/event-stream", "text/*", "application/json;q=0, text/event-stream"] {
-        assert_eq!(check(&[json.clone(), (ACCEPT, events)]), Ok(Shape::Event), "{events}");
+        assert_eq!(check(&[json.clone(), (ACCEPT, events)]), Ok(ResponseFormat::Event), "{events}");
     }
     for bad in ["text/html", "image/png, application/xml", "application/json;q=0"] {
-        assert_eq!(check(&[json.clone(), (ACCEPT, bad)]), Err(Refusal::Accept), "{bad}");
+        assert_eq!(check(&[json.clone(), (ACCEPT, bad)]), Err(Rejection::Accept), "{bad}");
     }
 }

@@ -1,13 +1,18 @@
-//! Who may be addressed and who may call.
+//! Allowed hosts and origins.
 
 use axum::http::Request;
 
 use super::*;
 
-fn check(listen: &str, hosts: &[&str], origins: &[&str], fields: &[(&str, &str)]) -> Result<(), Refusal> {
+fn check(
+    listen: &str,
+    hosts: &[&str],
+    origins: &[&str],
+    headers_out: &[(&str, &str)],
+) -> Result<(), Rejection> {
     let owned = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     let mut request = Request::builder().uri("/mcp");
-    for (name, value) in fields {
+    for (name, value) in headers_out {
         request = request.header(*name, *value);
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
@@ -17,7 +22,7 @@ fn check(listen: &str, hosts: &[&str], origins: &[&str], fields: &[(&str, &str)]
 const LOCAL: &str = "127.0.0.1:8931";
 
 #[test]
-fn a_loopback_listener_answers_to_loopback_names_only() {
+fn loopback_listeners_accept_loopback_hosts_only() {
     for fine in ["localhost", "LOCALHOST:8931", "127.0.0.1:1", "[::1]:8931", "127.0.0.1", "localhost."] {
         assert_eq!(check(LOCAL, &[], &[], &[("host", fine)]), Ok(()), "{fine}");
     }
@@ -33,23 +38,23 @@ fn a_loopback_listener_answers_to_loopback_names_only() {
         "[::1",
         "a@localhost",
     ] {
-        assert_eq!(check(LOCAL, &[], &[], &[("host", bad)]), Err(Refusal::Host), "{bad}");
+        assert_eq!(check(LOCAL, &[], &[], &[("host", bad)]), Err(Rejection::Host), "{bad}");
     }
-    assert_eq!(check(LOCAL, &[], &[], &[]), Err(Refusal::Host));
-    assert_eq!(check(LOCAL, &[], &[], &[("host", "localhost"), ("host", "localhost")]), Err(Refusal::Host));
+    assert_eq!(check(LOCAL, &[], &[], &[]), Err(Rejection::Host));
+    assert_eq!(check(LOCAL, &[], &[], &[("host", "localhost"), ("host", "localhost")]), Err(Rejection::Host));
 }
 
 #[test]
-fn other_listeners_answer_to_their_address_and_to_listed_names() {
+fn other_listeners_accept_their_address_and_allowed_hosts() {
     assert_eq!(check("192.168.1.5:80", &[], &[], &[("host", "192.168.1.5")]), Ok(()));
-    assert_eq!(check("192.168.1.5:80", &[], &[], &[("host", "192.168.1.6")]), Err(Refusal::Host));
+    assert_eq!(check("192.168.1.5:80", &[], &[], &[("host", "192.168.1.6")]), Err(Rejection::Host));
     assert_eq!(check("0.0.0.0:80", &[], &[], &[("host", "192.168.1.6:80")]), Ok(()));
-    assert_eq!(check("0.0.0.0:80", &[], &[], &[("host", "gate.example")]), Err(Refusal::Host));
+    assert_eq!(check("0.0.0.0:80", &[], &[], &[("host", "gate.example")]), Err(Rejection::Host));
     assert_eq!(check("0.0.0.0:80", &["gate.example"], &[], &[("host", "Gate.Example:80")]), Ok(()));
 }
 
 #[test]
-fn pages_of_this_machine_and_listed_ones_may_call() {
+fn accepts_local_and_allowed_origins() {
     let origin =
         |origin| check(LOCAL, &[], &["https://App.example"], &[("host", "localhost"), ("origin", origin)]);
     for fine in ["http://localhost:6274", "https://127.0.0.1", "http://[::1]:3000", "https://app.example"] {
@@ -62,6 +67,6 @@ fn pages_of_this_machine_and_listed_ones_may_call() {
         "https://app.example:444",
         "file://",
     ] {
-        assert_eq!(origin(bad), Err(Refusal::Origin), "{bad}");
+        assert_eq!(origin(bad), Err(Rejection::Origin), "{bad}");
     }
 }

@@ -1,8 +1,8 @@
-//! Lines, however the bytes come in.
+//! Lines, however the bytes arrive.
 
 use super::*;
 
-/// Gives its bytes in pieces of the given size.
+/// An input that returns its bytes in pieces of this size.
 struct Pieces {
     bytes: &'static [u8],
     size: usize,
@@ -23,13 +23,13 @@ impl AsyncRead for Pieces {
 }
 
 async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
-    let mut lines = Lines::new(Pieces { bytes, size }, most);
+    let mut lines = LineReader::new(Pieces { bytes, size }, most);
     let mut out = Vec::new();
     loop {
         while let Some(frame) = lines.take() {
             out.push(match frame {
-                Frame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                Frame::TooLong => "<too long>".to_owned(),
+                LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                LineFrame::TooLong => "<too long>".to_owned(),
             });
         }
         if !lines.fill().await.unwrap() {
@@ -39,7 +39,7 @@ async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lines_are_the_same_however_they_are_cut() {
+async fn splits_lines_independent_of_chunks() {
     let text = b"one\ntwo\r\n\n  \r\n\xf0\x9f\x8c\x99 moon\nlast";
     for size in 1..text.len() {
         assert_eq!(frames(text, size, 100).await, ["one", "two", "🌙 moon", "last"], "in pieces of {size}");
@@ -47,7 +47,7 @@ async fn lines_are_the_same_however_they_are_cut() {
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_is_reported_once_and_the_next_one_is_read() {
+async fn reports_a_line_over_the_limit_once() {
     let text = b"12345\n123456\n12345\r\n1234567890123\nok\n123456789";
     let all = ["12345", "<too long>", "12345", "<too long>", "ok", "<too long>"];
     for size in 1..text.len() {
@@ -56,34 +56,34 @@ async fn a_line_over_the_limit_is_reported_once_and_the_next_one_is_read() {
 }
 
 #[tokio::test]
-async fn a_long_line_is_not_kept_while_it_is_skipped() {
-    let mut lines = Lines::new(tokio::io::repeat(b'x'), 1000);
+async fn discards_a_long_line_while_skipping_it() {
+    let mut lines = LineReader::new(tokio::io::repeat(b'x'), 1000);
     let mut reports = 0;
     for _ in 0..200 {
         assert!(lines.fill().await.unwrap());
         while let Some(frame) = lines.take() {
-            assert_eq!(frame, Frame::TooLong);
+            assert_eq!(frame, LineFrame::TooLong);
             reports += 1;
         }
     }
     assert_eq!(reports, 1);
-    assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
+    assert!(lines.buffer.capacity() < 4 * READ_BYTES, "{}", lines.buffer.capacity());
 }
 
 #[tokio::test]
-async fn the_end_is_seen_ahead_and_every_line_before_it_is_still_there() {
+async fn sees_the_end_ahead_without_losing_lines() {
     for (bytes, most, expected) in [
         (&b"one\ntwo\nthree"[..], 5, &["one", "two", "three"][..]),
         (b"much too long\none\ntwo\n", 5, &["<too long>", "one", "two"]),
         (b"much too long", 5, &["<too long>"]),
     ] {
-        let mut lines = Lines::new(Pieces { bytes, size: 8 }, most);
+        let mut lines = LineReader::new(Pieces { bytes, size: 8 }, most);
         let mut taken = Vec::new();
         loop {
             while let Some(frame) = lines.take() {
                 taken.push(match frame {
-                    Frame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                    Frame::TooLong => "<too long>".to_owned(),
+                    LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    LineFrame::TooLong => "<too long>".to_owned(),
                 });
                 lines.ended().await;
             }

@@ -1,23 +1,23 @@
-//! Secrets in every form that a message can hold them.
+//! Secrets in every form in a message.
 
-use moongate_core::config::Secret;
+use moongate_config::Secret;
 use serde_json::{Value, json};
 
-use super::Mask;
+use super::SecretMask;
 
 const SECRET: &str = "s3cr\"et/ä\n-key";
 
-fn mask(secrets: &[&str]) -> Mask {
+fn mask(secrets: &[&str]) -> SecretMask {
     let secrets: Vec<_> = secrets.iter().map(|text| Secret::new(*text)).collect();
-    Mask::default().and(&secrets).unwrap_or_default()
+    SecretMask::default().with_secrets(&secrets).unwrap_or_default()
 }
 
-fn over(mask: &Mask, text: &str) -> String {
-    mask.over(text, usize::MAX)
+fn over(mask: &SecretMask, text: &str) -> String {
+    mask.redact(text, usize::MAX)
 }
 
 #[test]
-fn a_secret_is_found_however_it_is_escaped_and_what_was_json_stays_json() {
+fn redacts_escaped_secrets_and_keeps_json_valid() {
     let mask = mask(&[SECRET]);
     let all: String = SECRET.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
     let mixed = r#"s\u0033cr\u0022et\/\u00e4\u000A-key"#;
@@ -30,7 +30,7 @@ fn a_secret_is_found_however_it_is_escaped_and_what_was_json_stays_json() {
 }
 
 #[test]
-fn a_secret_is_found_in_json_within_json() {
+fn redacts_secrets_in_nested_json() {
     let mask = mask(&[SECRET]);
     let mut text = json!({ "key": SECRET }).to_string();
     for _ in 0..3 {
@@ -42,16 +42,16 @@ fn a_secret_is_found_in_json_within_json() {
 }
 
 #[test]
-fn a_secret_is_found_in_what_is_no_json() {
+fn redacts_secrets_outside_of_json() {
     let mask = mask(&[SECRET]);
     let masked = over(&mask, &format!("{SECRET} {{\"broken: \\u {}", r#"s3cr\"et/ä\n-key \"#));
     assert_eq!(masked, "<secret> {\"broken: \\u <secret> \\");
 }
 
 #[test]
-fn an_escape_is_never_cut() {
+fn never_cuts_an_escape() {
     let mask = mask(&["nightshade"]);
-    // Neither the backslash alone nor what it escapes is left.
+    // Neither a lone backslash nor the escaped character is left.
     for text in [r#""\nightshade""#, r#""\\nightshade""#] {
         let masked = over(&mask, text);
         assert!(serde_json::from_str::<Value>(&masked).is_ok(), "{masked}");
@@ -60,7 +60,7 @@ fn an_escape_is_never_cut() {
 }
 
 #[test]
-fn short_secrets_are_words_and_those_that_say_what_json_says_whole_texts() {
+fn short_secrets_match_whole_words_or_strings() {
     let mask = mask(&["hunter2", "true", "1234", "a"]);
     let masked =
         over(&mask, r#"{"pin":"1234","n":1234,"on":true,"is":"true","text":"a hunter2, hunter22 and"}"#);
@@ -71,31 +71,31 @@ fn short_secrets_are_words_and_those_that_say_what_json_says_whole_texts() {
 }
 
 #[test]
-fn secrets_that_overlap_are_blotted_out_as_one() {
+fn redacts_overlapping_secrets_as_one() {
     let mask = mask(&["abcdefgh", "efghijkl", "Bearer abcdefgh"]);
     assert_eq!(over(&mask, "x Bearer abcdefghijkl y"), "x <secret> y");
 }
 
 #[test]
-fn later_secrets_are_added_to_the_earlier_ones() {
+fn adds_later_secrets() {
     let first = mask(&["the first one"]);
-    assert!(first.and(&[Secret::new("the first one"), Secret::new("")]).is_none(), "nothing new");
-    let both = first.and(&[Secret::new("the second one")]).unwrap();
+    assert!(first.with_secrets(&[Secret::new("the first one"), Secret::new("")]).is_none(), "nothing new");
+    let both = first.with_secrets(&[Secret::new("the second one")]).unwrap();
     assert_eq!(over(&both, "the first one, the second one"), "<secret>, <secret>");
 }
 
 #[test]
-fn a_mask_shows_no_secret_of_its_own() {
+fn debug_output_contains_no_secret() {
     let shown = format!("{:?}", mask(&[SECRET, "another-one"]));
     assert!(!shown.contains("s3cr") && !shown.contains("another"), "{shown}");
 }
 
 #[test]
-fn a_secret_at_the_cut_is_blotted_out_as_a_whole() {
+fn redacts_a_secret_at_the_limit_as_a_whole() {
     let mask = mask(&["0123456789"]);
     let text = "....0123456789....";
     for most in 0..=text.len() {
-        let masked = mask.over(text, most);
+        let masked = mask.redact(text, most);
         let expected = match most {
             0..=4 => text[..most].to_owned(),
             5..=14 => "....<secret>".to_owned(),
@@ -103,12 +103,12 @@ fn a_secret_at_the_cut_is_blotted_out_as_a_whole() {
         };
         assert_eq!(masked, expected, "{most}");
     }
-    assert_eq!(mask.over("ää", 3), "ä");
+    assert_eq!(mask.redact("ää", 3), "ä");
 }
 
 #[test]
-fn a_state_is_shown_by_its_beginning() {
-    let none = Mask::default();
+fn shortens_request_states() {
+    let none = SecretMask::default();
     let state = "0123456789abcdef";
     for key in ["requestState", r"request\u0053tate"] {
         let text = format!(r#"{{"a":"requestState","{key}" : "{state}","b":"{state}"}}"#);
@@ -123,7 +123,7 @@ fn a_state_is_shown_by_its_beginning() {
 }
 
 #[test]
-fn nothing_breaks_it() {
+fn handles_any_combination_of_escapes() {
     let mask = mask(&[SECRET, "ä", "\\", "\"", "u0041"]);
     let pieces =
         ["\\", "u", "\"", "d83d", "\\ud83d", "\\ude00", "ä", "\\u00e4", "requestState\":\"", "s3cr", "é"];
@@ -132,7 +132,7 @@ fn nothing_breaks_it() {
             for c in pieces {
                 let text = format!("{a}{b}{c}{a}");
                 for most in 0..=text.len() {
-                    let _ = mask.over(&text, most);
+                    let _ = mask.redact(&text, most);
                 }
             }
         }

@@ -8,22 +8,24 @@ use crate::difference::{Difference, Gap};
 
 pub(super) const DIFFERENCES: &[Difference] = &[
     Difference {
-        what: "Files are resources, too: there is a template `file:///{+path}`.",
-        reason: "Hosts can attach and watch files; the official server has tools only.",
+        what: "Files are also resources, through the template `file:///{+path}`.",
+        reason: "Hosts can attach and watch files; the official server has only tools.",
         meant: |gap| {
             gap.method == "resources/templates/list"
                 && gap.theirs.is_none_or(|theirs| theirs == &Value::Array(Vec::new()))
         },
     },
     Difference {
-        what: "`tail` counts lines as people do: with 1, a file that ends in a line end gives its last line.",
-        reason: "The official server counts the nothing after the last line end as a line, so 1 gives an empty text, \
-                 though its description promises the last N lines.",
+        what: "`tail` doesn't count the empty string after a final newline as a line: with 1, it returns \
+               the last line.",
+        reason: "The official server does count it, so 1 returns an empty string, although its description \
+                 promises the last N lines.",
         meant: |gap| is_text(gap) && gap.arguments["tail"].is_number() && is_one_line_more(gap),
     },
     Difference {
-        what: "A negative or broken number of lines is refused.",
-        reason: "The official server answers with some part of the file, which a model takes for what it asked for.",
+        what: "Negative and fractional line counts are refused.",
+        reason: "The official server returns some part of the file, and a model takes it for the requested \
+                 part.",
         meant: |gap| {
             let is_odd = |name: &str| {
                 gap.arguments[name].as_f64().is_some_and(|lines| lines < 0.0 || lines.fract() != 0.0)
@@ -34,8 +36,8 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "`~` isn't the home of the person; such a path is refused in its own words.",
-        reason: "The sandbox has no home; what the official server says names it.",
+        what: "`~` isn't expanded to a home directory; such a path is refused with its own message.",
+        reason: "The sandbox has no home directory; the official server's message names the user's.",
         meant: |gap| {
             const WORDS: &str = "Access denied - path outside allowed directories: ";
             let tells = |text: &str, path: &str| text.contains(&format!("{WORDS}{path}"));
@@ -43,23 +45,24 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Where several smallest diffs lead to the same text, `edit_file` may show another one.",
-        reason: "Each has its library for it.",
+        what: "If several minimal diffs lead to the same text, `edit_file` can show a different one.",
+        reason: "Each server uses its own diff library.",
         meant: |gap| is_text(gap) && gap.name == "edit_file" && is_same_change(theirs(gap), ours(gap)),
     },
     Difference {
-        what: "In patterns, classes by name such as `[[:alpha:]]` hold ASCII only.",
-        reason: "The component has no tables of all letters, to stay small.",
+        what: "In patterns, named classes such as `[[:alpha:]]` match only ASCII.",
+        reason: "The component contains no Unicode tables, to stay small.",
         meant: |gap| is_text(gap) && patterns(gap).any(|pattern| pattern.contains("[[:al")),
     },
     Difference {
-        what: "In patterns, `!(…)` behind other text is taken as it is written.",
-        reason: "It can't be decided in one pass, and a pattern must not take long.",
+        what: "In patterns, `!(…)` after other text is taken literally.",
+        reason: "It can't be matched in a single pass, and matching must be fast.",
         meant: |gap| is_text(gap) && patterns(gap).any(|pattern| pattern.find("!(").is_some_and(|at| at > 0)),
     },
     Difference {
-        what: "`get_file_info` doesn't know when a file was made, and its `permissions` are what the tools may do.",
-        reason: "WASI has neither.",
+        what: "`get_file_info` doesn't report the creation time, and its `permissions` show what the tools \
+               may do.",
+        reason: "WASI provides neither.",
         meant: |gap| {
             gap.name == "get_file_info"
                 && match gap.at.rsplit('/').next() {
@@ -70,9 +73,9 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "`edit_file` keeps the line ends of a file (CRLF) and every byte of lines that it doesn't change.",
-        reason: "The official server turns every line end into LF and every byte that isn't UTF-8 into U+FFFD, also \
-                 far from the edit.",
+        what: "`edit_file` preserves line endings (CRLF) and every byte of lines that it doesn't change.",
+        reason: "The official server converts every line ending to LF and every byte that isn't UTF-8 to \
+                 U+FFFD, even far from the edit.",
         meant: |gap| {
             on_disk(gap)
                 && gap.name == "edit_file"
@@ -81,8 +84,8 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "`edit_file` refuses an edit that would lose bytes of a line that aren't UTF-8.",
-        reason: "The same; nothing is written then.",
+        what: "`edit_file` refuses an edit that would lose bytes that aren't UTF-8.",
+        reason: "The official server replaces these bytes; the plugin writes nothing.",
         meant: |gap| {
             let answer = if on_disk(gap) { ours(gap).starts_with("bytes ") } else { true };
             gap.name == "edit_file"
@@ -91,8 +94,9 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Absolute links are refused, also those that lead to a file inside the allowed directory.",
-        reason: "The sandbox doesn't know where its directories lie on the machine, so no absolute path means anything in it.",
+        what: "Absolute links are refused, even if they point to a file inside the allowed directory.",
+        reason: "The sandbox doesn't know the real location of its directories, so absolute paths have no \
+                 meaning in it.",
         meant: |gap| {
             gap.method == "tools/call"
                 && ours_whole(gap).contains("Access denied - symlink target outside allowed directories: ")
@@ -100,8 +104,8 @@ pub(super) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        what: "Of a link that leads out, the link is named and not the file that it leads to.",
-        reason: "The sandbox isn't told where such a link leads.",
+        what: "For a link that points outside, the message names the link instead of its target.",
+        reason: "The sandbox doesn't receive the target of such a link.",
         meant: |gap| {
             const WORDS: &str = "Access denied - symlink target outside allowed directories: ";
             is_failure(gap) && theirs(gap).starts_with(WORDS) && ours(gap).starts_with(WORDS)

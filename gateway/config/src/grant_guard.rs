@@ -1,0 +1,360 @@
+//! The grant guard: no grant gives access to the gateway's own files.
+//!
+//! A granted directory may not contain, be or be inside of the gateway's own program, its configuration, the components,
+//! the cache of compiled code, the plugins' state, secret files, the trace, or the processes in `/proc`. A plugin may read
+//! the program, components and cache but not change them, and may not even read the others. Nor may a directory be inside
+//! another one that a plugin can change: the plugin could replace it with a symlink, and the next sandbox would open the
+//! target of that.
+//!
+//! Paths are compared after following symlinks, by the identities of the directories on the way, and by their places on
+//! their file systems, which mounts show under several paths. If a protected file has hard links, they are searched for in
+//! the granted directories. Symlinks change, so [`check`] runs at every reload and needs nothing but the configuration, and
+//! [`of_component`] runs before a file is loaded again.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::hard_links::{
+    FileIdentity, LinkedFiles, PathIdentities, SearchResult, find_linked, linked_file, linked_files_in,
+};
+use self::mounts::MountTable;
+use super::model::diagnostic::quoted;
+use super::read::ResolvedPath;
+use super::{Config, DirGrant, DirMode, PluginConfig, Problem};
+
+mod hard_links;
+mod mounts;
+
+/// The number of entries of a directory that are searched for hard links.
+const MAX_SEARCHED_ENTRIES: usize = 50_000;
+
+/// A path that grants may not reach.
+struct ProtectedPath {
+    /// What it is, for messages.
+    what: String,
+    path: LocatedPath,
+    protection: Protection,
+    kind: PathKind,
+}
+
+/// The files that can have hard links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PathKind {
+    /// The path itself.
+    File,
+    /// The files in the directory.
+    Directory,
+}
+
+/// What plugins may not do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protection {
+    /// Plugins may read it but not change it.
+    FromWriting,
+    /// Plugins may neither read nor change it.
+    FromReading,
+}
+
+/// A resolved path with its identity.
+struct LocatedPath {
+    /// The symlinks on the way.
+    links: Vec<PathBuf>,
+    /// The resolved path.
+    end: PathBuf,
+    /// What it is, independent of its name.
+    identities: PathIdentities,
+}
+
+impl LocatedPath {
+    fn new(path: &Path) -> Self {
+        let ResolvedPath { links, end } = ResolvedPath::new(path);
+        let identities = PathIdentities::of(&end);
+        Self { links, end, identities }
+    }
+
+    /// Does one contain the other, or are they the same?
+    fn overlaps(&self, other: &Self) -> bool {
+        self.end.starts_with(&other.end)
+            || other.end.starts_with(&self.end)
+            || self.identities.overlap(&other.identities)
+    }
+}
+
+/// One grant of one plugin.
+struct GrantedDirectory<'c> {
+    plugin: &'c PluginConfig,
+    grant: &'c DirGrant,
+    path: LocatedPath,
+}
+
+impl<'c> GrantedDirectory<'c> {
+    fn new(plugin: &'c PluginConfig, grant: &'c DirGrant) -> Self {
+        Self { plugin, grant, path: LocatedPath::new(&grant.named) }
+    }
+
+    fn problem(&self, message: String) -> Problem {
+        let dir = quoted(&self.path.end.to_string_lossy());
+        Problem::error(message).at(self.grant.place.clone()).label(format!("this is {dir}"))
+    }
+}
+
+/// All grants that reach the gateway's own files, or that could be made to.
+#[must_use]
+pub fn check(config: &Config) -> Vec<Problem> {
+    check_within(config, MAX_SEARCHED_ENTRIES)
+}
+
+/// The same with another limit on the entries of a directory that are searched.
+fn check_within(config: &Config, max_entries: usize) -> Vec<Problem> {
+    let protected = protected_paths(config);
+    let mounts = MountTable::read();
+    let mut good = Vec::new();
+    let mut problems = Vec::new();
+    for plugin in &config.plugins {
+        for grant in &plugin.allow.dirs {
+            let granted = GrantedDirectory::new(plugin, grant);
+            match reached_paths(&granted, &protected, &mounts) {
+                Some(problem) => problems.push(problem),
+                None => good.push(granted),
+            }
+        }
+    }
+    problems.extend(good.iter().filter_map(|granted| inside_another(granted, &good, &mounts)));
+    let linked: Vec<LinkedPaths<'_>> = if good.is_empty() {
+        Vec::new()
+    } else {
+        protected.iter().map(|protected| protected.linked_paths(max_entries)).collect()
+    };
+    problems.extend(good.iter().filter_map(|granted| linked_in(granted, &linked, max_entries)));
+    problems
+}
+
+/// The files of a protected path that have hard links.
+struct LinkedPaths<'g> {
+    of: &'g ProtectedPath,
+    /// The files, each with a name for messages.
+    files: Vec<(FileIdentity, String)>,
+    /// Whether there can be more.
+    is_incomplete: bool,
+}
+
+/// Reports a granted directory that contains a hard link to a protected file, or that is too large to search.
+fn linked_in(
+    granted: &GrantedDirectory<'_>,
+    linked: &[LinkedPaths<'_>],
+    max_entries: usize,
+) -> Option<Problem> {
+    let relevant = || linked.iter().filter(|linked| violates(granted.grant.mode, linked.of.protection));
+    let files: Vec<_> = relevant().flat_map(|linked| &linked.files).collect();
+    let incomplete = relevant().filter(|linked| linked.is_incomplete).map(|linked| linked.of.what.as_str());
+    let wanted: Vec<_> = files.iter().map(|(identity, _)| *identity).collect();
+    let found = if wanted.is_empty() {
+        SearchResult::Nothing
+    } else {
+        find_linked(&granted.path.end, &wanted, max_entries)
+    };
+    let id = &granted.plugin.id;
+    let (unknown, hint): (Vec<&str>, _) = match found {
+        SearchResult::Found(name, at) => {
+            let name = quoted(&name.to_string_lossy());
+            let message =
+                format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
+            return Some(granted.problem(message).hint("remove the hard link, or copy the file instead"));
+        }
+        SearchResult::Nothing => (
+            incomplete.collect(),
+            "its directory is too large or can't be read: make sure that no file in it has a hard link here",
+        ),
+        SearchResult::Incomplete => (
+            incomplete.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
+            "this directory is too large or can't be read: make sure that it contains no hard link to it",
+        ),
+    };
+    if unknown.is_empty() {
+        return None;
+    }
+    let message = format!("can't check whether the plugin `{id}` could reach {}", unknown.join(" or "));
+    Some(Problem::warning(message).at(granted.grant.place.clone()).hint(hint))
+}
+
+impl ProtectedPath {
+    fn new(what: String, path: &Path, protection: Protection) -> Self {
+        Self { what, path: LocatedPath::new(path), protection, kind: PathKind::File }
+    }
+
+    fn directory(what: &str, path: &Path, protection: Protection) -> Self {
+        Self { kind: PathKind::Directory, ..Self::new(what.to_owned(), path, protection) }
+    }
+
+    /// Its files with hard links, among its first `max_entries` entries.
+    fn linked_paths(&self, max_entries: usize) -> LinkedPaths<'_> {
+        let (files, is_incomplete) = match self.kind {
+            PathKind::File => {
+                let file = linked_file(&self.path.end).map(|file| (file, self.what.clone()));
+                (file.into_iter().collect(), false)
+            }
+            PathKind::Directory => {
+                let LinkedFiles { files, is_incomplete } = linked_files_in(&self.path.end, max_entries);
+                let what = |name: &OsStr| format!("{} of {}", quoted(&name.to_string_lossy()), self.what);
+                (files.into_iter().map(|(file, name)| (file, what(&name))).collect(), is_incomplete)
+            }
+        };
+        LinkedPaths { of: self, files, is_incomplete }
+    }
+}
+
+/// Could a plugin change the component of `plugin`, as the symlinks to it lead now? Its configuration is the same as
+/// before, but a symlink can lead elsewhere, and its target is about to be loaded. `all` are the plugins in effect.
+#[must_use]
+pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
+        format!("the component of the plugin `{}`, which is {now}", plugin.id)
+    })
+}
+
+/// Could a plugin have written the configuration, as the symlinks to it lead now? What counts is which grants were in
+/// effect so far, not what the new file grants. `all` are the plugins in effect.
+#[must_use]
+pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
+        format!("the configuration, which is {now} now")
+    })?;
+    // The grant is in the previous file, so it has no place in this one.
+    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
+}
+
+/// Could a plugin reach the trace, the record of all messages? `all` are the plugins that are or will be in effect.
+#[must_use]
+pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+    reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
+}
+
+fn reached_by_any(
+    file: &Path,
+    all: &[Arc<PluginConfig>],
+    protection: Protection,
+    what: impl FnOnce(&str) -> String,
+) -> Option<Problem> {
+    let path = LocatedPath::new(file);
+    let what = what(&quoted(&path.end.to_string_lossy()));
+    let protected = [ProtectedPath { what, path, protection, kind: PathKind::File }];
+    let mounts = MountTable::read();
+    let mut grants = all.iter().flat_map(|plugin| plugin.allow.dirs.iter().map(move |grant| (plugin, grant)));
+    grants
+        .find_map(|(plugin, grant)| reached_paths(&GrantedDirectory::new(plugin, grant), &protected, &mounts))
+}
+
+fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
+    use Protection::{FromReading, FromWriting};
+
+    let mut all = vec![
+        ProtectedPath::new("the configuration".to_owned(), &config.file, FromReading),
+        ProtectedPath::directory("the cache of compiled code", &config.cache, FromWriting),
+    ];
+    if let Ok(program) = std::env::current_exe() {
+        // A replacement would run with all rights the next time.
+        all.push(ProtectedPath::new("the gateway's own program".to_owned(), &program, FromWriting));
+    }
+    if let Some(file) = &config.ca_file {
+        // Anyone who can change it decides which servers other plugins' requests trust.
+        all.push(ProtectedPath::new("the CA bundle".to_owned(), file, FromWriting));
+    }
+    if let Some(state) = &config.state {
+        all.push(ProtectedPath::directory("the plugins' state", state, FromReading));
+    }
+    for file in &config.secret_files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        all.push(ProtectedPath::new(format!("the secret file {}", quoted(&name)), file, FromReading));
+    }
+    for plugin in &config.plugins {
+        let what = format!("the component of the plugin `{}`", plugin.id);
+        all.push(ProtectedPath::new(what, &plugin.source, FromWriting));
+    }
+    for mount in process_mounts() {
+        let shown = quoted(&mount.to_string_lossy());
+        let what = format!("{shown}, which contains the gateway's memory and variables");
+        all.push(ProtectedPath::new(what, &mount, FromReading));
+    }
+    all.retain(|protected| !protected.path.end.as_os_str().is_empty()); // an invalid path is empty
+    all
+}
+
+/// The mount points of `proc`. Reading there gives the secrets in the gateway's variables, writing there its memory.
+fn process_mounts() -> Vec<PathBuf> {
+    let mut mounts = vec![PathBuf::from("/proc")];
+    // proc(5): the mount point is the fifth field, with spaces as `\040`; the type follows " - ".
+    for line in fs::read_to_string("/proc/self/mountinfo").unwrap_or_default().lines() {
+        if let Some((mount, rest)) = line.split_once(" - ")
+            && rest.starts_with("proc ")
+            && let Some(point) = mount.split(' ').nth(4)
+        {
+            mounts.push(PathBuf::from(point.replace("\\040", " ")));
+        }
+    }
+    mounts.sort();
+    mounts.dedup();
+    mounts
+}
+
+/// Reports the protected paths that a grant reaches.
+fn reached_paths(
+    granted: &GrantedDirectory<'_>,
+    protected: &[ProtectedPath],
+    mounts: &MountTable,
+) -> Option<Problem> {
+    let dir = &granted.path.end;
+    let mode = granted.grant.mode;
+    let is_reached = |protected: &&ProtectedPath| {
+        let contains_link = |link: &PathBuf| link.starts_with(dir) || mounts.shows(dir, link);
+        violates(mode, protected.protection)
+            && (granted.path.overlaps(&protected.path) || mounts.overlap(dir, &protected.path.end))
+            || mode == DirMode::ReadWrite && protected.path.links.iter().any(contains_link)
+    };
+    let reached: Vec<&ProtectedPath> = protected.iter().filter(is_reached).collect();
+    let what: Vec<&str> = reached.iter().map(|protected| protected.what.as_str()).collect();
+    let (last, rest) = what.split_last()?;
+    let what = if rest.is_empty() { (*last).to_owned() } else { format!("{} and {last}", rest.join(", ")) };
+    let only_writing = reached.iter().all(|protected| protected.protection == Protection::FromWriting);
+    let (verb, hint) = if only_writing {
+        ("change", "grant another directory, or this one with `mode = \"ro\"`")
+    } else {
+        ("reach", "grant another directory, such as one with nothing but the plugin's files")
+    };
+    Some(granted.problem(format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))
+}
+
+/// Reports a grant inside another one that lets a plugin replace it.
+fn inside_another(
+    granted: &GrantedDirectory<'_>,
+    grants: &[GrantedDirectory<'_>],
+    mounts: &MountTable,
+) -> Option<Problem> {
+    let contains_it = |outer: &&GrantedDirectory<'_>| {
+        let dir = &outer.path.end;
+        let is_inside =
+            |entry: &PathBuf| entry.starts_with(dir) && entry != dir || mounts.shows_below(dir, entry);
+        outer.grant.mode == DirMode::ReadWrite
+            && (is_inside(&granted.path.end) || granted.path.links.iter().any(is_inside))
+    };
+    let outer = grants.iter().find(contains_it)?;
+    let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
+    let problem =
+        granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
+    Some(
+        problem
+            .hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),
+    )
+}
+
+/// Does a grant of this mode violate the protection?
+fn violates(mode: DirMode, protection: Protection) -> bool {
+    match (mode, protection) {
+        (DirMode::ReadWrite, _) | (DirMode::ReadOnly, Protection::FromReading) => true,
+        (DirMode::ReadOnly, Protection::FromWriting) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

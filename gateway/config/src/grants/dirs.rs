@@ -1,0 +1,67 @@
+//! `allow.dirs`: the directories that a plugin may use.
+
+use crate::model::diagnostic::quoted;
+use crate::model::{DirGrant, DirMode, Problem};
+use crate::read::{ConfigReader, TomlString, TomlTable};
+
+/// Reads `allow.dirs`.
+pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<DirGrant> {
+    let mut dirs: Vec<(DirGrant, TomlString)> = Vec::new();
+    for table in reader.tables(allow, "dirs") {
+        let host = reader.string(&table, "host");
+        let host = host.and_then(|text| Some((reader.directory(&text)?, reader.path(&text)?, text.span)));
+        let guest = reader.string(&table, "guest").filter(|guest| check_guest_path(reader, guest));
+        let mode = reader.string(&table, "mode");
+        let mode = match mode.as_ref().map(|mode| mode.text.as_str()) {
+            Some("rw") => DirMode::ReadWrite,
+            Some(_) | None => DirMode::ReadOnly, // any other word was reported
+        };
+        let Some(guest) = guest else { continue };
+        if let Some((_, other)) = dirs.iter().find(|(_, other)| overlaps(&guest.text, &other.text)) {
+            let problem = overlapping_paths(&guest.text, &other.text);
+            reader.report(problem.at(guest.span.clone()).related(other.span.clone(), "first used here"));
+        }
+        if let Some((host, named, place)) = host {
+            dirs.push((DirGrant { place, host, named, guest: guest.text.clone(), mode }, guest));
+        }
+    }
+    dirs.into_iter().map(|(grant, _)| grant).collect()
+}
+
+/// Reports an invalid path inside the sandbox.
+fn check_guest_path(reader: &mut ConfigReader<'_>, guest: &TomlString) -> bool {
+    let text = guest.text.as_str();
+    let hint = if !text.starts_with('/') {
+        "start it with `/`"
+    } else if text.len() > 1
+        && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..")
+    {
+        "write it without `.`, `..`, `//` and a trailing `/`"
+    } else if text.contains(|c: char| c.is_control() || c == '\\') {
+        "write it without control characters and `\\`"
+    } else {
+        return true;
+    };
+    let message = format!("invalid path inside the sandbox: {}", quoted(text));
+    reader.report(Problem::error(message).at(guest.span.clone()).hint(hint));
+    false
+}
+
+/// The diagnostic for two paths inside the sandbox that can't both be granted.
+fn overlapping_paths(path: &str, first: &str) -> Problem {
+    if path == first {
+        return Problem::error(format!("duplicate path inside the sandbox: {}", quoted(path)))
+            .hint("use a different path for each directory");
+    }
+    Problem::error(format!("{} and {} overlap inside the sandbox", quoted(path), quoted(first)))
+        .hint("use paths that don't contain each other, such as `/a` and `/b`")
+}
+
+/// Is one of two paths inside the sandbox the other, or inside it?
+fn overlaps(a: &str, b: &str) -> bool {
+    let is_inside = |inner: &str, outer: &str| {
+        let outer = outer.trim_end_matches('/');
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    is_inside(a, b) || is_inside(b, a)
+}

@@ -1,0 +1,250 @@
+//! `allow.http`: where a plugin's requests may go, with warnings about grants that probably don't mean what they seem to.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use url::Host;
+
+use super::networks::read_networks;
+use crate::model::diagnostic::quoted;
+use crate::model::http_path::PatternError;
+use crate::model::http_pattern::{self, HttpPattern};
+use crate::model::{HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, is_public, is_this_machine};
+use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
+use moongate_model::names::alike;
+
+/// Methods that can't be granted: a tunnel through a proxy, and echoes of the request with what the gateway added to it.
+const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+
+/// The methods in use (RFC 9110, 5789, 4918, 3253, 5323).
+const METHODS: [&str; 17] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "OPTIONS",
+    "QUERY",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+];
+
+/// Top-level names of private networks (RFC 6761, 6762; ICANN's `internal`).
+const PRIVATE_TOP_LEVEL_NAMES: [&str; 8] =
+    ["localhost", "local", "internal", "test", "lan", "home", "corp", "intranet"];
+
+/// The networks of a grant.
+enum GrantNetworks {
+    /// The grant is a string, which can't name any.
+    NotPossible,
+    /// The grant is a table that doesn't name any.
+    NotNamed,
+    Named(Vec<IpNet>),
+}
+
+impl GrantNetworks {
+    fn contains(&self, address: IpAddr) -> bool {
+        match self {
+            Self::NotPossible | Self::NotNamed => false,
+            Self::Named(networks) => networks.iter().any(|network| network.contains(&address)),
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        match self {
+            Self::NotPossible | Self::NotNamed => false,
+            Self::Named(_) => true,
+        }
+    }
+
+    /// The hint to add networks to the grant of this URL.
+    fn hint_to_add(&self, url: &str, networks: &str) -> String {
+        match self {
+            Self::NotPossible => format!("write `{{ url = \"{url}\", networks = [{networks}] }}`"),
+            Self::NotNamed => format!("add `networks = [{networks}]`"),
+            Self::Named(_) => format!("add {networks} to `networks`"),
+        }
+    }
+}
+
+/// Reads `allow.http`.
+pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<HttpGrant> {
+    let items = reader.strings_or_tables(allow, "http");
+    let grants: Vec<_> = items.into_iter().filter_map(|item| read_http_grant(reader, item)).collect();
+    for (at, grant) in grants.iter().enumerate() {
+        // Of two equal grants the later one is redundant.
+        let is_covering = |(its, other): &(usize, &HttpGrant)| {
+            let allows_something = grant.methods.as_ref().is_none_or(|methods| !methods.is_empty());
+            *its != at && allows_something && grant.is_within(other) && (*its < at || !other.is_within(grant))
+        };
+        if let Some((_, other)) = grants.iter().enumerate().find(is_covering) {
+            let problem = Problem::warning(format!("redundant grant {}", quoted(&grant.written)));
+            let problem =
+                problem.at(grant.place.clone()).related(other.place.clone(), "already granted here");
+            reader.report(problem.hint("remove one of the two"));
+        }
+    }
+    grants
+}
+
+fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Option<HttpGrant> {
+    let (text, methods, networks) = match item {
+        TextOrTable::Text(text) => (text, None, GrantNetworks::NotPossible),
+        TextOrTable::Table(table) => {
+            let text = reader.string(&table, "url");
+            let methods = read_methods(reader, &table);
+            let networks =
+                read_networks(reader, &table).map_or(GrantNetworks::NotNamed, GrantNetworks::Named);
+            (text?, methods, networks)
+        }
+    };
+    let pattern = match http_pattern::parse(&text.text) {
+        Ok(pattern) => pattern,
+        Err(error) => {
+            report_pattern_error(reader, &text, error);
+            return None;
+        }
+    };
+    check_pattern(reader, &text, &pattern, &networks);
+    let HttpPattern { scheme, host, port, path, parts: _ } = pattern;
+    let networks = match networks {
+        GrantNetworks::NotPossible | GrantNetworks::NotNamed => Vec::new(),
+        GrantNetworks::Named(networks) => networks,
+    };
+    Some(HttpGrant { place: text.span, written: text.shown, scheme, host, port, methods, path, networks })
+}
+
+/// Reports a wrong part of a string.
+pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlString, error: PatternError) {
+    let PatternError { part, message, hint, is_secret } = error;
+    let span = reader.part(&text.span, &text.text, part);
+    if is_secret {
+        reader.secret_spans.push(span.clone());
+    }
+    reader.report(Problem::error(message).at(span).hint(hint));
+}
+
+/// Reports a grant that can't do what it seems to.
+fn check_pattern(
+    reader: &mut ConfigReader<'_>,
+    text: &TomlString,
+    pattern: &HttpPattern,
+    networks: &GrantNetworks,
+) {
+    let span = |part| reader.part(&text.span, &text.text, part);
+    let host = span(pattern.parts.host.clone());
+    let written = &text.text[pattern.parts.host.clone()];
+    let address = match &pattern.host {
+        HostPattern::Exactly(Host::Ipv4(address)) => Some(IpAddr::V4(*address)),
+        HostPattern::Exactly(Host::Ipv6(address)) => Some(IpAddr::V6(*address)),
+        HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName => None,
+    };
+    let problem = match &pattern.host {
+        _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
+            let whole = span(pattern.parts.host.start..text.text.len());
+            let message = format!("`{network}` is a network, which `url` can't name");
+            let is_allowed = |address| is_public(address) || networks.contains(address);
+            let problem = if address.is_some_and(is_allowed) {
+                Problem::warning(message)
+            } else {
+                Problem::error(message)
+            };
+            let hint = format!("write a host in `url`, and its network in `networks = [\"{network}\"]`");
+            problem.at(whole).hint(hint)
+        }
+        _ if let Some(address) =
+            address.filter(|address| !is_public(*address) && !networks.contains(*address)) =>
+        {
+            let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
+            let problem = Problem::error(format!("{} isn't a public address", quoted(written))).at(host);
+            problem.hint(format!("to allow it, {hint}"))
+        }
+        HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
+            let [v4, v6] = LOCAL_NETWORKS;
+            let hint = networks.hint_to_add(&text.text, &format!("\"{v4}\", \"{v6}\""));
+            let message = format!("requests to {} are denied: it isn't public", quoted(written));
+            Problem::warning(message).at(host).hint(format!("to allow it, {hint}"))
+        }
+        HostPattern::Below(name) if is_top_level(name) => {
+            let message = format!("{} matches every host that ends in `.{name}`", quoted(written));
+            Problem::warning(message).at(host).hint("write a domain, or `*` for every host")
+        }
+        _ if pattern.scheme == HttpScheme::Http && !networks.is_named() => {
+            let message = "requests by `http` aren't encrypted and can be changed on the way";
+            let problem = Problem::warning(message).at(span(pattern.parts.scheme.clone()));
+            problem.hint("write `https`, or name the host's network in `networks`")
+        }
+        _ if let Some((path, port)) = port_after_path(&pattern.path) => {
+            let before = &text.text[..pattern.parts.host.end];
+            let problem = Problem::warning(format!("`:{port}` is a part of the path here, not a port"));
+            let problem = problem.at(span(pattern.parts.path.clone()));
+            problem.hint(format!("write the port after the host: \"{before}:{port}{path}\""))
+        }
+        HostPattern::Exactly(_) | HostPattern::Below(_) | HostPattern::AnyName => return,
+    };
+    reader.report(problem);
+}
+
+/// Reads the methods of a grant. `None` means all.
+fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<BTreeSet<String>> {
+    let texts = reader.strings(table, "methods")?;
+    let mut methods = BTreeSet::new();
+    let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
+    if let Some(value) = table.get("methods").filter(is_empty) {
+        let problem = Problem::error("an empty `methods` allows no request").at(value.span);
+        reader.report(problem.hint("add methods such as \"GET\", or remove `methods` to allow all"));
+    }
+    for text in texts {
+        let method = text.text.to_ascii_uppercase();
+        let shown = quoted(&text.text);
+        let problem = if method == "*" {
+            Problem::error("invalid method `*`").hint("remove `methods` to allow all")
+        } else if !is_http_token(&method) {
+            Problem::error(format!("invalid method {shown}")).hint("write one such as \"GET\"")
+        } else if FORBIDDEN_METHODS.contains(&method.as_str()) {
+            Problem::error(format!("{shown} can't be granted")).hint("remove it: plugins can't use it")
+        } else {
+            let near = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
+            match (methods.insert(method), near) {
+                (false, _) => Problem::warning(format!("duplicate method {shown}")).hint("remove it"),
+                (true, Some(known)) => Problem::warning(format!("unusual method {shown}"))
+                    .hint(format!("did you mean `{known}`?")),
+                (true, None) => continue,
+            }
+        };
+        reader.report(problem.at(text.span));
+    }
+    Some(methods)
+}
+
+/// The network that an address in a URL names, if its path is a prefix length.
+fn network_in_url(address: IpAddr, text: &TomlString, pattern: &HttpPattern) -> Option<IpNet> {
+    let length = text.text[pattern.parts.path.clone()].trim_matches('/').parse().ok()?;
+    IpNet::new(address, length).ok().filter(|network| network.network() == address && length > 0)
+}
+
+/// A path that ends with a port, and the port.
+fn port_after_path(path: &str) -> Option<(&str, u16)> {
+    let (path, port) = path.rsplit_once(':')?;
+    Some((path, port.parse().ok()?))
+}
+
+/// Is it a public top-level domain?
+fn is_top_level(name: &str) -> bool {
+    !name.contains('.') && !PRIVATE_TOP_LEVEL_NAMES.contains(&name)
+}
+
+/// Is it a token (RFC 9110, 5.6.2)?
+pub(crate) fn is_http_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

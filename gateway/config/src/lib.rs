@@ -1,0 +1,90 @@
+//! `gateway.toml`: parses the file into a [`Config`] that is valid by construction.
+//!
+//! Loading parses the text with the span of every value, converts names and limits to types, looks up variables and
+//! secrets, and compares grants with the gateway's own files. It doesn't stop at the first problem: all are collected,
+//! each with its place and a fix.
+//!
+//! - `model`: the types that a configuration consists of.
+//! - `spec`: the key table, from which unknown keys are found, and the JSON Schema and `docs/config.md` are written.
+//! - `read`: the reader, which gives typed access to the file.
+//! - `sections` and `grants`: the tables of the file.
+//! - `grant_guard`: keeps grants away from the gateway's own files.
+//! - `report`: diagnostics, redaction, and the resolved configuration.
+//! - `restart`: the differences between two configurations that need a restart.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub mod grant_guard;
+mod grants;
+mod load;
+mod model;
+mod plugin_policy;
+mod read;
+mod report;
+mod restart;
+mod sections;
+mod spec;
+
+pub use grant_guard as overlap; // until its callers use the new name
+#[cfg(any(test, feature = "fuzz"))]
+pub use grants::fuzz_grant;
+pub use load::{Loaded, from_text, load};
+pub use model::{
+    Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
+    HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved,
+    Secret, Severity, Spot, Standing, StateGrant, Target, ToolFilter, directory_item, directory_to_read,
+    grant_line, is_public, is_same_header, is_this_machine, literal,
+};
+pub use read::{Entry, Environment, ProcessEnvironment, nearest_path};
+pub use report::{Source, Style, render, resolved};
+pub use sections::admin::{AdminConfig, admin_listener};
+pub use sections::gateway::{WatchConfig, WiderGrants};
+pub use sections::http::{HttpConfig, Token};
+pub use spec::json_schema as schema;
+pub use spec::{keys, reference};
+
+/// The whole configuration: paths are absolute, defaults filled in, secrets read.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The file that it was read from.
+    pub file: PathBuf,
+    /// The HTTP endpoint.
+    pub http: HttpConfig,
+    /// The admin listener. `None` means that there is none.
+    pub admin: Option<AdminConfig>,
+    /// How changed files are noticed.
+    pub watch: WatchConfig,
+    /// When a change takes effect that grants a plugin more.
+    pub wider_grants: WiderGrants,
+    /// Whether the gateway only starts if all plugins can be loaded.
+    pub require_all: bool,
+    /// How long running calls get to finish on shutdown.
+    pub stop_grace: Duration,
+    /// The directory for compiled code, private to the gateway.
+    pub cache: PathBuf,
+    /// The directory for plugins' state. `None` keeps state in memory.
+    pub state: Option<PathBuf>,
+    /// A CA bundle that plugins' requests trust in addition to the system trust store.
+    pub ca_file: Option<PathBuf>,
+    /// The number of concurrent calls of all plugins together.
+    pub concurrency: u32,
+    /// The number of items on a page of a list. `None` puts all items on one page.
+    pub page_size: Option<NonZeroU32>,
+    /// The key that gateways with the same clients share. `None` generates one at start.
+    pub sealing_key: Option<Secret>,
+    /// The plugins, in the order of the file.
+    pub plugins: Vec<Arc<PluginConfig>>,
+    /// Files that secrets were read from. No plugin may access them.
+    pub secret_files: Vec<PathBuf>,
+    /// Secrets that no record of messages may contain, without duplicates: those that the file refers to, and other values
+    /// that the gateway passes on under the name of a secret.
+    pub secrets: Vec<Secret>,
+    /// The text of the file, including any secrets in it.
+    pub written: Secret,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Loads a file: from its text to a [`Config`], or to diagnostics.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use super::model::Problem;
+use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
+use super::report::Source;
+use super::report::redact::{redact, redact_invalid, scrub};
+use super::report::syntax::syntax_problems;
+use super::sections::admin::read_admin;
+use super::sections::gateway::{
+    DEFAULT_CONCURRENCY, DEFAULT_STOP_GRACE, read_ca_file, read_page_size, read_sealing_key, read_watch,
+    read_wider_grants,
+};
+use super::sections::http::read_http;
+use super::sections::plugin::{read_defaults, read_plugins};
+use super::spec::keys::{GATEWAY, Kind, ROOT};
+use super::{Config, Secret, grant_guard};
+
+/// The largest configuration. A larger file is probably a log or a disk that was named by mistake.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The result of loading a file.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The text that spans refer to, redacted.
+    pub source: Source,
+    /// The configuration. `None` means that there is an error among the problems.
+    pub config: Option<Config>,
+    /// All problems, in the order of the file.
+    pub problems: Vec<Problem>,
+    /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need any.
+    pub of_http: Vec<Problem>,
+    /// The absolute path of every file that was looked at, whether it exists or not: the configuration, components,
+    /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
+    pub files: BTreeSet<PathBuf>,
+}
+
+impl Loaded {
+    /// The result for serving HTTP.
+    #[must_use]
+    pub fn for_http(mut self) -> Self {
+        self.problems.append(&mut self.of_http);
+        finish(&mut self.problems, &mut self.config);
+        self
+    }
+}
+
+/// Sorts problems in the order of the file. An error among them leaves no configuration.
+fn finish(problems: &mut [Problem], config: &mut Option<Config>) {
+    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+    if problems.iter().any(Problem::is_error) {
+        *config = None;
+    }
+}
+
+/// Loads `file`, and the files and variables that it names.
+#[must_use]
+pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
+    match read(file) {
+        Ok(text) => from_text(file, text, environment),
+        Err(error) => {
+            let problem = paths::unreadable_configuration(file, &error);
+            let source = Source { path: file.to_owned(), text: String::new() };
+            let files = BTreeSet::from([absolute(file)]);
+            Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }
+        }
+    }
+}
+
+/// Loads `text` as the content of `file`.
+#[must_use]
+#[expect(clippy::needless_pass_by_value, reason = "callers have no use for the text afterwards")]
+pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
+    let path = file.to_owned();
+    let (parsed, errors) = DeTable::parse_recoverable(&text);
+    if !errors.is_empty() {
+        let problems = syntax_problems(&errors, &text);
+        let source = Source { path, text: redact_invalid(&text) };
+        let files = BTreeSet::from([absolute(file)]);
+        return Loaded { source, config: None, problems, of_http: Vec::new(), files };
+    }
+    let root = parsed.get_ref();
+    let ReadResult { mut config, problems, http_problems, secret_spans, files } =
+        read_config(absolute(file), &text, root, environment);
+    let (redacted, masked) = redact(&text, root, &secret_spans);
+    let scrubbed = |problems: Vec<Problem>| -> Vec<Problem> {
+        problems.into_iter().map(|problem| scrub(problem, &text, &masked)).collect()
+    };
+    let mut problems = scrubbed(problems);
+    let of_http = scrubbed(http_problems);
+    finish(&mut problems, &mut config);
+    Loaded { source: Source { path, text: redacted }, config, problems, of_http, files }
+}
+
+fn absolute(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    let found = fs::metadata(file)?;
+    if found.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+    }
+    if !found.is_file() {
+        // Reading a pipe without a writer would block, and a pipe can't be read again.
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 4 MiB"));
+    }
+    Ok(text)
+}
+
+/// The result of reading a valid TOML file.
+struct ReadResult {
+    config: Option<Config>,
+    problems: Vec<Problem>,
+    http_problems: Vec<Problem>,
+    secret_spans: Vec<Range<usize>>,
+    files: BTreeSet<PathBuf>,
+}
+
+fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dyn Environment) -> ReadResult {
+    let mut reader = ConfigReader::new(&file, text, environment);
+    let root = TomlTable::root(parsed, ROOT);
+    let mut config = None;
+    // Keys of another version of the format would all look wrong.
+    if check_version(&mut reader, &root) {
+        reader.check_keys(&root, &[]);
+        let read = read_sections(&mut reader, &root, file);
+        check_disclosed(&mut reader, &read);
+        reader.problems.extend(grant_guard::check(&read));
+        if reader.problems.iter().any(Problem::is_error) {
+            reader.problems.append(&mut reader.loading_problems);
+        }
+        config = Some(read);
+    }
+    let ConfigReader { problems, http_problems, secret_spans, files, expansions, .. } = reader;
+    let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
+    let problems = problems.into_iter().map(as_written).collect();
+    let http_problems = http_problems.into_iter().map(as_written).collect();
+    ReadResult { config, problems, http_problems, secret_spans, files }
+}
+
+/// Reads all sections.
+fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: PathBuf) -> Config {
+    let empty = DeTable::new();
+    let gateway = reader.table(root, "gateway").unwrap_or_else(|| TomlTable::root(&empty, GATEWAY));
+    let http = read_http(reader, root);
+    let defaults = read_defaults(reader, root);
+    Config {
+        admin: read_admin(reader, root, &http),
+        http,
+        watch: read_watch(reader, &gateway),
+        wider_grants: read_wider_grants(reader, &gateway),
+        require_all: reader.boolean(&gateway, "require_all", false),
+        stop_grace: reader.duration(&gateway, "stop_grace", DEFAULT_STOP_GRACE),
+        cache: reader.cache_directory(&gateway),
+        state: reader.state_directory(&gateway),
+        ca_file: read_ca_file(reader, &gateway),
+        concurrency: reader.integer(&gateway, "concurrency", DEFAULT_CONCURRENCY),
+        page_size: read_page_size(reader, &gateway),
+        sealing_key: read_sealing_key(reader, &gateway),
+        plugins: read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect(),
+        secret_files: std::mem::take(&mut reader.secret_files),
+        secrets: std::mem::take(&mut reader.secrets),
+        written: Secret::new(reader.source),
+        file,
+    }
+}
+
+/// Reports settings and variables that would disclose a secret of the gateway itself.
+fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
+    for DisclosedValue { span, value, action } in std::mem::take(&mut reader.disclosed) {
+        let discloses = |secret: &Secret| secret.is_in(value.expose());
+        if config.sealing_key.as_ref().is_some_and(discloses) {
+            let problem = Problem::error(format!("this would {action} the gateway's own sealing key"));
+            reader.report(problem.at(span.clone()).hint("use a different secret for this plugin"));
+        }
+        if let Some(token) = config.http.tokens.iter().find(|token| discloses(&token.token)) {
+            let message = format!("this would {action} the gateway's own token `{}`", token.name);
+            let problem = Problem::error(message).at(span);
+            reader.report(problem.hint("use a different secret for this plugin"));
+        }
+    }
+}
+
+/// Reports an unsupported version of the format. If it returns `false`, nothing else can be checked.
+fn check_version(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> bool {
+    let Some(value) = root.get("version") else { return true }; // reported with the missing keys
+    match value.inner {
+        DeValue::Integer(number) if number.to_string() == "1" => true,
+        DeValue::Integer(number) => {
+            let problem = Problem::error(format!("unsupported version {number} of the configuration format"));
+            reader.report(problem.at(value.span).hint("update the gateway, or write `version = 1`"));
+            false
+        }
+        DeValue::String(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => {
+            reader.report_wrong_type(&value, &Kind::Version);
+            true
+        }
+    }
+}

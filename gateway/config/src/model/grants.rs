@@ -1,0 +1,108 @@
+//! What a plugin may access.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::{ClientFeature, Credential, HttpGrant};
+use moongate_model::names::StoreName;
+
+/// What a plugin may access. Nothing is allowed by default.
+#[derive(Debug, Clone, Default)]
+pub struct Grants {
+    /// Directories.
+    pub dirs: Vec<DirGrant>,
+    /// Environment variables with their values.
+    pub env: Vec<(String, String)>,
+    /// Client features: `elicitation`, `sampling`, `roots`.
+    pub client: BTreeSet<ClientFeature>,
+    /// Whether it may add to the server's instructions.
+    pub instructions: bool,
+    /// Destinations of HTTP requests.
+    pub http: Vec<HttpGrant>,
+    /// Headers that the gateway adds to its requests. The plugin can't read them.
+    pub credentials: Vec<Credential>,
+    /// Where it may keep state between calls.
+    pub state: StateGrant,
+    /// Where each key of the table is in the file, in bytes.
+    pub places: BTreeMap<String, Range<usize>>,
+}
+
+impl Grants {
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
+        dirs.len() == other.dirs.len()
+            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
+            && *env == other.env
+            && *client == other.client
+            && *instructions == other.instructions
+            && http.len() == other.http.len()
+            && http.iter().zip(&other.http).all(|(a, b)| a.says_the_same_as(b))
+            && credentials.len() == other.credentials.len()
+            && credentials.iter().zip(&other.credentials).all(|(a, b)| a.says_the_same_as(b))
+            && *state == other.state
+    }
+}
+
+/// Where a plugin may keep state between calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StateGrant {
+    /// Nowhere.
+    #[default]
+    Refused,
+    /// In its own store, named like its table.
+    Own,
+    /// In the store of this name, which other plugins can share.
+    Shared(StoreName),
+}
+
+/// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, and none is inside
+/// another: the plugin's language would decide which of the two a path refers to.
+#[derive(Debug, Clone)]
+pub struct DirGrant {
+    /// Where the grant is in the file, in bytes.
+    pub place: Range<usize>,
+    /// The canonical directory on this machine. If it doesn't exist, the path that it would have.
+    pub host: PathBuf,
+    /// The absolute path as the file has it: its symlinks can point elsewhere at the next reload.
+    pub named: PathBuf,
+    /// Its path inside the sandbox: absolute, without `.`, `..` and a trailing `/`.
+    pub guest: String,
+    /// Whether it may be changed.
+    pub mode: DirMode,
+}
+
+impl DirGrant {
+    fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, host, named, guest, mode } = self;
+        *host == other.host && *named == other.named && *guest == other.guest && *mode == other.mode
+    }
+}
+
+/// Whether a directory may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirMode {
+    /// Read only.
+    ReadOnly,
+    /// Read and write.
+    ReadWrite,
+}
+
+impl DirMode {
+    /// Does `other` allow all that this mode allows?
+    pub(crate) fn is_within(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::ReadOnly, _) | (Self::ReadWrite, Self::ReadWrite) => true,
+            (Self::ReadWrite, Self::ReadOnly) => false,
+        }
+    }
+
+    /// Its name in the file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "ro",
+            Self::ReadWrite => "rw",
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! HTTP grants: where a plugin's requests may go, and the headers that the gateway adds to them.
+//!
+//! A request is compared as a whole with each grant: scheme, host, port, method and path must match the same grant. Both
+//! sides use hosts in the form that browsers give them (lower case, IDNA, plain IPv4). A URL that a parser would have to
+//! repair (a missing `/`, a `\`, a tab, a name before `@`) never matches, because another parser could repair it in
+//! another way. The HTTP client parses a URL first, compares the result, and sends exactly that.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use ipnet::IpNet;
+use url::{Host, Url};
+
+use super::Secret;
+use super::http_path::is_plain;
+
+/// A destination of requests: one entry of `allow.http`.
+#[derive(Debug, Clone)]
+pub struct HttpGrant {
+    /// Where the grant is in the file, in bytes.
+    pub place: Range<usize>,
+    /// The pattern for people, such as `https://*.example.org`, without secrets from variables.
+    pub written: String,
+    /// `http` or `https`.
+    pub scheme: HttpScheme,
+    /// The hosts.
+    pub host: HostPattern,
+    /// The port.
+    pub port: u16,
+    /// The methods in capitals. `None` means all.
+    pub methods: Option<BTreeSet<String>>,
+    /// The path, or the part of it before a `/`, without a trailing `/`. If empty, any path matches.
+    pub path: String,
+    /// Non-public networks that this grant allows.
+    pub networks: Vec<IpNet>,
+}
+
+/// The scheme of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HttpScheme {
+    /// Unencrypted.
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// The hosts of a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPattern {
+    /// One name or address.
+    Exactly(Host<String>),
+    /// `*.name`: every name below this one, with at least one more label.
+    Below(String),
+    /// `*`: every name, but no address.
+    AnyName,
+}
+
+/// The destination of one request. It can only be made from an absolute URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    scheme: HttpScheme,
+    host: Host<String>,
+    port: u16,
+    method: String,
+    path: String,
+    /// Whether every server reads the path in the same way, both as requested and as parsed.
+    is_plain: bool,
+}
+
+/// The error of a URL that isn't a valid [`Target`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoTarget {
+    /// Not an absolute `http` or `https` URL, or not strictly written.
+    #[error("not an absolute `http` or `https` URL")]
+    Url,
+    /// A user name or password before the host.
+    #[error("user name or password before the host")]
+    UserInfo,
+}
+
+/// Headers that the gateway adds to a plugin's requests to one origin.
+#[derive(Debug, Clone)]
+pub struct Credential {
+    /// Where it is in the file, in bytes.
+    pub place: Range<usize>,
+    /// The only origin that they are sent to, always `https`.
+    pub origin: HttpOrigin,
+    /// Names in lower case with the whole values.
+    pub headers: Vec<(String, Secret)>,
+    /// The variables and files that the values are filled from: `env NAME`, `file PATH`.
+    pub filled_from: BTreeSet<String>,
+}
+
+/// Scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HttpOrigin {
+    /// `http` or `https`.
+    pub scheme: HttpScheme,
+    /// The host as browsers write it.
+    pub host: Host<String>,
+    /// The port.
+    pub port: u16,
+}
+
+impl HttpGrant {
+    /// Does the grant allow this request? The address of its host is checked later.
+    #[must_use]
+    pub fn covers(&self, target: &Target) -> bool {
+        self.scheme == target.scheme
+            && self.port == target.port
+            && self.host.covers(&target.host)
+            && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
+            && target.method != "CONNECT" // asks a proxy for a tunnel
+            && target.is_at(&self.path)
+    }
+
+    /// Does `other` allow every request that this grant allows, to the same addresses?
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
+        let has_methods = match (methods, &other.methods) {
+            (_, None) => true,
+            (Some(methods), Some(others)) => methods.is_subset(others),
+            (None, Some(_)) => false,
+        };
+        let reached = |network: &IpNet| other.networks.iter().any(|its| its.contains(network));
+        *scheme == other.scheme
+            && *port == other.port
+            && host.is_within(&other.host)
+            && has_methods
+            && (other.path.is_empty() || starts_with_segments(path, &other.path))
+            && networks.iter().all(reached)
+    }
+
+    /// The grant in one line: the pattern, then its methods and networks if it names any.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let mut all = self.written.clone();
+        if let Some(methods) = &self.methods {
+            all.extend([" by ", &methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ")]);
+        }
+        if !self.networks.is_empty() {
+            let networks: Vec<String> = self.networks.iter().map(IpNet::to_string).collect();
+            all.extend([" in ", &networks.join(", ")]);
+        }
+        all
+    }
+
+    /// Does it allow some request to this origin?
+    #[must_use]
+    pub fn covers_origin(&self, origin: &HttpOrigin) -> bool {
+        self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
+    }
+
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
+        *scheme == other.scheme
+            && *host == other.host
+            && *port == other.port
+            && *methods == other.methods
+            && *path == other.path
+            && *networks == other.networks
+    }
+}
+
+/// Whole segments only: `/a/b` starts with `/a`, but `/ab` doesn't.
+fn starts_with_segments(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl HostPattern {
+    fn covers(&self, host: &Host<String>) -> bool {
+        match (self, host) {
+            (Self::Exactly(granted), asked) => granted == asked,
+            (Self::Below(granted), Host::Domain(asked)) => is_below(asked, granted),
+            (Self::AnyName, Host::Domain(_)) => true,
+            (Self::Below(_) | Self::AnyName, Host::Ipv4(_) | Host::Ipv6(_)) => false,
+        }
+    }
+
+    /// Does `other` cover every host that this pattern covers?
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exactly(host), other) => other.covers(host),
+            (Self::Below(name), Self::Below(others)) => name == others || is_below(name, others),
+            (Self::Below(_) | Self::AnyName, Self::AnyName) => true,
+            (Self::Below(_) | Self::AnyName, Self::Exactly(_)) | (Self::AnyName, Self::Below(_)) => false,
+        }
+    }
+}
+
+/// Is it the other name with at least one more label?
+fn is_below(name: &str, other: &str) -> bool {
+    let labels = name.strip_suffix(other).and_then(|rest| rest.strip_suffix('.'));
+    labels.is_some_and(|labels| !labels.is_empty())
+}
+
+impl Target {
+    /// Parses the destination of a request.
+    ///
+    /// # Errors
+    /// The URL isn't an absolute `http` or `https` URL in ASCII, a parser would have to repair it, or it contains a user
+    /// name or password.
+    pub fn new(method: &str, url: &str) -> Result<Self, NoTarget> {
+        let written = url;
+        let before_query = written.split(['?', '#']).next().unwrap_or_default();
+        let is_repaired = |c: char| c.is_ascii() && !c.is_ascii_graphic();
+        if written.contains(is_repaired) || before_query.contains('\\') {
+            return Err(NoTarget::Url);
+        }
+        let (_, rest) = before_query.split_once("://").ok_or(NoTarget::Url)?;
+        let (authority, asked) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(NoTarget::UserInfo);
+        }
+        if authority.is_empty() || !authority.is_ascii() || authority.contains('%') {
+            return Err(NoTarget::Url);
+        }
+        let url = Url::parse(written).map_err(|_| NoTarget::Url)?;
+        let HttpOrigin { scheme, host, port } = HttpOrigin::of(&url).ok_or(NoTarget::Url)?;
+        let path = url.path().to_owned();
+        let is_plain = is_plain(asked) && is_plain(&path);
+        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_plain })
+    }
+
+    /// The origin.
+    #[must_use]
+    pub fn origin(&self) -> HttpOrigin {
+        HttpOrigin { scheme: self.scheme, host: self.host.clone(), port: self.port }
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host<String> {
+        &self.host
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// `http` or `https`.
+    #[must_use]
+    pub fn scheme(&self) -> HttpScheme {
+        self.scheme
+    }
+
+    /// The method, in capitals.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Does a grant of this path allow it? An empty path allows every path.
+    pub(crate) fn is_at(&self, granted: &str) -> bool {
+        granted.is_empty() || self.is_plain && starts_with_segments(&self.path, granted)
+    }
+}
+
+impl Credential {
+    /// The headers and their origin in one line, without the secrets.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let list = |items: &mut dyn Iterator<Item = &str>| items.collect::<Vec<_>>().join(", ");
+        let headers = list(&mut self.headers.iter().map(|(name, _)| name.as_str()));
+        let from = list(&mut self.filled_from.iter().map(String::as_str));
+        format!("credentials for {}: {headers} from {from}", self.origin)
+    }
+
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self { place: _, origin, headers, filled_from } = self;
+        *origin == other.origin && *headers == other.headers && *filled_from == other.filled_from
+    }
+
+    /// Does `other` add all these headers, from the same variables and files, to the same origin? Their values don't
+    /// matter.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let Self { place: _, origin, headers, filled_from } = self;
+        let adds = |(name, _): &(String, Secret)| other.headers.iter().any(|(its, _)| its == name);
+        *origin == other.origin && headers.iter().all(adds) && filled_from.is_subset(&other.filled_from)
+    }
+}
+
+impl HttpOrigin {
+    /// The origin of a URL. `None` means that it has another scheme, or that its host has an empty label. One dot at the
+    /// end of a name makes no difference, nor does writing an IPv4 address as an IPv6 address.
+    #[must_use]
+    pub fn of(url: &Url) -> Option<Self> {
+        let scheme = match url.scheme() {
+            "http" => HttpScheme::Http,
+            "https" => HttpScheme::Https,
+            _ => return None,
+        };
+        let host = match url.host()? {
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                // Resolvers treat an empty label in different ways.
+                if name.split('.').any(str::is_empty) {
+                    return None;
+                }
+                Host::Domain(name.to_owned())
+            }
+            Host::Ipv4(address) => Host::Ipv4(address),
+            // A connection to the one is a connection to the other.
+            Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
+        };
+        Some(Self { scheme, host, port: url.port_or_known_default()? })
+    }
+}
+
+impl HttpScheme {
+    /// Its name in a URL.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The default port.
+    #[must_use]
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+impl fmt::Display for HttpOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, host, port } = self;
+        write!(f, "{}://{host}", scheme.as_str())?;
+        if *port == scheme.default_port() { Ok(()) } else { write!(f, ":{port}") }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.method, self.origin(), self.path)
+    }
+}

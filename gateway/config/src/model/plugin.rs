@@ -1,0 +1,147 @@
+//! The configuration of one plugin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::model::{Grants, LimitKey, Limits, Secret, ToolFilter};
+use moongate_model::names::{Digest, PluginId};
+
+/// The configuration of one plugin: its table in the file.
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    /// The table's key.
+    pub id: PluginId,
+    /// Where the table's key is in the file, in bytes.
+    pub place: Range<usize>,
+    /// The component's file.
+    pub source: PathBuf,
+    /// Where the value of `source` is in the file, in bytes.
+    pub source_place: Range<usize>,
+    /// The digest that the file must have. `None` means any.
+    pub sha256: Option<Digest>,
+    /// When a changed file is loaded.
+    pub reload: Reload,
+    /// Whether calls share instances.
+    pub instances: Instances,
+    /// The part before `_` in public names. If empty, public names have no prefix.
+    pub prefix: String,
+    /// Which tools are offered, and under which names.
+    pub tools: ToolFilter,
+    /// URIs or URI prefixes that this plugin owns even if another plugin claims them.
+    pub uris: Vec<String>,
+    /// Whether its tools' schemas are simplified for clients.
+    pub portable_schemas: bool,
+    /// What it may access.
+    pub allow: Grants,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Its settings by key, as `wasi:config/store` returns them.
+    pub config: BTreeMap<String, Secret>,
+    /// The variables and files that each setting is filled from: `env NAME`, `file PATH`.
+    pub filled_from: BTreeMap<String, BTreeSet<String>>,
+    /// Where the parts are in the file that loading can find wrong, in bytes.
+    pub places: BTreeMap<Spot, Range<usize>>,
+}
+
+/// A part of a plugin's configuration that loading can find wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spot {
+    /// The value of `sha256`.
+    Sha256,
+    /// The value of a limit, in the plugin's own table or else in `[defaults]`.
+    Limit(LimitKey),
+    /// The key `config`.
+    Settings,
+    /// The key of a setting.
+    SettingKey(String),
+    /// The value of a setting.
+    SettingValue(String),
+}
+
+/// When a changed component is loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reload {
+    /// As soon as the change is noticed.
+    #[default]
+    Live,
+    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    Pinned,
+}
+
+/// Whether calls share instances of the component.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Instances {
+    /// Each call has its own instance.
+    #[default]
+    Fresh,
+    /// An instance can serve several calls of the same caller.
+    Reused,
+}
+
+impl PluginConfig {
+    /// A plugin without grants and with the default limits, for a component that no configuration mentions.
+    #[must_use]
+    pub fn bare(id: PluginId, source: PathBuf) -> Self {
+        Self {
+            prefix: id.as_str().to_owned(),
+            id,
+            place: 0..0,
+            source,
+            source_place: 0..0,
+            sha256: None,
+            reload: Reload::default(),
+            instances: Instances::default(),
+            tools: ToolFilter::default(),
+            uris: Vec::new(),
+            portable_schemas: false,
+            allow: Grants::default(),
+            limits: Limits::default(),
+            config: BTreeMap::new(),
+            filled_from: BTreeMap::new(),
+            places: BTreeMap::new(),
+        }
+    }
+
+    /// Where `tools` names a tool, or else the table itself.
+    #[must_use]
+    pub fn tool_place(&self, name: &str) -> Range<usize> {
+        self.tools.places.get(name).unwrap_or(&self.place).clone()
+    }
+
+    /// Is `other` the same configuration, wherever it is in the file? Then there is nothing to reload.
+    #[must_use]
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            place: _,
+            source,
+            source_place: _,
+            sha256,
+            reload,
+            instances,
+            prefix,
+            tools,
+            uris,
+            portable_schemas,
+            allow,
+            limits,
+            config,
+            filled_from,
+            places: _,
+        } = self;
+        *id == other.id
+            && *source == other.source
+            && *sha256 == other.sha256
+            && *reload == other.reload
+            && *instances == other.instances
+            && *prefix == other.prefix
+            && tools.is_equivalent_to(&other.tools)
+            && *uris == other.uris
+            && *portable_schemas == other.portable_schemas
+            && allow.says_the_same_as(&other.allow)
+            && *limits == other.limits
+            && *config == other.config
+            && *filled_from == other.filled_from
+    }
+}

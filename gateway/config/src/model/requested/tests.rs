@@ -1,0 +1,119 @@
+//! Grants compared with imports.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+use crate::{Environment, from_text};
+
+struct Nothing;
+
+impl Environment for Nothing {
+    fn variable(&self, name: &str) -> Result<String, std::env::VarError> {
+        match name {
+            "HOME" => Ok("/nobody".to_owned()),
+            "LANG" => Ok("C".to_owned()),
+            _ => Err(std::env::VarError::NotPresent),
+        }
+    }
+}
+
+fn table(more: &str) -> Arc<PluginConfig> {
+    let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{more}\n");
+    let loaded = from_text(Path::new("gateway.toml"), text, &Nothing);
+    let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    Arc::clone(&config.plugins[0])
+}
+
+fn needing(needs: &[Need]) -> Interfaces {
+    Interfaces { needs: needs.iter().copied().collect(), ..Interfaces::default() }
+}
+
+/// The warnings if state is kept on disk.
+fn misfits(table: &PluginConfig, needs: &[Need]) -> Vec<Problem> {
+    table.misfits(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
+}
+
+/// Lines that grant a need.
+fn granting(need: Need, folder: &Path) -> String {
+    match need {
+        Need::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
+        Need::Http => "allow.http = [\"https://example.com\"]".to_owned(),
+        Need::State => "allow.state = true".to_owned(),
+        Need::Variables => "allow.env = [\"LANG\"]".to_owned(),
+        Need::Settings => "config = { a = 1 }".to_owned(),
+        Need::Client => "allow.client = [\"roots\"]".to_owned(),
+    }
+}
+
+#[test]
+fn requested_grants_give_no_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    for need in Need::ALL {
+        let table = table(&granting(need, folder.path()));
+        assert_eq!(misfits(&table, &[need]), [], "{need:?}");
+        let found = table.against(&needing(&[need]));
+        assert!(found.len() == 1 && found[0].granted.len() == 1, "{found:?}");
+    }
+}
+
+#[test]
+fn warns_about_unused_grants() {
+    let folder = tempfile::tempdir().unwrap();
+    for need in Need::ALL {
+        let table = table(&granting(need, folder.path()));
+        let misfits = misfits(&table, &[]);
+        assert!(misfits.len() == 1 && misfits[0].message.contains(need.key()), "{misfits:?}");
+    }
+}
+
+#[test]
+fn warns_about_missing_grants_if_the_request_is_deliberate() {
+    for need in Need::ALL {
+        let misfits = misfits(&table(""), &[need]);
+        let warnings = matches!(need, Need::Http | Need::State | Need::Client);
+        assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
+        assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example())));
+    }
+    assert_eq!(table("").against(&needing(&[])), []);
+}
+
+#[test]
+fn warnings_point_at_the_key() {
+    let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
+    let places: Vec<_> = misfits(&table, &[]).into_iter().map(|problem| problem.place.unwrap()).collect();
+    assert_eq!(places.len(), 2);
+    assert!(places.iter().all(|place| *place != table.place) && places[0] != places[1], "{places:?}");
+}
+
+#[test]
+fn warns_about_unused_instructions() {
+    let table = table("allow.instructions = true");
+    let warnings = |instructions: Option<&str>| {
+        let info = PluginInfo { instructions: instructions.map(str::to_owned), ..PluginInfo::default() };
+        table.misfits(&needing(&[]), &info, None).len()
+    };
+    assert_eq!((warnings(None), warnings(Some(" ")), warnings(Some("ask twice"))), (1, 1, 0));
+}
+
+#[test]
+fn warns_about_state_in_memory() {
+    let granted = table("allow.state = true");
+    let info = PluginInfo::default();
+    let warnings = granted.misfits(&needing(&[Need::State]), &info, None);
+    assert!(
+        warnings.len() == 1 && warnings[0].hint.as_deref().unwrap().contains("state = \"state\""),
+        "{warnings:?}"
+    );
+    assert!(!warnings[0].is_error());
+    assert_eq!(granted.misfits(&needing(&[Need::State]), &info, Some(Path::new("/state"))), []);
+    assert!(granted.misfits(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
+}
+
+#[test]
+fn names_the_origins_of_settings_without_values() {
+    let table =
+        table("config = { zone = \"Europe/Paris\", key = { env = \"LANG\" }, text = \"in ${HOME}\" }");
+    let found = table.against(&needing(&[Need::Settings]));
+    assert_eq!(found[0].granted, ["key (from env LANG)", "text (from env HOME)", "zone"]);
+}

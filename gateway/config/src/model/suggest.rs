@@ -1,0 +1,142 @@
+//! Lines for `allow` that grant what was denied. An operator can paste them as they are.
+//!
+//! Each line is valid, grants the request that it was made for in one step, and grants nothing wider: tests follow every
+//! one. A long line names fewer networks, never more paths or methods.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+use url::Host;
+
+use super::{DirMode, Grants, HttpGrant, HttpOrigin, Target, http_pattern, is_public};
+use moongate_model::call::Cure;
+
+/// A longer line, in bytes, leaves out the networks that it doesn't need.
+const MAX_LINE_BYTES: usize = 360;
+
+/// The networks at which a machine reaches itself.
+pub(crate) const LOCAL_NETWORKS: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// A string as a TOML literal. TOML reads what JSON writes, except for one character that it needs escaped.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+impl Grants {
+    /// The line that grants a request: its whole origin, or only its path and method if other requests to the origin
+    /// are granted. If the host can only be in a non-public network, the line names that, too.
+    #[must_use]
+    pub fn cure(&self, target: &Target) -> String {
+        let origin = target.origin();
+        let granted: Vec<&HttpGrant> =
+            self.http.iter().filter(|grant| grant.covers_origin(&origin)).collect();
+        let mut networks: Vec<IpNet> = Vec::new();
+        for network in granted.iter().flat_map(|grant| &grant.networks) {
+            if !networks.contains(network) {
+                networks.push(*network);
+            }
+        }
+        let needed = known_networks(&origin.host);
+        if !needed.iter().any(|network| networks.iter().any(|its| its.contains(network))) {
+            networks.extend(&needed);
+        }
+        if granted.is_empty() {
+            return line(&origin.to_string(), &[], &networks);
+        }
+        // If servers could read the path in different ways, grant its parent.
+        let ends = target.path().rmatch_indices('/').map(|(at, _)| at);
+        let mut urls = std::iter::once(target.path().len())
+            .chain(ends)
+            .map(|end| format!("{origin}{}", &target.path()[..end]));
+        let url = urls
+            .find(|url| http_pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
+            .unwrap_or_else(|| origin.to_string());
+        line_with_networks(&url, &[target.method()], &networks, &needed)
+    }
+}
+
+impl HttpGrant {
+    /// The line that also lets requests of this grant to one origin go to an address.
+    #[must_use]
+    pub fn cure(&self, origin: &HttpOrigin, address: IpAddr) -> String {
+        let mut networks = self.networks.clone();
+        networks.push(address.into());
+        let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
+        line_with_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
+    }
+}
+
+/// The line of `allow` that grants it, once the operator replaces each ellipsis with a directory.
+#[must_use]
+pub fn grant_line(cure: &Cure) -> String {
+    match cure {
+        Cure::Line(line) => line.clone(),
+        Cure::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
+        Cure::ChangeDirectory { host, guest } => {
+            format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
+        }
+    }
+}
+
+/// An entry of `dirs`.
+#[must_use]
+pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
+    let [host, guest] = [host, guest].map(literal);
+    format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
+}
+
+/// An entry of `dirs` for reading, with an ellipsis for what only the operator knows.
+#[must_use]
+pub fn directory_to_read(guest: Option<&str>) -> String {
+    const PLACEHOLDER: &str = "…";
+    directory_item(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
+}
+
+/// The line with all networks, or only with the needed ones if it would be too long.
+fn line_with_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNet]) -> String {
+    let whole = line(url, methods, all);
+    if whole.len() <= MAX_LINE_BYTES { whole } else { line(url, methods, needed) }
+}
+
+/// The non-public networks that a host is known to be in.
+fn known_networks(host: &Host<String>) -> Vec<IpNet> {
+    let alone = |address: IpAddr| if is_public(address) { Vec::new() } else { vec![address.into()] };
+    match host {
+        Host::Ipv4(address) => alone((*address).into()),
+        Host::Ipv6(address) => alone((*address).into()),
+        Host::Domain(name) if is_this_machine(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
+        Host::Domain(_) => Vec::new(),
+    }
+}
+
+fn parsed(network: &str) -> IpNet {
+    network.parse().expect("a network")
+}
+
+/// Is it a name of the machine itself (RFC 6761, 6.3)?
+#[must_use]
+pub fn is_this_machine(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn line(url: &str, methods: &[&str], networks: &[IpNet]) -> String {
+    if methods.is_empty() && networks.is_empty() {
+        return format!("http = [\"{url}\"]");
+    }
+    let list = |items: Vec<String>| items.join(", ");
+    let mut keys = format!("url = \"{url}\"");
+    if !methods.is_empty() {
+        let methods = list(methods.iter().map(|method| format!("\"{method}\"")).collect());
+        keys.push_str(&format!(", methods = [{methods}]"));
+    }
+    if !networks.is_empty() {
+        let networks = list(networks.iter().map(|network| format!("\"{network}\"")).collect());
+        keys.push_str(&format!(", networks = [{networks}]"));
+    }
+    format!("http = [{{ {keys} }}]")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! From a plugin's configuration to the part of it that the protocol needs.
+
+use super::{Limits, PluginConfig, Spot};
+use moongate_model::policy::{PluginPolicy, PluginSettings, SchemaBounds, Setting};
+
+impl PluginConfig {
+    /// The part that the catalog, dispatch and the protocol need.
+    #[must_use]
+    pub fn policy(&self) -> PluginPolicy {
+        PluginPolicy {
+            id: self.id.clone(),
+            place: self.place.clone(),
+            prefix: self.prefix.clone(),
+            tools: self.tools.clone(),
+            uris: self.uris.clone(),
+            portable_schemas: self.portable_schemas,
+            client_features: self.allow.client.clone(),
+            instructions: self.allow.instructions,
+            schema_bounds: self.limits.schema_bounds(),
+            concurrency: self.limits.concurrency,
+            queue: self.limits.queue,
+            cancel_grace: self.limits.cancel_grace,
+            settings: self.plugin_settings(),
+        }
+    }
+
+    /// This configuration with the public names, URIs and form of schemas of `other`. A plugin that can't have the names
+    /// that this configuration gives it keeps the earlier ones this way, with the grants, limits and settings of now.
+    #[must_use]
+    pub fn with_names_of(&self, other: &Self) -> Self {
+        let Self {
+            id: _,
+            place: _,
+            source: _,
+            source_place: _,
+            sha256: _,
+            reload: _,
+            instances: _,
+            prefix,
+            tools,
+            uris,
+            portable_schemas,
+            allow: _,
+            limits: _,
+            config: _,
+            filled_from: _,
+            places: _,
+        } = other.clone();
+        Self { prefix, tools, uris, portable_schemas, ..self.clone() }
+    }
+
+    fn plugin_settings(&self) -> PluginSettings {
+        let place = |spot: &Spot| self.places.get(spot).unwrap_or(&self.place).clone();
+        let entries = self.config.iter().map(|(key, value)| {
+            let setting = Setting {
+                value: value.clone(),
+                sources: self.filled_from.get(key).cloned().unwrap_or_default(),
+                key_place: place(&Spot::SettingKey(key.clone())),
+                value_place: place(&Spot::SettingValue(key.clone())),
+            };
+            (key.clone(), setting)
+        });
+        PluginSettings { place: place(&Spot::Settings), entries: entries.collect() }
+    }
+}
+
+impl Limits {
+    /// The largest JSON Schema that is accepted from the plugin.
+    #[must_use]
+    pub fn schema_bounds(&self) -> SchemaBounds {
+        SchemaBounds { max_size: self.schema, max_depth: self.schema_depth }
+    }
+}

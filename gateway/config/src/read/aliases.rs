@@ -1,0 +1,84 @@
+//! Keys of other programs, and what to write instead.
+
+use super::reader::TomlTable;
+
+/// A key of other programs.
+pub(crate) struct KeyAlias {
+    /// Its names.
+    names: &'static [&'static str],
+    /// A valid key of each table in which it means this.
+    tables: &'static [&'static str],
+    /// How to fix it. `NAME` is replaced by the name of the plugin.
+    pub(crate) hint: &'static str,
+    /// The missing key that it explains.
+    pub(crate) key: Option<&'static str>,
+}
+
+/// A key of the top level, of `[gateway]`, `[http]`, `[http.auth]`, of a plugin, and of its `allow`.
+const TOP: &str = "plugins";
+const GATEWAY: &str = "sealing_key";
+const LISTENER: &str = "listen";
+const AUTH: &str = "tokens";
+const PLUGIN: &str = "source";
+const ALLOW: &str = "dirs";
+
+const ALIASES: [KeyAlias; 8] = [
+    KeyAlias {
+        names: &["mcpServers", "mcp_servers", "servers"],
+        tables: &[TOP],
+        hint: "plugins are WebAssembly components, not commands or remote servers: add a table \
+               `[plugins.NAME]` with `source = \"NAME.wasm\"` for each",
+        key: None,
+    },
+    KeyAlias {
+        names: &["command"],
+        tables: &[PLUGIN],
+        hint: "plugins are WebAssembly components, not commands: set `source` to a `.wasm` file",
+        key: Some("source"),
+    },
+    KeyAlias {
+        names: &["url"],
+        tables: &[PLUGIN],
+        hint: "plugins are WebAssembly components, not remote servers: set `source` to a `.wasm` file",
+        key: Some("source"),
+    },
+    KeyAlias {
+        names: &["hosts", "allowed_hosts"],
+        tables: &[PLUGIN, ALLOW],
+        hint: "list them in `http` in `[plugins.NAME.allow]`, such as `http = [\"https://example.com\"]`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["env"],
+        tables: &[PLUGIN],
+        hint: "list the names of variables in `env` in `[plugins.NAME.allow]`; set values in `[plugins.NAME.config]`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["port", "host"],
+        tables: &[TOP, GATEWAY, LISTENER],
+        hint: "set the address and port with `listen`, such as `listen = \"127.0.0.1:8931\"` in `[http]`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["token"],
+        tables: &[TOP, GATEWAY, LISTENER, AUTH],
+        hint: "add it to `tokens` in `[http.auth]`: `{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["timeout"],
+        tables: &[TOP, GATEWAY, PLUGIN],
+        hint: "set it in `[plugins.NAME.limits]` or `[defaults.limits]`, with a unit: `timeout = \"30s\"`",
+        key: None,
+    },
+];
+
+/// The meaning of a key in a table that doesn't have it.
+pub(crate) fn find(table: &TomlTable<'_>, name: &str) -> Option<&'static KeyAlias> {
+    let is_here = |alias: &&KeyAlias| {
+        alias.names.iter().any(|its| its.eq_ignore_ascii_case(name))
+            && alias.tables.iter().any(|key| table.is_valid_key(key))
+    };
+    ALIASES.iter().find(is_here)
+}

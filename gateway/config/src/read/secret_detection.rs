@@ -1,0 +1,102 @@
+//! Detection of secrets: by the names of keys and variables, and by what strings contain.
+
+use toml::de::DeTable;
+
+use super::environment::is_single_variable;
+
+/// Words in the names of secrets.
+const SECRET_WORDS: [&str; 11] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "key",
+    "apikey",
+    "auth",
+    "authorization",
+    "credential",
+    "cookie",
+];
+
+/// Last words of names that only say where a secret is or how much of it there is.
+const HARMLESS_LAST_WORDS: [&str; 11] =
+    ["env", "file", "name", "path", "url", "timeout", "ttl", "limit", "count", "size", "length"];
+
+/// Prefixes of the tokens of well-known services.
+const TOKEN_PREFIXES: &str = "sk- sk_live_ rk_live_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xoxb- xoxp- xapp- \
+                              AKIA AIza hf_";
+
+/// The shortest token of a well-known service, in bytes.
+const MIN_TOKEN_BYTES: usize = 16;
+
+/// Authentication schemes before a secret in a header (RFC 9110, 11.1; some aren't standard).
+const AUTH_SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
+
+/// Is this dotted key, or this name of a variable, that of a secret?
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    name.split('.').any(|part| {
+        let words = words(part);
+        let is_secret = |word: &String| SECRET_WORDS.contains(&word.trim_end_matches('s'));
+        let last = words.last().map_or("", String::as_str);
+        let is_limit = words.first().is_some_and(|first| first == "max" || first == "min");
+        !is_limit && !HARMLESS_LAST_WORDS.contains(&last) && words.iter().any(is_secret)
+    })
+}
+
+/// The words of a name such as `api-key`, `API_KEY` or `apiKey`, in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().expect("there is a word").extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words
+}
+
+/// Does a string contain a credential: a private key, a token of a well-known service, a password in a URL, or a default
+/// for a secret variable?
+pub(crate) fn contains_secret(text: &str) -> bool {
+    let is_token_character = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_token = |word: &str| {
+        let is_jwt = word.starts_with("eyJ") && word.matches('.').count() == 2; // RFC 7519
+        word.len() >= MIN_TOKEN_BYTES
+            && (is_jwt || TOKEN_PREFIXES.split(' ').any(|prefix| word.starts_with(prefix)))
+    };
+    let has_password = |rest: &str| {
+        let authority = rest.split(['/', '?', '#', ' ', '"', '\'']).next().unwrap_or_default();
+        let user_info = authority.rsplit_once('@').and_then(|(user_info, _)| user_info.split_once(':'));
+        user_info.is_some_and(|(_, password)| !password.is_empty() && !is_single_variable(password))
+    };
+    let has_default = |used: &str| {
+        let default = used.split('}').next().and_then(|used| used.split_once(':'));
+        default.is_some_and(|(name, default)| is_secret_name(name) && !matches!(default, "" | "-"))
+    };
+    text.contains("PRIVATE KEY-----")
+        || text.split(|c| !is_token_character(c)).any(is_token)
+        || text.split("://").skip(1).any(has_password)
+        || text.split("${").skip(1).any(has_default)
+}
+
+/// Is the value of this dotted key a secret?
+pub(crate) fn is_secret_value(key: &str, value: &str) -> bool {
+    is_secret_name(key) && !is_single_variable(value) || contains_secret(value)
+}
+
+/// Is a prefix of a header only an authentication scheme?
+pub(crate) fn is_auth_scheme(prefix: &str) -> bool {
+    let word = prefix.trim_end();
+    word.is_empty() || AUTH_SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+/// Is it a table that refers to a secret, and nothing else?
+pub(crate) fn is_secret_ref(table: &DeTable<'_>) -> bool {
+    let is_key = |key: &str| matches!(key, "env" | "file");
+    !table.is_empty() && table.keys().all(|key| is_key(key.get_ref()))
+}

@@ -1,0 +1,169 @@
+//! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside of the file.
+
+use std::env::VarError;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::environment::{is_variable_name, nearest_variable};
+use super::paths;
+use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
+use crate::model::diagnostic::quoted;
+use crate::model::{Problem, Secret};
+use crate::spec::keys::{Kind, SECRET};
+
+/// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+impl ConfigReader<'_> {
+    /// Reads a secret. It is never empty.
+    pub(crate) fn secret(&mut self, value: &TomlValue<'_>) -> Option<Secret> {
+        let read = self.optional_secret(value);
+        self.or_report(read)
+    }
+
+    /// Reads a secret that isn't always needed.
+    ///
+    /// # Errors
+    /// The variable or file can't be read. It is up to the caller to report this.
+    pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Problem>> {
+        if !value.inner.is_table() {
+            self.report_wrong_type(value, &Kind::Secret);
+            return Ok(None);
+        }
+        let reported = self.problems.len();
+        match self.as_table(value, SECRET) {
+            Some(table) => self.resolve_secret(&table, value, reported),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the secret that a table with more keys refers to. `reported` is the number of problems before the table was
+    /// read.
+    pub(crate) fn secret_in(
+        &mut self,
+        table: &TomlTable<'_>,
+        value: &TomlValue<'_>,
+        reported: usize,
+    ) -> Option<Secret> {
+        let read = self.resolve_secret(table, value, reported);
+        self.or_report(read)
+    }
+
+    fn or_report(&mut self, read: Result<Option<Secret>, Box<Problem>>) -> Option<Secret> {
+        read.unwrap_or_else(|problem| {
+            self.report(*problem);
+            None
+        })
+    }
+
+    fn resolve_secret(
+        &mut self,
+        table: &TomlTable<'_>,
+        value: &TomlValue<'_>,
+        reported: usize,
+    ) -> Result<Option<Secret>, Box<Problem>> {
+        if table.get("env").is_some() == table.get("file").is_some() {
+            if self.problems.len() == reported {
+                let message = format!("`{}` must be {}", value.path, Kind::Secret.expected());
+                let problem = Problem::error(message).at(value.span.clone());
+                self.report(problem.hint("use exactly one of the two"));
+            }
+            return Ok(None);
+        }
+        let variable = self.string(table, "env");
+        let file = self.string(table, "file");
+        match (variable, file) {
+            (Some(name), _) => self.secret_variable(&name),
+            (None, Some(path)) => self.secret_file(&path),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn secret_variable(&mut self, name: &TomlString) -> Result<Option<Secret>, Box<Problem>> {
+        if !is_variable_name(name.text.trim_start_matches('$')) {
+            self.secret_spans.push(name.span.clone()); // it can be the secret itself
+            let problem = Problem::error("invalid name of an environment variable").at(name.span.clone());
+            self.report(problem.hint("write the name of the variable that holds the secret, without `$`"));
+            return Ok(None);
+        }
+        let problem = match self.variable(name) {
+            Err(problem) => *problem,
+            Ok(value) if value.is_empty() => {
+                Problem::error(format!("environment variable `{}` is empty", name.text))
+                    .hint("set it to the secret")
+            }
+            Ok(value) => return Ok(Some(self.added_secret(value))),
+        };
+        Err(Box::new(problem.at(name.span.clone())))
+    }
+
+    fn added_secret(&mut self, text: String) -> Secret {
+        let secret = Secret::new(text);
+        self.add_secret(secret.clone());
+        secret
+    }
+
+    /// The value of the variable that `name` names.
+    pub(crate) fn variable(&mut self, name: &TomlString) -> Result<String, Box<Problem>> {
+        if !is_variable_name(&name.text) {
+            let is_name = name.text.chars().all(|c| c.is_ascii_alphanumeric() || "_-$. ".contains(c));
+            let problem = if is_name {
+                Problem::error(format!("invalid name of an environment variable: {}", quoted(&name.text)))
+            } else {
+                self.secret_spans.push(name.span.clone()); // it can be the value of the variable
+                Problem::error("invalid name of an environment variable")
+            };
+            return Err(Box::new(problem.hint("write the name alone, without `$` and `=`")));
+        }
+        let shown = quoted(&name.text);
+        self.environment.variable(&name.text).map_err(|error| {
+            Box::new(match error {
+                VarError::NotPresent => {
+                    let problem = Problem::error(format!("environment variable {shown} isn't set"));
+                    match nearest_variable(&name.text, self.environment) {
+                        Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
+                        None => problem.hint("set it, or remove this entry"),
+                    }
+                }
+                VarError::NotUnicode(_) => {
+                    Problem::error(format!("environment variable {shown} isn't valid UTF-8"))
+                        .hint("set it to valid UTF-8")
+                }
+            })
+        })
+    }
+
+    fn secret_file(&mut self, text: &TomlString) -> Result<Option<Secret>, Box<Problem>> {
+        let Some(path) = self.path(text) else { return Ok(None) };
+        if !self.secret_files.contains(&path) {
+            self.secret_files.push(path.clone());
+        }
+        self.files.insert(path.clone());
+        let problem = match read(&path) {
+            Ok(secret) if secret.is_empty() => {
+                Problem::error(format!("the secret file {} is empty", quoted(&text.text)))
+                    .hint("write the secret to it")
+            }
+            Ok(secret) => return Ok(Some(self.added_secret(secret))),
+            Err(error) => paths::unreadable("the secret file", &text.text, &path, &error),
+        };
+        Err(Box::new(problem.at(text.span.clone())))
+    }
+}
+
+/// The content of a secret file without one trailing line break.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 64 KiB"));
+    }
+    if let Some(line) = text.strip_suffix('\n') {
+        text.truncate(line.strip_suffix('\r').unwrap_or(line).len());
+    }
+    Ok(text)
+}

@@ -1,0 +1,122 @@
+//! Compares a configuration with the one that the gateway started with: which changes need a restart, and which are unsafe
+//! before it.
+//!
+//! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with. New
+//! grants have to keep away from these too, even if the new file has others.
+
+use super::{Config, HttpConfig, PluginConfig, Problem, Secret, grant_guard};
+
+impl Config {
+    /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
+    /// configuration that the gateway started with.
+    #[must_use]
+    pub fn needs_restart(&self, new: &Self) -> Vec<String> {
+        // A new field stops the build here.
+        let Self {
+            file: _,
+            http,
+            admin,
+            watch: _,
+            wider_grants: _,
+            require_all: _, // only matters at start
+            stop_grace: _,
+            cache,
+            state,
+            ca_file,
+            concurrency,
+            page_size,
+            sealing_key,
+            plugins: _,
+            secret_files: _,
+            secrets: _,
+            written: _,
+        } = self;
+        let mut keys = [
+            ("gateway.concurrency", *concurrency != new.concurrency),
+            ("gateway.page_size", *page_size != new.page_size),
+            ("gateway.sealing_key", *sealing_key != new.sealing_key),
+            ("gateway.cache", *cache != new.cache),
+            ("gateway.state", *state != new.state),
+            ("gateway.ca_file", *ca_file != new.ca_file),
+        ]
+        .to_vec();
+        keys.extend(http.changed_keys(&new.http));
+        keys.push(("admin.listen", *admin != new.admin && admin.is_some() && new.admin.is_some()));
+        keys.push(("admin", admin.is_some() != new.admin.is_some()));
+        keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()
+    }
+
+    /// The grants in `new` that reach what the gateway keeps using until it restarts, though `new` has something else
+    /// instead. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`] at
+    /// every reload.
+    #[must_use]
+    pub fn endangered_by(&self, new: &Self) -> Vec<Problem> {
+        let pending = self.needs_restart(new);
+        let is_pending = |key: &str| pending.iter().any(|pending| pending == key);
+        let mut kept = Self { plugins: new.plugins.clone(), secret_files: Vec::new(), ..self.clone() };
+        if is_pending("http.auth.tokens") || is_pending("gateway.sealing_key") {
+            kept.secret_files.clone_from(&self.secret_files);
+        }
+        let mut problems = grant_guard::check(&kept);
+        // Problems of the new file itself are reported anyway.
+        let known = grant_guard::check(new);
+        problems.retain(|problem| !known.contains(problem));
+        for plugin in &new.plugins {
+            problems.extend(
+                self.http.tokens.iter().filter(|token| is_disclosed_to(&token.token, plugin)).map(|token| {
+                    let message = format!("this would give the plugin the token `{}`", token.name);
+                    Problem::error(message).at(plugin.place.clone())
+                }),
+            );
+            if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
+                let message = "this would give the plugin the gateway's sealing key";
+                problems.push(Problem::error(message).at(plugin.place.clone()));
+            }
+        }
+        let hint = "the gateway uses it until it restarts: restart it first, then add this";
+        problems.into_iter().map(|problem| problem.hint(hint)).collect()
+    }
+}
+
+impl HttpConfig {
+    /// Every key, and whether it differs.
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 10] {
+        let Self {
+            listen,
+            tokens,
+            unread_tokens,
+            allowed_hosts,
+            allowed_origins,
+            max_body,
+            max_sessions,
+            session_idle,
+            keep_alive,
+            close_streams_after,
+            legacy_sse,
+        } = self;
+        let same_tokens = *unread_tokens == new.unread_tokens
+            && tokens.len() == new.tokens.len()
+            && tokens.iter().zip(&new.tokens).all(|(a, b)| a.name == b.name && a.token == b.token);
+        [
+            ("http.listen", *listen != new.listen),
+            ("http.allowed_hosts", *allowed_hosts != new.allowed_hosts),
+            ("http.allowed_origins", *allowed_origins != new.allowed_origins),
+            ("http.max_body", *max_body != new.max_body),
+            ("http.max_sessions", *max_sessions != new.max_sessions),
+            ("http.session_idle", *session_idle != new.session_idle),
+            ("http.keep_alive", *keep_alive != new.keep_alive),
+            ("http.close_streams_after", *close_streams_after != new.close_streams_after),
+            ("http.legacy_sse", *legacy_sse != new.legacy_sse),
+            ("http.auth.tokens", !same_tokens),
+        ]
+    }
+}
+
+/// Does a plugin get this secret of the gateway through its variables or settings?
+fn is_disclosed_to(secret: &Secret, plugin: &PluginConfig) -> bool {
+    let variables = plugin.allow.env.iter().map(|(_, value)| value.as_str());
+    variables.chain(plugin.config.values().map(Secret::expose)).any(|value| secret.is_in(value))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Every key of the gateway itself, and whether it needs a restart.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::from_text;
+use crate::spec::keys::{self, Key, Kind};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+const OTHER: &str = "fedcba9876543210fedcba9876543210";
+
+#[track_caller]
+fn config(folder: &Path, text: &str) -> Config {
+    let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/nowhere")];
+    let variables: BTreeMap<_, _> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let loaded = from_text(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
+    loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
+}
+
+/// Keys with another value than they have in an empty file; whether a restart is needed.
+const CHANGES: &[(&str, &str, bool)] = &[
+    ("gateway.concurrency", "3", true),
+    ("gateway.page_size", "3", true),
+    ("gateway.sealing_key", "{ env = 'TOKEN' }", true),
+    ("gateway.cache", "'elsewhere'", true),
+    ("gateway.state", "'elsewhere'", true),
+    (
+        "gateway.ca_file",
+        concat!("'", env!("CARGO_MANIFEST_DIR"), "/../../tests/ui/config/files/ca.pem'"),
+        true,
+    ),
+    ("gateway.watch", "false", false),
+    ("gateway.poll", "'9s'", false),
+    ("gateway.wider_grants", "'wait'", false),
+    ("gateway.require_all", "true", false),
+    ("gateway.stop_grace", "'9s'", false),
+    ("http.listen", "'127.0.0.1:9'", true),
+    ("http.allowed_hosts", "['example.com']", true),
+    ("http.allowed_origins", "['https://example.com']", true),
+    ("http.max_body", "'9B'", true),
+    ("http.max_sessions", "9", true),
+    ("http.session_idle", "'9s'", true),
+    ("http.keep_alive", "'9s'", true),
+    ("http.close_streams_after", "'9s'", true),
+    ("http.legacy_sse", "true", true),
+    ("http.auth.tokens", "[{ name = 'ci', token = { env = 'TOKEN' } }]", true),
+];
+
+#[test]
+fn every_key_needs_a_restart_or_takes_effect() {
+    fn leaves(keys: &'static [Key], path: &str, out: &mut Vec<String>) {
+        for key in keys {
+            let path = format!("{path}.{}", key.name);
+            match key.kind {
+                Kind::Table(keys) => leaves(keys, &path, out),
+                _ => out.push(path),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for key in keys::ROOT.iter().filter(|key| ["gateway", "http"].contains(&key.name)) {
+        let Kind::Table(keys) = key.kind else { panic!("`{}` is a table", key.name) };
+        leaves(keys, key.name, &mut all);
+    }
+    all.sort();
+    let mut listed: Vec<_> = CHANGES.iter().map(|(key, ..)| (*key).to_owned()).collect();
+    listed.sort();
+    assert_eq!(all, listed);
+
+    let empty = config(Path::new("/etc/moongate"), "");
+    assert_eq!(empty.needs_restart(&empty), [""; 0]);
+    for (key, value, restart) in CHANGES {
+        let changed = config(Path::new("/etc/moongate"), &format!("{key} = {value}"));
+        let expected = if *restart { vec![(*key).to_owned()] } else { Vec::new() };
+        assert_eq!(empty.needs_restart(&changed), expected, "{key}");
+        assert_eq!(changed.needs_restart(&empty), expected, "{key}");
+    }
+}
+
+#[test]
+fn the_admin_listener_needs_a_restart_but_plugins_do_not() {
+    let at = |text| config(Path::new("/etc/moongate"), text);
+    let (without, with, other) = (at(""), at("[admin]"), at("admin.listen = '[::1]:0'"));
+    assert_eq!(without.needs_restart(&with), ["admin"]);
+    assert_eq!(with.needs_restart(&without), ["admin"]);
+    assert_eq!(with.needs_restart(&other), ["admin.listen"]);
+    assert_eq!(without.needs_restart(&at("plugins.a.source = 'a.wasm'")), [""; 0]);
+}
+
+#[test]
+fn a_changed_token_is_named_without_its_value() {
+    let at = |variable: &str| {
+        let token = format!("http.auth.tokens = [{{ name = 'ci', token = {{ env = '{variable}' }} }}]");
+        config(Path::new("/etc/moongate"), &token)
+    };
+    assert_eq!(at("TOKEN").needs_restart(&at("OTHER")), ["http.auth.tokens"]);
+    assert_eq!(at("TOKEN").needs_restart(&at("TOKEN")), [""; 0]);
+}
+
+#[test]
+fn what_is_in_use_until_the_restart_cannot_be_granted() {
+    let folder = TempDir::new().unwrap();
+    for dir in ["cache", "other", "keys", "newkeys", "state"] {
+        fs::create_dir(folder.path().join(dir)).unwrap();
+    }
+    fs::write(folder.path().join("keys/key"), TOKEN).unwrap();
+    fs::write(folder.path().join("newkeys/key"), OTHER).unwrap();
+    let at = |text: &str| config(folder.path(), text);
+    let running =
+        at("gateway.cache = 'cache'\ngateway.state = 'state'\ngateway.sealing_key.file = 'keys/key'
+         http.auth.tokens = [{ name = 'ci', token = { env = 'OTHER' } }]");
+    let problems = |text: &str| {
+        let problems = running.endangered_by(&at(text));
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let new = |rest: &str| {
+        format!("gateway.cache = 'other'\n[plugins.a]\nsource = 'a.wasm'\n[plugins.a.allow]\n{rest}\n")
+    };
+    let dir = |host: &str, mode: &str| {
+        new(&format!("dirs = [{{ host = '{host}', guest = '/d', mode = '{mode}' }}]"))
+    };
+    assert_eq!(problems(&dir("newkeys", "rw")), [""; 0]);
+    assert_eq!(problems(&dir("cache", "ro")), [""; 0]);
+    for (text, word) in [
+        (dir("cache", "rw"), "cache of compiled code"),
+        (dir("state", "ro"), "plugins' state"),
+        (dir("keys", "ro"), "secret file `key`"),
+        (new("env = ['OTHER']"), "token `ci`"),
+        (new("env = ['TOKEN']"), "sealing key"),
+        (new("[plugins.a.config]\nurl = 'https://x:${OTHER}@example.com'"), "token `ci`"),
+        (new("[plugins.a.config]\nlist = [{ inner = '${OTHER}' }]"), "token `ci`"),
+    ] {
+        let problems = problems(&text);
+        assert!(
+            problems.len() == 1 && problems[0].contains(word) && problems[0].contains("restart it first"),
+            "{problems:?}"
+        );
+        assert!(!problems[0].contains(OTHER), "{problems:?}");
+    }
+}

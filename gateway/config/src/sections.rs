@@ -1,0 +1,8 @@
+//! The sections of the file: one module per table.
+
+pub(crate) mod admin;
+pub(crate) mod gateway;
+pub(crate) mod http;
+pub(crate) mod limits;
+pub(crate) mod plugin;
+pub(crate) mod settings;

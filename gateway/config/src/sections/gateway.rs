@@ -1,0 +1,116 @@
+//! `[gateway]`: the gateway itself.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::model::diagnostic::quoted;
+use crate::model::{Problem, Secret};
+use crate::read::paths;
+use crate::read::{ConfigReader, TomlTable};
+
+/// The default number of concurrent calls of all plugins together.
+pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
+
+/// The default time that running calls get to finish on shutdown.
+pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
+
+/// A shorter sealing key can be guessed, in characters: anyone with one sealed text can try any number of keys.
+const MIN_SEALING_KEY_CHARS: usize = 32;
+
+/// The shortest poll interval. A shorter one only keeps the disk busy.
+const MIN_POLL: Duration = Duration::from_millis(100);
+
+/// The largest CA bundle that is read: a bundle of all public authorities has a quarter of a megabyte.
+const MAX_CA_BYTES: u64 = 16 << 20;
+
+/// How changed files are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WatchConfig {
+    /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
+    pub events: bool,
+    /// How often every file is checked, because some mounts don't report changes. From 100 ms to an hour.
+    pub poll: Duration,
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        Self { events: true, poll: Duration::from_secs(5) }
+    }
+}
+
+/// When a change takes effect that grants a plugin more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WiderGrants {
+    /// Immediately, like any other change.
+    #[default]
+    Live,
+    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    Wait,
+}
+
+pub(crate) fn read_watch(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WatchConfig {
+    let default = WatchConfig::default();
+    let poll = reader.duration(gateway, "poll", default.poll);
+    if let Some(value) = gateway.get("poll")
+        && poll < MIN_POLL
+    {
+        let problem = Problem::error(format!("`{}` can't be less than 100ms", value.path)).at(value.span);
+        reader.report(problem.hint("raise it: polling is only for file systems that don't report changes"));
+    }
+    WatchConfig { events: reader.boolean(gateway, "watch", default.events), poll }
+}
+
+pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WiderGrants {
+    let written = reader.string(gateway, "wider_grants");
+    match written.as_ref().map(|text| text.text.as_str()) {
+        Some("wait") => WiderGrants::Wait,
+        Some(_) | None => WiderGrants::Live, // any other word was reported
+    }
+}
+
+pub(crate) fn read_page_size(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<NonZeroU32> {
+    gateway.get("page_size")?;
+    NonZeroU32::new(reader.integer(gateway, "page_size", 0))
+}
+
+/// Reads the path of the CA bundle. The certificates themselves are read when the gateway starts.
+pub(crate) fn read_ca_file(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<PathBuf> {
+    let text = reader.string(gateway, "ca_file")?;
+    let path = reader.path(&text)?;
+    let problem = match read_bundle(&path) {
+        Ok(bytes) if contains(&bytes, b"-----BEGIN CERTIFICATE-----") => return Some(path),
+        Ok(_) => Problem::error(format!("the CA bundle {} contains no certificate", quoted(&text.text)))
+            .hint("use certificates in PEM, which start with `-----BEGIN CERTIFICATE-----`"),
+        Err(error) => paths::unreadable("the CA bundle", &text.text, &path, &error),
+    };
+    reader.report(problem.at(text.span));
+    None
+}
+
+pub(crate) fn read_sealing_key(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<Secret> {
+    let value = gateway.get("sealing_key")?;
+    let key = reader.secret(&value)?;
+    if key.expose().chars().count() < MIN_SEALING_KEY_CHARS {
+        let message = format!("the key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
+        let problem = Problem::error(message).at(value.span);
+        reader.report(problem.hint("generate one with `openssl rand -hex 32`"));
+        return None;
+    }
+    Some(key)
+}
+
+fn read_bundle(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MAX_CA_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|part| part == needle)
+}

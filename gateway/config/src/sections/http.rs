@@ -1,0 +1,321 @@
+//! `[http]`: the HTTP endpoint, its address, tokens, hosts and origins.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::model::diagnostic::quoted;
+use crate::model::{Problem, Secret};
+use crate::read::{ConfigReader, TomlString, TomlTable};
+
+/// A shorter token can be guessed, in characters.
+const MIN_TOKEN_CHARS: usize = 16;
+
+/// The HTTP endpoint.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// The address to listen on. A non-loopback address needs `tokens`.
+    pub listen: SocketAddr,
+    /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address may call.
+    pub tokens: Vec<Token>,
+    /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
+    /// [`Loaded::for_http`](crate::Loaded::for_http).
+    pub unread_tokens: usize,
+    /// Host names that requests may be addressed to, in addition to loopback names and the listening address. In lower
+    /// case, without a port.
+    pub allowed_hosts: Vec<String>,
+    /// Origins (scheme, host, port) of web pages that may call, in addition to loopback ones.
+    pub allowed_origins: Vec<String>,
+    /// The largest request body.
+    pub max_body: ByteSize,
+    /// The number of concurrent sessions.
+    pub max_sessions: u32,
+    /// The time after which an idle session ends.
+    pub session_idle: Duration,
+    /// The interval of keep-alive comments on silent event streams.
+    pub keep_alive: Duration,
+    /// The time after which the connection of an event stream is closed, for its client to reconnect. `None` means never.
+    pub close_streams_after: Option<Duration>,
+    /// Whether the HTTP+SSE transport of 2024-11-05 is supported.
+    pub legacy_sse: bool,
+}
+
+/// A bearer token and its caller.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// The principal's name.
+    pub name: Arc<str>,
+    /// The token itself.
+    pub token: Secret,
+    /// The variable that it was read from. `None` means a file.
+    pub variable: Option<Arc<str>>,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
+            tokens: Vec::new(),
+            unread_tokens: 0,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body: ByteSize::mib(4),
+            max_sessions: 1_000,
+            session_idle: Duration::from_secs(30 * 60),
+            keep_alive: Duration::from_secs(15),
+            close_streams_after: None,
+            legacy_sse: false,
+        }
+    }
+}
+
+impl HttpConfig {
+    /// Do callers need a token?
+    #[must_use]
+    pub fn asks_for_tokens(&self) -> bool {
+        !self.tokens.is_empty() || self.unread_tokens > 0
+    }
+
+    /// Could anyone on the network call? That is so if the address isn't loopback and no token is needed.
+    ///
+    /// The reader rejects this. Check again if the command line sets another address.
+    #[must_use]
+    pub fn is_open_to_strangers(&self, listen: SocketAddr) -> bool {
+        !listen.ip().to_canonical().is_loopback() && !self.asks_for_tokens()
+    }
+}
+
+/// Who can reach the address.
+#[derive(Clone, Copy)]
+enum Reachability {
+    Locally,
+    Remotely,
+}
+
+/// The listener that an address is for.
+#[derive(Clone, Copy)]
+pub(crate) enum ListenerKind {
+    Http,
+    Admin,
+}
+
+/// Reads `[http]`.
+pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> HttpConfig {
+    let default = HttpConfig::default();
+    let Some(table) = reader.table(root, "http") else { return default };
+    let written = reader.string(&table, "listen");
+    let listen = written.as_ref().and_then(|text| read_address(reader, text, ListenerKind::Http));
+    let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
+    let reachable = if is_local { Reachability::Locally } else { Reachability::Remotely };
+    let auth = reader.table(&table, "auth");
+    let tokens = auth.map(|auth| read_tokens(reader, &auth, reachable)).unwrap_or_default();
+    let http = HttpConfig {
+        listen: listen.unwrap_or(default.listen),
+        unread_tokens: reader.http_problems.len(),
+        tokens,
+        allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
+        allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
+        max_body: reader.size(&table, "max_body", default.max_body),
+        max_sessions: reader.integer(&table, "max_sessions", default.max_sessions),
+        session_idle: reader.duration(&table, "session_idle", default.session_idle),
+        keep_alive: reader.duration(&table, "keep_alive", default.keep_alive),
+        close_streams_after: table
+            .get("close_streams_after")
+            .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),
+        legacy_sse: reader.boolean(&table, "legacy_sse", default.legacy_sse),
+    };
+    if let Some(text) = written
+        && http.is_open_to_strangers(http.listen)
+        && !mentions_tokens(&table)
+    {
+        let problem = Problem::error("a non-loopback address needs authentication").at(text.span);
+        reader.report(problem.hint(format!(
+            "listen on \"127.0.0.1:{}\", or add `tokens = [{{ name = \"ci\", token = {{ env = \"MOONGATE_TOKEN\" }} }}]` to `[http.auth]`",
+            http.listen.port()
+        )));
+    }
+    http
+}
+
+/// Reads an address to listen on.
+pub(crate) fn read_address(
+    reader: &mut ConfigReader<'_>,
+    text: &TomlString,
+    listener: ListenerKind,
+) -> Option<SocketAddr> {
+    if let Some(address) = parse_address(&text.text) {
+        return Some(address);
+    }
+    let default_port = match listener {
+        ListenerKind::Http => 8931,
+        ListenerKind::Admin => 8932,
+    };
+    let hint = match text.text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => format!("add the port: \"{address}:{default_port}\""),
+        Ok(IpAddr::V6(_)) => {
+            format!("put an IPv6 address in brackets and add the port, such as \"[::1]:{default_port}\"")
+        }
+        Err(_) => format!("write an IP address and a port, such as \"127.0.0.1:{default_port}\""),
+    };
+    let problem = Problem::error(format!("invalid address {}", quoted(&text.text)));
+    reader.report(problem.at(text.span.clone()).hint(hint));
+    None
+}
+
+/// Reads an array of strings of which each passes `check`.
+fn read_checked(
+    reader: &mut ConfigReader<'_>,
+    table: &TomlTable<'_>,
+    name: &str,
+    check: fn(&str) -> Result<String, String>,
+) -> Vec<String> {
+    let texts = reader.strings(table, name).unwrap_or_default();
+    let mut valid = Vec::with_capacity(texts.len());
+    for text in texts {
+        match check(&text.text) {
+            Ok(text) => valid.push(text),
+            Err(hint) => {
+                let message = format!("invalid value {} in `{name}`", quoted(&text.text));
+                reader.report(Problem::error(message).at(text.span).hint(hint));
+            }
+        }
+    }
+    valid
+}
+
+fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: Reachability) -> Vec<Token> {
+    let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
+    let mut tokens = Vec::new();
+    for table in reader.tables(auth, "tokens") {
+        let name = reader.string(&table, "name").filter(|name| check_principal(reader, name));
+        let value = table.get("token");
+        let token = match value.as_ref().map(|value| reader.optional_secret(value)) {
+            Some(Ok(token)) => token,
+            Some(Err(problem)) => {
+                reader.http_problems.push(*problem);
+                None
+            }
+            None => None,
+        };
+        if let Some(name) = &name {
+            if let Some(first) = names.get(&name.text) {
+                let problem = Problem::error(format!("duplicate token name {}", quoted(&name.text)));
+                let problem = problem.at(name.span.clone()).related(first.clone(), "first defined here");
+                reader.report(problem.hint("use a different name for each: sessions belong to it"));
+            }
+            names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
+        }
+        let (Some(token), Some(value)) = (token, value) else { continue };
+        check_token(reader, &token, &value.span, reachable);
+        if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
+            let problem = Problem::error("two names have the same token").at(value.span.clone());
+            let problem = problem.related(first.clone(), "the same token here");
+            reader.report(problem.hint("generate a token for each with `openssl rand -hex 32`"));
+        }
+        secrets.push((token.clone(), value.span.clone()));
+        if let Some(name) = name {
+            let variable = value.inner.get("env").and_then(|name| name.get_ref().as_str()).map(Arc::from);
+            tokens.push(Token { name: name.text.into(), token, variable });
+        }
+    }
+    tokens
+}
+
+/// Reports a name that a principal can't have.
+fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
+    let hint = if name.text.is_empty() || name.text.len() > 64 || !name.text.chars().all(is_allowed) {
+        "use 1 to 64 ASCII letters, digits and `_ - . @ +`".to_owned()
+    } else if name.text == "local" || name.text == "anonymous" {
+        format!("choose another name: `{}` is reserved for callers without a token", name.text)
+    } else {
+        return true;
+    };
+    let message = format!("invalid token name {}", quoted(&name.text));
+    reader.report(Problem::error(message).at(name.span.clone()).hint(hint));
+    false
+}
+
+/// Reports a token that can't be sent or can be guessed.
+fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
+    let text = token.expose();
+    let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
+        Problem::error("invalid token: it contains white space or non-ASCII characters")
+    } else if text.len() < MIN_TOKEN_CHARS {
+        let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
+        match reachable {
+            Reachability::Locally => Problem::warning(message),
+            Reachability::Remotely => Problem::error(message),
+        }
+    } else {
+        return;
+    };
+    reader.report(problem.at(span.clone()).hint("generate one with `openssl rand -hex 32`"));
+}
+
+/// Does the file have tokens, valid or not?
+fn mentions_tokens(http: &TomlTable<'_>) -> bool {
+    let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
+    tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
+}
+
+/// Parses an address as on the command line, where `localhost` or nothing can stand for the loopback address.
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.rsplit_once(':')?;
+    let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };
+    text.parse().ok()
+}
+
+/// A host name or address as in the `Host` header, without a port. The error is a hint.
+fn host(text: &str) -> Result<String, String> {
+    let text = text.to_ascii_lowercase();
+    if text.contains('*') {
+        return Err("list each host: wildcards aren't supported here".to_owned());
+    }
+    if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<Ipv6Addr>() {
+        return Ok(format!("[{address}]"));
+    }
+    if text.contains(['/', ':']) {
+        return Err("write the host name alone, such as \"example.com\"".to_owned());
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+    if text.is_empty() || !text.chars().all(is_allowed) {
+        let hint = "write a host name such as \"example.com\", with non-ASCII letters in their `xn--` form";
+        return Err(hint.to_owned());
+    }
+    Ok(text)
+}
+
+/// An origin as browsers send it: in lower case and without the scheme's default port. The error is a hint.
+fn origin(text: &str) -> Result<String, String> {
+    let text = text.to_ascii_lowercase();
+    if text.contains('*') {
+        return Err("list each origin: with `*` every web page could call the plugins".to_owned());
+    }
+    parse_origin(&text).ok_or_else(|| {
+        "write scheme, host and port as browsers send them, such as \"https://example.com\"".to_owned()
+    })
+}
+
+fn parse_origin(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !is_scheme || rest.contains(['/', '?', '#', '@']) {
+        return None;
+    }
+    let (name, port) = match rest.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse::<u16>().ok()?)),
+        _ => (rest, None),
+    };
+    let name = host(name).ok()?;
+    Some(match (scheme, port) {
+        ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{name}"),
+        (_, Some(port)) => format!("{scheme}://{name}:{port}"),
+    })
+}

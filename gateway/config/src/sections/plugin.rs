@@ -1,0 +1,273 @@
+//! `[defaults]` and `[plugins.NAME]`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::limits::read_limits;
+use super::settings::read_settings;
+use crate::grants::read_grants;
+use crate::model::diagnostic::quoted;
+use crate::model::{Instances, LimitKey, Limits, PluginConfig, Problem, Reload, Spot, ToolFilter};
+use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
+use crate::spec::keys::{Kind, ROOT};
+use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName, alike};
+
+const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
+
+const TOOL_HINT: &str =
+    "write the plugin's own name for it, without the prefix; `moongate inspect` lists them";
+
+/// `[defaults]`: defaults for all plugins.
+#[derive(Default)]
+pub(crate) struct PluginDefaults {
+    limits: Limits,
+    portable_schemas: bool,
+    /// The places of the limits.
+    places: BTreeMap<Spot, Range<usize>>,
+}
+
+/// Reads `[defaults]`.
+pub(crate) fn read_defaults(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> PluginDefaults {
+    let default = PluginDefaults::default();
+    let Some(table) = reader.table(root, "defaults") else { return default };
+    PluginDefaults {
+        portable_schemas: reader.boolean(&table, "portable_schemas", default.portable_schemas),
+        places: limit_places(&table),
+        limits: match reader.table(&table, "limits") {
+            Some(limits) => read_limits(reader, &limits, &default.limits),
+            None => default.limits,
+        },
+    }
+}
+
+/// Reads `[plugins]`, in the order of the file.
+pub(crate) fn read_plugins(
+    reader: &mut ConfigReader<'_>,
+    root: &TomlTable<'_>,
+    defaults: &PluginDefaults,
+) -> Vec<PluginConfig> {
+    let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
+    let Some(kind @ Kind::Named(Kind::Table(keys))) = plugin else {
+        unreachable!("`plugins` has named tables in the key table")
+    };
+    let mut plugins = Vec::new();
+    let named = reader.named_entries(root, "plugins");
+    for (name, value) in &named {
+        let id =
+            or_report_name(reader, PluginId::new(name), &value.key_span, "invalid plugin name", NAME_HINT);
+        let Some(entries) = value.inner.as_table() else {
+            let Kind::Named(table) = kind else { continue };
+            reader.report_wrong_type(value, table);
+            continue;
+        };
+        let table = TomlTable { path: value.path.clone(), span: value.key_span.clone(), entries, keys };
+        let misspelt = misspelt_plugin(name, value, &named);
+        let explained: &[&str] = if misspelt.is_some() { &["source"] } else { &[] };
+        reader.problems.extend(misspelt);
+        reader.check_keys(&table, explained);
+        let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("a valid name"));
+        plugins.push(read_plugin(reader, id, value, &table, defaults));
+    }
+    plugins
+}
+
+fn read_plugin(
+    reader: &mut ConfigReader<'_>,
+    id: PluginId,
+    value: &TomlValue<'_>,
+    table: &TomlTable<'_>,
+    defaults: &PluginDefaults,
+) -> PluginConfig {
+    let source = reader.string(table, "source");
+    let config = table.get("config");
+    let (settings, filled_from) =
+        config.as_ref().map(|config| read_settings(reader, config)).unwrap_or_default();
+    let sha256 = reader.string(table, "sha256");
+    let mut places = defaults.places.clone();
+    places.extend(limit_places(table));
+    places.extend(config.iter().flat_map(setting_places));
+    places.extend(sha256.as_ref().map(|text| (Spot::Sha256, text.span.clone())));
+    let source_place = source.as_ref().map_or_else(|| value.key_span.clone(), |source| source.span.clone());
+    PluginConfig {
+        prefix: read_prefix(reader, table).unwrap_or_else(|| id.as_str().to_owned()),
+        id,
+        place: value.key_span.clone(),
+        source_place,
+        source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
+        sha256: sha256.and_then(|text| {
+            let hint = "`moongate inspect FILE` shows the digest of a component";
+            or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
+        }),
+        reload: match word(reader, table, "reload").as_deref() {
+            Some("pinned") => Reload::Pinned,
+            Some(_) | None => Reload::Live, // any other word was reported
+        },
+        instances: match word(reader, table, "instances").as_deref() {
+            Some("reused") => Instances::Reused,
+            Some(_) | None => Instances::Fresh, // any other word was reported
+        },
+        tools: reader.table(table, "tools").map(|tools| read_tools(reader, &tools)).unwrap_or_default(),
+        uris: read_uris(reader, table),
+        portable_schemas: reader.boolean(table, "portable_schemas", defaults.portable_schemas),
+        allow: reader.table(table, "allow").map(|allow| read_grants(reader, &allow)).unwrap_or_default(),
+        limits: match reader.table(table, "limits") {
+            Some(limits) => read_limits(reader, &limits, &defaults.limits),
+            None => defaults.limits.clone(),
+        },
+        config: settings,
+        filled_from,
+        places,
+    }
+}
+
+fn word(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, name: &str) -> Option<String> {
+    reader.string(table, name).map(|word| word.text)
+}
+
+/// Reports an invalid name.
+fn or_report_name<T>(
+    reader: &mut ConfigReader<'_>,
+    read: Result<T, NameError>,
+    span: &Range<usize>,
+    what: &str,
+    hint: &str,
+) -> Option<T> {
+    match read {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let hint = match &error {
+                NameError::TooLong { .. } => "shorten it",
+                NameError::BadCharacter { name, .. } if hint == TOOL_HINT && name.contains('*') => {
+                    "list each tool: wildcards aren't supported here; `moongate inspect` lists the names"
+                }
+                NameError::Empty
+                | NameError::BadCharacter { .. }
+                | NameError::BadUri { .. }
+                | NameError::BadDigest(_) => hint,
+            };
+            let message = match &error {
+                NameError::BadDigest(_) => "invalid `sha256`: expected 64 hexadecimal digits".to_owned(),
+                _ => format!("{what}: {error}"),
+            };
+            reader.report(Problem::error(message).at(span.clone()).hint(hint));
+            None
+        }
+    }
+}
+
+fn read_prefix(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<String> {
+    let text = reader.string(table, "prefix")?;
+    if !text.text.is_empty() {
+        or_report_name(reader, PluginId::new(&text.text), &text.span, "invalid prefix", NAME_HINT)?;
+    }
+    Some(text.text)
+}
+
+fn read_uris(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Vec<String> {
+    let texts = reader.strings(table, "uris").unwrap_or_default();
+    let hint = "write a whole URI or the start of several, such as \"notes://\"";
+    let uri = |text: TomlString| {
+        let uri = or_report_name(reader, ResourceUri::new(&text.text), &text.span, "invalid URI", hint)?;
+        Some(uri.as_str().to_owned())
+    };
+    texts.into_iter().filter_map(uri).collect()
+}
+
+fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilter {
+    let allow = reader.strings(tools, "allow").map(|names| tool_names(reader, names));
+    let deny = reader.strings(tools, "deny").map(|names| tool_names(reader, names)).unwrap_or_default();
+    for (name, denied) in &deny {
+        if let Some(allowed) = allow.as_ref().and_then(|allow| allow.get(name)) {
+            let problem = Problem::error(format!("the tool `{name}` is both allowed and denied"));
+            let problem = problem.at(denied.clone()).related(allowed.clone(), "allowed here");
+            reader.report(problem.hint("remove one of the two"));
+        }
+    }
+    let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
+    if let Some(value) = tools.get("allow").filter(is_empty) {
+        let problem = Problem::warning("an empty `allow` hides all tools").at(value.span);
+        reader.report(problem.hint("remove it to offer all tools"));
+    }
+    let renamed = reader.named_entries(tools, "rename");
+    let rename = read_renames(reader, &renamed);
+    let is_offered =
+        |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
+    for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
+        let problem = Problem::warning(format!("the tool {} is renamed but not offered", quoted(name)));
+        let hint = "use the plugin's own names in `allow` and `deny`, not the renamed ones";
+        reader.report(problem.at(value.key_span.clone()).hint(hint));
+    }
+    let mut places: BTreeMap<_, _> =
+        renamed.iter().map(|(name, value)| ((*name).to_owned(), value.key_span.clone())).collect();
+    places.extend(allow.iter().flatten().chain(&deny).map(|(name, span)| (name.clone(), span.clone())));
+    let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
+    ToolFilter { allow: allow.map(names), deny: names(deny), rename, places }
+}
+
+/// The names of tools, each with its place.
+fn tool_names(reader: &mut ConfigReader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
+    let mut names = BTreeMap::new();
+    for text in texts {
+        let name = ToolName::new(&text.text);
+        if or_report_name(reader, name, &text.span, "invalid tool name", TOOL_HINT).is_some() {
+            names.insert(text.text, text.span);
+        }
+    }
+    names
+}
+
+fn read_renames(
+    reader: &mut ConfigReader<'_>,
+    renamed: &[(&str, TomlValue<'_>)],
+) -> BTreeMap<String, PublicName> {
+    const WHAT: &str = "invalid tool name";
+    let mut renames = BTreeMap::new();
+    let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
+    for (name, value) in renamed {
+        or_report_name(reader, ToolName::new(name), &value.key_span, WHAT, TOOL_HINT);
+        let Some(text) = reader.as_string(value, &Kind::Text("a public name")) else { continue };
+        let public = or_report_name(reader, PublicName::new(&text.text), &text.span, WHAT, NAME_HINT);
+        let Some(public) = public else { continue };
+        if let Some(first) = taken.get(&public) {
+            let problem = Problem::error(format!("duplicate public name {}", quoted(public.as_str())));
+            let problem = problem.at(text.span.clone()).related(first.clone(), "first used here");
+            reader.report(problem.hint("use a different name for each tool"));
+        }
+        taken.entry(public.clone()).or_insert(text.span);
+        renames.insert((*name).to_owned(), public);
+    }
+    renames
+}
+
+/// Tables of a plugin without `source` whose name is similar to that of another plugin.
+fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Problem> {
+    let entries = value.inner.as_table().map(|entries| TomlTable::untyped(value, entries).entries())?;
+    if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
+        return None;
+    }
+    let loaded = all.iter().filter(|(other, value)| *other != name && value.inner.get("source").is_some());
+    let near = alike(name, loaded.map(|(other, _)| *other))?;
+    let problem = Problem::error(format!("missing key `source` in `[{}]`", value.path));
+    Some(problem.at(value.key_span.clone()).hint(format!("did you mean `[plugins.{near}]`?")))
+}
+
+/// The places of the limits of a table.
+fn limit_places(table: &TomlTable<'_>) -> BTreeMap<Spot, Range<usize>> {
+    let limits = table.get("limits");
+    let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
+    let entries =
+        entries.map(|(limits, entries)| TomlTable::untyped(limits, entries).entries()).unwrap_or_default();
+    let spot = |name: &str| LimitKey::ALL.into_iter().find(|key| key.as_str() == name).map(Spot::Limit);
+    entries.into_iter().filter_map(|(key, value)| Some((spot(key)?, value.span))).collect()
+}
+
+/// The places of the settings of a plugin and of their keys.
+fn setting_places(config: &TomlValue<'_>) -> BTreeMap<Spot, Range<usize>> {
+    let entries = config.inner.as_table().map(|entries| TomlTable::untyped(config, entries).entries());
+    let mut places = BTreeMap::from([(Spot::Settings, config.key_span.clone())]);
+    for (key, value) in entries.unwrap_or_default() {
+        places.insert(Spot::SettingKey(key.to_owned()), value.key_span);
+        places.insert(Spot::SettingValue(key.to_owned()), value.span);
+    }
+    places
+}

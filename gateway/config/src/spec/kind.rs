@@ -1,0 +1,192 @@
+//! The types of the key table.
+
+/// One key of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// The type of its value.
+    pub kind: Kind,
+    /// Whether it is required.
+    pub required: bool,
+    /// The default as TOML. `None` means that `doc` describes it.
+    pub default: Option<&'static str>,
+    /// Its description.
+    pub doc: &'static str,
+}
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// The number 1.
+    Version,
+    /// An integer.
+    Integer(Number),
+    /// A string such as `30s`. The range is in seconds.
+    Duration(Number),
+    /// A string such as `64MiB`, or a number of bytes. The range is in bytes.
+    Size(Number),
+    /// `true` or `false`.
+    Boolean,
+    /// `true`, `false`, or a name with the characters of plugins' names. Its description has an article.
+    NameOrBoolean(&'static str),
+    /// A string. Its description has an article.
+    Text(&'static str),
+    /// A path relative to the file, with an example.
+    Path(&'static str),
+    /// A string, or a table with these keys. The description of the string has an article.
+    TextOrTable(&'static str, &'static [Key]),
+    /// One of these strings.
+    Word(&'static [&'static str]),
+    /// `{ env = … }` or `{ file = … }`.
+    Secret,
+    /// An array of such values.
+    List(&'static Kind),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A table with any keys and such values.
+    Named(&'static Kind),
+    /// A table that only the plugin interprets.
+    Settings,
+}
+
+/// The content of tables and arrays of a kind.
+#[derive(Debug, Clone, Copy)]
+pub enum Inside {
+    /// None: it is neither, or a reference to a secret.
+    Nothing,
+    /// These keys.
+    Keys(&'static [Key]),
+    /// These keys, or a string instead of the table.
+    TextOrKeys(&'static [Key]),
+    /// Any keys with such values.
+    Named(&'static Kind),
+    /// An array of such values.
+    Items(&'static Kind),
+    /// Anything.
+    Settings,
+}
+
+/// A smaller size needs a unit, in bytes: `memory = 32` doesn't mean bytes.
+pub const LEAST_WITHOUT_UNIT: u64 = 4096;
+
+/// The range of a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Number {
+    /// The maximum.
+    pub most: u64,
+    /// The reason why zero is invalid. `None` means that it is valid.
+    pub zero: Option<&'static str>,
+}
+
+impl Number {
+    /// At least 1, with the reason why zero is invalid.
+    pub(crate) const fn positive(zero: &'static str) -> Self {
+        Self { most: u64::MAX, zero: Some(zero) }
+    }
+
+    /// At least 0.
+    pub(crate) const fn any() -> Self {
+        Self { most: u64::MAX, zero: None }
+    }
+}
+
+impl Kind {
+    /// The content of its tables and arrays.
+    #[must_use]
+    pub fn inside(&self) -> Inside {
+        match self {
+            Self::Table(keys) => Inside::Keys(keys),
+            Self::TextOrTable(_, keys) => Inside::TextOrKeys(keys),
+            Self::Named(value) => Inside::Named(value),
+            Self::List(item) => Inside::Items(item),
+            Self::Settings => Inside::Settings,
+            Self::Version
+            | Self::Integer(_)
+            | Self::Duration(_)
+            | Self::Size(_)
+            | Self::Boolean
+            | Self::NameOrBoolean(_)
+            | Self::Text(_)
+            | Self::Path(_)
+            | Self::Word(_)
+            | Self::Secret => Inside::Nothing,
+        }
+    }
+
+    /// The description with an article, as a phrase after "must be".
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Version => "the number 1".to_owned(),
+            Self::Integer(_) => "an integer".to_owned(),
+            Self::Duration(_) => "a duration such as \"30s\"".to_owned(),
+            Self::Size(_) => "a size such as \"64MiB\", or a number of bytes".to_owned(),
+            Self::Boolean => "`true` or `false`".to_owned(),
+            Self::NameOrBoolean(what) => format!("`true`, `false` or {what}"),
+            Self::Text(what) => (*what).to_owned(),
+            Self::Path(_) => "a path".to_owned(),
+            Self::TextOrTable(what, _) => format!("{what}, or a table"),
+            Self::Word(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                match words.split_last() {
+                    Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                    _ => words.concat(),
+                }
+            }
+            Self::Secret => "`{ env = \"NAME\" }` or `{ file = \"path\" }`".to_owned(),
+            Self::List(_) => "an array".to_owned(),
+            Self::Table(_) | Self::Named(_) | Self::Settings => "a table".to_owned(),
+        }
+    }
+
+    /// An example as TOML, with the required keys of a table.
+    #[must_use]
+    pub fn example(&self) -> String {
+        match self {
+            Self::Version => "1".to_owned(),
+            Self::Integer(_) => "8".to_owned(),
+            Self::Duration(_) => "\"30s\"".to_owned(),
+            Self::Size(_) => "\"64MiB\"".to_owned(),
+            Self::Boolean | Self::NameOrBoolean(_) => "true".to_owned(),
+            Self::Text(what) | Self::TextOrTable(what, _) => {
+                what.find('"').map_or("\"…\"", |start| &what[start..]).to_owned()
+            }
+            Self::Path(example) => format!("{example:?}"),
+            Self::Word(words) => format!("{:?}", words.first().copied().unwrap_or_default()),
+            Self::Secret => "{ env = \"NAME\" }".to_owned(),
+            Self::List(item) => format!("[{}]", item.example()),
+            Self::Table(keys) => {
+                let mut shown: Vec<&Key> = keys.iter().filter(|key| key.required).collect();
+                if shown.is_empty() {
+                    shown.extend(keys.first());
+                }
+                let members: Vec<String> =
+                    shown.iter().map(|key| format!("{} = {}", key.name, key.kind.example())).collect();
+                format!("{{ {} }}", members.join(", "))
+            }
+            Self::Named(value) => format!("{{ name = {} }}", value.example()),
+            Self::Settings => "{ key = \"value\" }".to_owned(),
+        }
+    }
+}
+
+/// An optional key whose default `doc` describes.
+pub(crate) const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: false, default: None, doc }
+}
+
+/// An optional key with a default.
+pub(crate) const fn optional(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, required: false, default: Some(default), doc }
+}
+
+/// A required key.
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, required: true, default: None, doc }
+}

@@ -1,0 +1,402 @@
+//! Configuration files: the result of loading them, and that nothing in them breaks the reader.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bytesize::ByteSize;
+use tempfile::TempDir;
+
+use super::spec::keys::{Key, Kind};
+use super::*;
+use moongate_model::names::StoreName;
+
+mod broken;
+mod goldens;
+mod hostile;
+
+/// The directory of files with mistakes and the expected diagnostics.
+fn goldens_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
+}
+
+/// The variables of tests.
+fn environment() -> BTreeMap<String, String> {
+    let variables = [
+        ("HOME", "/srv/user"),
+        ("LANG", "en_GB.UTF-8"),
+        ("EMPTY", ""),
+        ("SHORT", "hunter2"),
+        ("SPACED", "not a token, but a sentence"),
+        ("GATEWAY_TOKEN", "0123456789abcdef0123456789abcdef"),
+        ("SAME_TOKEN", "0123456789abcdef0123456789abcdef"),
+        ("OTHER_TOKEN", "fedcba9876543210fedcba9876543210"),
+        ("BEARER", "Bearer fedcba9876543210"),
+    ];
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The configuration of a text in the directory of the goldens.
+#[track_caller]
+fn config(text: &str) -> Config {
+    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
+    loaded.config.unwrap_or_else(|| panic!("{rendered}"))
+}
+
+/// A plugin's table around `rest`.
+fn with_plugin(rest: &str) -> String {
+    format!("version = 1\n[plugins.time]\nsource = 'files/time.wasm'\n{rest}")
+}
+
+/// Should files of expected output be updated? Never in CI, where nobody reads the difference.
+pub(crate) fn updates_goldens() -> bool {
+    let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
+    let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
+    assert!(!(wanted && in_ci), "UPDATE_GOLDENS is refused if CI is set: any output would pass");
+    wanted
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
+fn reads_every_key() {
+    let config = config(&fs::read_to_string(goldens_dir().join("good.toml")).unwrap());
+    let Config {
+        file,
+        http,
+        admin,
+        watch,
+        wider_grants,
+        require_all,
+        stop_grace,
+        cache,
+        state,
+        ca_file,
+        concurrency,
+        page_size,
+        sealing_key,
+        plugins,
+        secret_files,
+        secrets,
+        written: _,
+    } = config;
+    assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
+    assert_eq!(watch, WatchConfig { events: false, poll: Duration::from_millis(100) });
+    assert_eq!((wider_grants, require_all, stop_grace), (WiderGrants::Wait, true, Duration::ZERO));
+    assert_eq!(file, goldens_dir().join("gateway.toml"));
+    assert_eq!(cache, goldens_dir().join("files/cache"));
+    assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(ca_file, Some(goldens_dir().join("files/ca.pem")));
+    assert_eq!(page_size.map(NonZeroU32::get), Some(50));
+    assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
+    assert_eq!(secret_files, [goldens_dir().join("files/secret.txt")]);
+    assert_eq!(secrets.len(), 3, "the token, the key and the file, which two tables name");
+    assert_eq!(http.listen.to_string(), "[::1]:0");
+    assert_eq!(http.allowed_hosts, ["gateway.example"]);
+    assert_eq!(http.allowed_origins, ["https://example.com"]);
+    assert_eq!((http.max_body, http.max_sessions), (ByteSize::mib(1), 10));
+    assert_eq!(http.session_idle, Duration::from_secs(90 * 60));
+    assert_eq!((&*http.tokens[0].name, http.tokens[0].token.expose().len()), ("ci", 32));
+
+    let [time, another] = plugins.as_slice() else { panic!("two plugins") };
+    assert_eq!((time.reload, another.reload), (Reload::Pinned, Reload::Live));
+    assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
+    assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
+    assert_eq!(time.uris, ["time://"]);
+    assert_eq!((time.portable_schemas, another.portable_schemas), (false, true));
+    assert!(time.tools.allow.is_none() && time.tools.deny.contains("convert"));
+    assert_eq!(time.tools.rename["now"].as_str(), "time");
+    let [dir] = time.allow.dirs.as_slice() else { panic!("one directory") };
+    assert_eq!(
+        (&dir.host, dir.guest.as_str(), dir.mode),
+        (&goldens_dir().join("files/notes"), "/notes", DirMode::ReadOnly)
+    );
+    assert_eq!(time.allow.env, [("LANG".to_owned(), "en_GB.UTF-8".to_owned())]);
+    assert!(time.allow.instructions && time.allow.client.contains(&ClientFeature::Elicitation));
+    let [wikis, intranet] = time.allow.http.as_slice() else { panic!("two grants") };
+    assert_eq!((wikis.described(), wikis.networks.len()), ("https://*.example.org".to_owned(), 0));
+    assert_eq!(intranet.described(), "http://intranet.example:8080/api by GET in 10.1.0.0/16");
+    let [credential] = time.allow.credentials.as_slice() else { panic!("one credential") };
+    let from = goldens_dir().join("files/secret.txt").display().to_string();
+    assert_eq!(
+        credential.described(),
+        format!("credentials for https://api.example.org: authorization from file {from}")
+    );
+    assert_eq!(credential.headers[0].1.expose(), "Bearer a-secret-of-thirty-two-characters");
+    assert_eq!((time.limits.queue, time.limits.timeout), (0, Duration::from_secs(5)));
+    assert_eq!((another.limits.queue, another.limits.memory), (256, ByteSize::mib(32)));
+    let settings: Vec<_> = time.config.iter().map(|(key, value)| (key.as_str(), value.expose())).collect();
+    assert_eq!(
+        settings,
+        [
+            ("holidays", r#"["1979-05-27",{"name":"new year","day":1}]"#),
+            ("key", "a-secret-of-thirty-two-characters"),
+            ("zone", "Europe/Paris"),
+        ]
+    );
+}
+
+#[test]
+fn documented_defaults_match_the_code() {
+    fn write(keys: &[Key], path: &str, out: &mut String) {
+        writeln!(out, "[{path}]").unwrap();
+        for key in keys {
+            match key.default {
+                Some(default) => writeln!(out, "{} = {default}", key.name).unwrap(),
+                None if key.name == "source" => writeln!(out, "source = 'files/time.wasm'").unwrap(),
+                None => {}
+            }
+        }
+        for key in keys {
+            if let Kind::Table(keys) = key.kind {
+                write(keys, &format!("{path}.{}", key.name), out);
+            }
+        }
+    }
+    let mut spelt_out = "version = 1\n".to_owned();
+    for key in keys::ROOT {
+        match key.kind {
+            Kind::Table(keys) => write(keys, key.name, &mut spelt_out),
+            Kind::Named(Kind::Table(keys)) => write(keys, "plugins.time", &mut spelt_out),
+            _ => {}
+        }
+    }
+    assert!(spelt_out.contains("describe_timeout") && spelt_out.contains("session_idle"), "{spelt_out}");
+    let (documented, holding) = (config(&spelt_out), config(&with_plugin("")));
+    assert_eq!(format!("{:?}", documented.http), format!("{:?}", holding.http));
+    assert_eq!(documented.concurrency, holding.concurrency);
+    assert_eq!((documented.page_size, documented.sealing_key), (holding.page_size, holding.sealing_key));
+    assert_eq!((documented.watch, documented.wider_grants), (holding.watch, holding.wider_grants));
+    assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
+    assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
+    assert!(documented.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", documented.plugins[0]);
+    assert_eq!(holding.plugins[0].limits, Limits::default());
+}
+
+#[test]
+fn reads_state_grants() {
+    let granted = |text: &str| config(&with_plugin(text)).plugins[0].allow.state.clone();
+    assert_eq!(granted(""), StateGrant::Refused);
+    assert_eq!(granted("allow.state = false"), StateGrant::Refused);
+    assert_eq!(granted("allow.state = true"), StateGrant::Own);
+    assert_eq!(granted("allow.state = 'notes'"), StateGrant::Shared(StoreName::new("notes").unwrap()));
+    let slips = [
+        ("'two words'", "invalid store name"),
+        ("'true'", "invalid store name `true`"),
+        ("1", "`true`, `false` or a name"),
+    ];
+    for (wrong, part) in slips {
+        let text = with_plugin(&format!("allow.state = {wrong}"));
+        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+        assert!(
+            loaded.config.is_none() && loaded.problems[0].message.contains(part),
+            "{:?}",
+            loaded.problems
+        );
+    }
+}
+
+#[test]
+fn keeps_the_order_of_plugins() {
+    let mut text = "version = 1\n".to_owned();
+    for id in ["zebra", "ant", "mole"] {
+        writeln!(text, "[plugins.{id}]\nsource = 'files/time.wasm'").unwrap();
+    }
+    let ids: Vec<_> = config(&text).plugins.iter().map(|plugin| plugin.id.to_string()).collect();
+    assert_eq!(ids, ["zebra", "ant", "mole"]);
+}
+
+#[test]
+fn fills_in_variables_without_parsing_them() {
+    let text = with_plugin(
+        r#"[plugins.time.config]
+           plain = "in ${LANG}, not $LANG, not $${LANG}, 5$"
+           default = "${NOT_SET:-a default}, ${EMPTY:-another}, ${EMPTY}"
+           tricky = "${TRICKY}"
+           "${LANG}" = "keys stay as they are""#,
+    );
+    let mut environment = environment();
+    environment.insert("TRICKY".to_owned(), "\"\n[plugins.evil]\nsource = \"${LANG}\"".to_owned());
+    let config = from_text(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
+    let setting = |key: &str| config.plugins[0].config[key].expose().to_owned();
+    assert_eq!(config.plugins.len(), 1);
+    assert_eq!(setting("plain"), "in en_GB.UTF-8, not $LANG, not ${LANG}, 5$");
+    assert_eq!(setting("default"), "a default, another, ");
+    assert_eq!(setting("tricky"), environment["TRICKY"]);
+    assert_eq!(setting("${LANG}"), "keys stay as they are");
+}
+
+#[test]
+fn strips_one_line_break_of_a_secret_file() {
+    let place = TempDir::new().unwrap();
+    let written = [("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", " x \n\n", " x \n"), ("d", "x", "x")];
+    let mut text = format!(
+        "version = 1\n[plugins.time]\nsource = '{}'\n[plugins.time.config]\n",
+        goldens_dir().join("files/time.wasm").display()
+    );
+    for (key, content, _) in written {
+        fs::write(place.path().join(key), content).unwrap();
+        writeln!(text, "{key} = {{ file = '{key}' }}").unwrap();
+    }
+    let config = from_text(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
+    for (key, _, secret) in written {
+        assert_eq!(config.plugins[0].config[key].expose(), secret, "{key}");
+    }
+}
+
+#[test]
+fn finds_the_cache_directory() {
+    let cache = |variables: &[(&str, &str)], text: &str| {
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let environment: BTreeMap<String, String> = variables;
+        from_text(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
+            .config
+            .unwrap()
+            .cache
+    };
+    let (bare, own) = ("version = 1", "version = 1\ngateway.cache = 'here'");
+    let all = [("HOME", "/h"), ("XDG_CACHE_HOME", "/x"), ("MOONGATE_CACHE_DIR", "/m")];
+    assert_eq!(cache(&all[..1], bare), Path::new("/h/.cache/moongate"));
+    assert_eq!(cache(&all[..2], bare), Path::new("/x/moongate"));
+    assert_eq!(
+        cache(&[("HOME", "/h"), ("XDG_CACHE_HOME", "relative")], bare),
+        Path::new("/h/.cache/moongate")
+    );
+    assert_eq!(cache(&all[..2], own), Path::new("/etc/moongate/here"));
+    assert_eq!(cache(&all, own), Path::new("/m"));
+    assert_eq!(cache(&[("MOONGATE_CACHE_DIR", "")], own), Path::new("/etc/moongate/here"));
+}
+
+#[test]
+fn compares_plugins_by_content() {
+    let before = config(&with_plugin("limits.timeout = '5s'"));
+    let moved = config(&format!("# a comment\n{}", with_plugin("limits = { timeout = '5000ms' }\n\n")));
+    assert_ne!(before.plugins[0].place, moved.plugins[0].place);
+    assert!(before.plugins[0].says_the_same_as(&moved.plugins[0]));
+    let changes = [
+        "limits.timeout = '6s'",
+        "prefix = 'clock'",
+        "reload = 'pinned'",
+        "instances = 'reused'",
+        "limits.compile_time = '5s'",
+        "limits.compile_memory = '2GiB'",
+        "limits.reuse_memory = '5MiB'",
+        "config.a = 'b'",
+        "allow.instructions = true",
+        "allow.dirs = [{ host = 'files/notes', guest = '/n' }]",
+        "tools.deny = ['now']",
+        "uris = ['a:b']",
+        "portable_schemas = true",
+        "allow.state = true",
+        "allow.state = 'notes'",
+    ];
+    let bare = config(&with_plugin(""));
+    for change in changes {
+        assert!(!config(&with_plugin(change)).plugins[0].says_the_same_as(&bare.plugins[0]), "{change}");
+    }
+}
+
+#[test]
+fn reports_an_unreadable_file() {
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("binary.toml"), [0xff, 0xfe, 0x00]).unwrap();
+    for (name, part) in
+        [("none.toml", "doesn't exist"), ("", "directory"), ("binary.toml", "isn't valid UTF-8")]
+    {
+        let Loaded { config, problems, .. } = load(&place.path().join(name), &environment());
+        assert!(config.is_none() && problems.len() == 1, "{name}: {problems:?}");
+        assert!(problems[0].message.contains(part), "{name}: {problems:?}");
+    }
+    let (file, text) = (place.path().join("gateway.toml"), "version = 1");
+    fs::write(&file, text).unwrap();
+    let loaded = load(&file, &environment());
+    assert!(loaded.config.is_some() && loaded.problems.is_empty());
+    assert_eq!(loaded.source.text, text);
+}
+
+#[test]
+fn example_files_are_valid() {
+    for file in ["gateway.toml", "tests/everything.toml"] {
+        let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file), &environment());
+        assert!(loaded.problems.is_empty(), "{file}: {:?}", loaded.problems);
+    }
+}
+
+#[test]
+fn a_missing_component_is_left_to_loading() {
+    let place = TempDir::new().unwrap();
+    let file = place.path().join("gateway.toml");
+    let read = |more: &str| {
+        let text = format!("version = 1\n{more}\n[plugins.a]\nsource = 'later/a.wasm'\n");
+        from_text(&file, text, &environment())
+    };
+    let loaded = read("");
+    assert_eq!(loaded.problems, []);
+    assert_eq!(loaded.config.unwrap().plugins[0].source, place.path().join("later/a.wasm"));
+
+    // Another error keeps the plugins from being loaded, so everything is reported at once.
+    let messages: Vec<_> = read("colour = 1").problems.into_iter().map(|problem| problem.message).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].ends_with("`later/a.wasm` doesn't exist"), "{messages:?}");
+    assert_eq!(read("[http]\nauth.tokens = []").problems, []);
+}
+
+#[test]
+fn lists_every_file_even_with_errors() {
+    let place = TempDir::new().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let files = |loaded: Loaded| loaded.files.into_iter().collect::<Vec<_>>();
+    assert_eq!(files(load(&at("gateway.toml"), &environment())), [at("gateway.toml")]);
+    let read = |text: &str| files(from_text(&at("gateway.toml"), text.to_owned(), &environment()));
+    assert_eq!(read("version ="), [at("gateway.toml")]);
+    assert_eq!(read("version = 2"), [at("gateway.toml")]);
+    let text = "version = 1
+        gateway.sealing_key = { file = 'key' }
+        [plugins.a]
+        source = 'a.wasm'
+        colour = 1
+        allow.dirs = [{ host = 'notes', guest = '/n' }, { host = '.', guest = '/m' }]
+        config.password = { file = 'secrets/password' }";
+    fs::write(at("key"), "a-secret-of-thirty-two-characters").unwrap();
+    let all = ["a.wasm", "gateway.toml", "key", "notes", "secrets/password"].map(at);
+    assert_eq!(read(text), all);
+}
+
+#[test]
+fn detects_port_collisions() {
+    let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap() };
+    for (own, http) in [
+        ("127.0.0.1:8931", "127.0.0.1:8931"),
+        ("127.0.0.1:8931", "0.0.0.0:8931"),
+        ("[::1]:8931", "[::]:8931"),
+        ("127.0.0.1:8931", "[::]:8931"),
+        ("[::ffff:127.0.0.1]:8931", "127.0.0.1:8931"),
+    ] {
+        assert!(admin(own).collides_with(http.parse().unwrap()), "{own} {http}");
+    }
+    for (own, http) in [
+        ("127.0.0.1:0", "127.0.0.1:0"),
+        ("127.0.0.1:8932", "127.0.0.1:8931"),
+        ("127.0.0.2:8931", "127.0.0.1:8931"),
+        ("127.0.0.1:8931", "192.0.2.1:8931"),
+    ] {
+        assert!(!admin(own).collides_with(http.parse().unwrap()), "{own} {http}");
+    }
+}
+
+#[test]
+fn only_loopback_addresses_need_no_token() {
+    let bare = HttpConfig::default();
+    for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+        assert!(bare.is_open_to_strangers(open.parse().unwrap()), "{open}");
+    }
+    for closed in ["127.0.0.1:0", "127.1.2.3:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+        assert!(!bare.is_open_to_strangers(closed.parse().unwrap()), "{closed}");
+    }
+    let guarded = config(
+        "version = 1\nhttp.listen = '0.0.0.0:0'\nhttp.auth.tokens = [{ name = 'a', token = { env = 'GATEWAY_TOKEN' } }]",
+    );
+    assert!(!guarded.http.is_open_to_strangers(guarded.http.listen));
+}

@@ -1,0 +1,204 @@
+//! One call: its context, its outcome and its errors.
+//!
+//! Dispatch and plugins share these types. The protocol fills in a [`CallContext`], the host reads it when the guest
+//! asks, and a [`CallError`] is mapped in one place each to the protocol's answer, to a metric label and to a log
+//! level.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::json::Json;
+use crate::manifest::Entries;
+use crate::names::Principal;
+
+mod error;
+mod ledger;
+mod outcome;
+
+pub use error::{Busy, CallError, Failure, Fault};
+pub use ledger::{Cure, Entry, Ledger};
+pub use outcome::{
+    Completion, CompletionTarget, Content, EmbeddedResource, InputRequest, MediaContent, NeedInput, Outcome,
+    PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent, ToolResult,
+};
+
+/// The context of a call. Plugins read it on demand.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// The caller's identity.
+    pub principal: Principal,
+    /// The client program, as it introduced itself.
+    pub client: Option<Arc<ClientInfo>>,
+    /// The MCP revision of the connection, such as `2026-07-28`.
+    pub revision: Option<&'static str>,
+    /// The client's capabilities.
+    pub capabilities: Arc<Capabilities>,
+    /// The request's `_meta`, an object.
+    pub meta: Option<Json>,
+    /// Cancelled when the caller disconnects or cancels the request.
+    pub cancel: CancellationToken,
+    /// The answers to questions of earlier rounds, by key.
+    pub answers: Arc<Vec<(String, Json)>>,
+    /// The plugin's own state from the previous round.
+    pub state: Option<Arc<[u8]>>,
+    /// The destination of log lines and progress, in addition to the gateway's own log.
+    pub sink: Arc<dyn CallSink>,
+    /// Records the grants that the call uses and those that are missing. `None` records nothing.
+    pub ledger: Option<Arc<Ledger>>,
+}
+
+impl CallContext {
+    /// The context of a call without an external caller: listing, describing, the command line.
+    #[must_use]
+    pub fn internal(principal: Principal) -> Self {
+        Self {
+            principal,
+            client: None,
+            revision: None,
+            capabilities: Arc::new(Capabilities::default()),
+            meta: None,
+            cancel: CancellationToken::new(),
+            answers: Arc::default(),
+            state: None,
+            sink: Arc::new(NoSink),
+            ledger: None,
+        }
+    }
+
+    /// A member of the request's `_meta`.
+    #[must_use]
+    pub fn meta_value(&self, key: &str) -> Option<Json> {
+        let meta: std::collections::HashMap<String, Json> =
+            serde_json::from_str(self.meta.as_ref()?.get()).ok()?;
+        meta.get(key).cloned()
+    }
+}
+
+/// The client program, as it introduced itself. It isn't authenticated.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ClientInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// The capabilities that a client declared: MCP's `ClientCapabilities`, parsed on first use.
+#[derive(Debug, Default)]
+pub struct Capabilities {
+    text: Option<Json>,
+    read: OnceLock<Value>,
+}
+
+impl Capabilities {
+    /// Keeps the object as it was sent.
+    #[must_use]
+    pub fn new(text: Json) -> Self {
+        Self { text: Some(text), read: OnceLock::new() }
+    }
+
+    /// Reports whether a capability was declared. `name` is a path in the object: `elicitation`, `sampling.tools`,
+    /// `extensions.com.example/x`.
+    ///
+    /// An empty `elicitation` object counts as `elicitation.form`, as MCP requires.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        let value = self
+            .read
+            .get_or_init(|| self.text.as_ref().and_then(|text| text.to_value().ok()).unwrap_or(Value::Null));
+        if let Some(extension) = name.strip_prefix("extensions.") {
+            return value.get("extensions").and_then(|all| all.get(extension)).is_some_and(Value::is_object);
+        }
+        if name == "elicitation.form" {
+            let Some(Value::Object(modes)) = value.get("elicitation") else { return false };
+            return modes.contains_key("form") || !modes.contains_key("url");
+        }
+        let found = name.split('.').try_fold(value, |at, part| at.get(part));
+        found.is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
+    }
+}
+
+/// The severity of a log line (the eight levels of syslog, RFC 5424).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// Details for debugging.
+    Debug,
+    /// Normal operation.
+    Info,
+    /// Normal but significant.
+    Notice,
+    /// A possible problem.
+    Warning,
+    /// A failure.
+    Error,
+    /// A failed component.
+    Critical,
+    /// Immediate action required.
+    Alert,
+    /// The system is unusable.
+    Emergency,
+}
+
+impl LogLevel {
+    /// MCP's name for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+
+    /// The level with that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
+        [Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency]
+            .into_iter()
+            .find(|level| level.as_str() == name)
+    }
+}
+
+/// The destination of a call's log lines and progress, in addition to the gateway's own log.
+///
+/// An implementation is bounded, drops and counts excess messages, and is closed before the call's answer is sent.
+pub trait CallSink: fmt::Debug + Send + Sync {
+    /// Reports whether a line of this level would be sent.
+    fn log_enabled(&self, level: LogLevel) -> bool;
+
+    /// Sends a log line; `data` is any JSON value.
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json);
+
+    /// Reports the progress of the call.
+    fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>);
+}
+
+/// Discards everything.
+#[derive(Debug, Clone, Copy)]
+pub struct NoSink;
+
+impl CallSink for NoSink {
+    fn log_enabled(&self, _level: LogLevel) -> bool {
+        false
+    }
+
+    fn log(&self, _level: LogLevel, _logger: Option<&str>, _data: &Json) {}
+
+    fn progress(&self, _current: f64, _total: Option<f64>, _message: Option<&str>) {}
+}
+
+#[cfg(test)]
+mod tests;

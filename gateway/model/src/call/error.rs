@@ -1,0 +1,161 @@
+//! Errors of calls: those that the host found, and those that the plugin returned.
+
+use std::time::Duration;
+
+use crate::json::Json;
+
+/// A failed call.
+///
+/// `Refused` is the plugin's own error; the host found all others. Limits name their key in `gateway.toml`, so that a
+/// message can say what to change.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// The plugin returned an error.
+    #[error("{0}")]
+    Refused(Failure),
+    /// The plugin exceeded its time limit.
+    #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
+    Timeout(Duration),
+    /// The plugin exceeded its limit of processor time.
+    #[error("exceeded the limit of {} of processor time", humantime::format_duration(*.0))]
+    CpuTime(Duration),
+    /// The plugin trapped after it was denied more memory. The limit is in bytes.
+    #[error("exceeded the memory limit of {}", bytesize::ByteSize(*.0).display().iec())]
+    Memory(u64),
+    /// The plugin trapped after it was denied more table elements.
+    #[error("exceeded the limit of {0} table elements")]
+    Tables(u32),
+    /// The plugin held too many handles at the same time.
+    #[error("exceeded the limit of {0} handles")]
+    Handles(u32),
+    /// A single message between plugin and gateway exceeded its limit, in bytes.
+    #[error("a message to the gateway exceeded the limit of {}", bytesize::ByteSize(*.0).display().iec())]
+    TooLarge(u64),
+    /// The plugin trapped: a panic, a division by zero, infinite recursion.
+    #[error("crashed: {0}")]
+    Trap(String),
+    /// The plugin's answer is invalid.
+    #[error("invalid answer: {0}")]
+    BadOutput(String),
+    /// The plugin requested a client feature that isn't granted. The message says which, and how to grant it.
+    #[error("{0}")]
+    NotGranted(String),
+    /// A granted directory can't be opened. The message says which.
+    #[error("{0}")]
+    Directory(String),
+    /// Too many calls are waiting.
+    #[error("{0}")]
+    Busy(Busy),
+    /// The plugin was replaced or removed, and the caller returned to the old version too late.
+    #[error("it was replaced while this request waited; send the request again to use the new version")]
+    Replaced,
+    /// The caller disconnected or cancelled the request.
+    #[error("cancelled")]
+    Cancelled,
+    /// The gateway itself failed.
+    #[error("the gateway failed: {0}")]
+    Internal(String),
+}
+
+impl CallError {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Timeout(_) => "timeout",
+            Self::CpuTime(_) => "cpu_time",
+            Self::Memory(_) => "memory",
+            Self::Tables(_) => "tables",
+            Self::Handles(_) => "handles",
+            Self::TooLarge(_) => "too_large",
+            Self::Trap(_) => "trap",
+            Self::BadOutput(_) => "bad_output",
+            Self::NotGranted(_) => "not_granted",
+            Self::Directory(_) => "directory",
+            Self::Busy(_) => "busy",
+            Self::Replaced => "replaced",
+            Self::Cancelled => "cancelled",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    /// The key under `[plugins.<id>.limits]` of the exceeded limit.
+    #[must_use]
+    pub fn config_key(&self) -> Option<&'static str> {
+        match self {
+            Self::Timeout(_) => Some("timeout"),
+            Self::CpuTime(_) => Some("cpu_time"),
+            Self::Memory(_) => Some("memory"),
+            Self::Tables(_) => Some("table_elements"),
+            Self::Handles(_) => Some("handles"),
+            Self::TooLarge(_) => Some("transfer"),
+            Self::Busy(Busy::Plugin { .. }) => Some("queue"),
+            Self::Refused(_)
+            | Self::Trap(_)
+            | Self::BadOutput(_)
+            | Self::NotGranted(_)
+            | Self::Directory(_)
+            | Self::Busy(Busy::Gateway)
+            | Self::Replaced
+            | Self::Cancelled
+            | Self::Internal(_) => None,
+        }
+    }
+}
+
+/// The limit on waiting calls that was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Busy {
+    /// The limit of one plugin.
+    #[error("busy: {running} calls are running and {waiting} are waiting; try again later")]
+    Plugin {
+        /// The number of running calls.
+        running: u32,
+        /// The number of waiting calls.
+        waiting: u32,
+    },
+    /// The limit of the gateway.
+    #[error("the gateway is busy; try again later")]
+    Gateway,
+}
+
+/// An error that the plugin returned. A problem that a tool finds while it runs isn't one of these but a
+/// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The parameters are wrong.
+    #[error("{}", .0.message)]
+    InvalidParams(Fault),
+    /// There is no tool, prompt or resource with that name.
+    #[error("{}", .0.message)]
+    NotFound(Fault),
+    /// The client doesn't support a required feature. Names are as in
+    /// [`Capabilities::has`](crate::call::Capabilities::has).
+    #[error("the client doesn't support: {}", .0.join(", "))]
+    MissingCapability(Vec<String>),
+    /// The plugin failed.
+    #[error("{}", .0.message)]
+    Internal(Fault),
+    /// A plugin-specific error.
+    #[error("{message}")]
+    Custom {
+        /// A JSON-RPC error code outside the ranges that JSON-RPC and MCP reserve.
+        code: i32,
+        /// One sentence.
+        message: String,
+        /// Data for programs.
+        data: Option<Json>,
+    },
+}
+
+/// An error message, and the place in the input.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fault {
+    /// The message: one sentence.
+    pub message: String,
+    /// The place in the input, as a JSON pointer (RFC 6901).
+    pub at: Option<String>,
+    /// Data for programs.
+    pub data: Option<Json>,
+}

@@ -1,0 +1,119 @@
+//! Problems that operators read: what is wrong, where, and how to fix it.
+//!
+//! Reading the configuration creates most of them. Building the catalog and loading plugins add theirs, with places
+//! that the resolved configuration keeps.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::text::{escape_hidden, nearest_name};
+
+/// The severity of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The configuration is rejected.
+    Error,
+    /// The configuration is accepted but probably not as intended.
+    Warning,
+}
+
+/// One problem.
+///
+/// Texts are lower case, without a period, and name things in backticks. They may contain anything from a file or a
+/// plugin: unsafe characters are escaped when they are rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The severity.
+    pub severity: Severity,
+    /// The byte range in the source. `None` if the problem isn't about a part of the file.
+    pub place: Option<Range<usize>>,
+    /// The problem.
+    pub message: String,
+    /// A few words for the place itself.
+    pub label: Option<String>,
+    /// How to fix it.
+    pub hint: Option<String>,
+    /// Other relevant places, with a few words for each.
+    pub related: Vec<(Range<usize>, String)>,
+}
+
+impl Problem {
+    /// A problem that rejects the configuration.
+    #[must_use]
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message.into())
+    }
+
+    /// A probable mistake.
+    #[must_use]
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message.into())
+    }
+
+    fn new(severity: Severity, message: String) -> Self {
+        Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
+    }
+
+    /// The same problem as an error.
+    #[must_use]
+    pub fn into_error(self) -> Self {
+        Self { severity: Severity::Error, ..self }
+    }
+
+    /// Sets the place.
+    #[must_use]
+    pub fn at(self, place: Range<usize>) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// Sets the words for the place itself.
+    #[must_use]
+    pub fn label(self, label: impl Into<String>) -> Self {
+        Self { label: Some(label.into()), ..self }
+    }
+
+    /// Sets the fix.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Sets a hint with the valid word nearest to `word`, or else with all of them.
+    #[must_use]
+    pub fn hint_nearest<'k>(self, word: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Self {
+        match nearest_name(word, valid.clone()) {
+            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            None => {
+                let all: Vec<String> = valid.map(|word| format!("`{word}`")).collect();
+                self.hint(format!("valid here: {}", all.join(", ")))
+            }
+        }
+    }
+
+    /// Adds another relevant place.
+    #[must_use]
+    pub fn related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
+        self.related.push((place, label.into()));
+        self
+    }
+
+    /// Reports whether the problem rejects the configuration.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        match self.severity {
+            Severity::Error => true,
+            Severity::Warning => false,
+        }
+    }
+}
+
+/// One line, for logs, which have no carets.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&escape_hidden(&self.message))?;
+        match &self.hint {
+            Some(hint) => write!(f, " (hint: {})", escape_hidden(hint)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Exact JSON text, and a strict parser that rejects duplicate keys.
+//!
+//! JSON that the gateway only passes on stays text: numbers keep their digits and objects their order. [`Json`] is the
+//! proof that a string is one JSON value without raw line breaks, so that it can be spliced into a line of the stdio
+//! transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks between tokens).
+//! [`parse_strict`] reads arguments before they are checked.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// One JSON value as text: valid, and without raw line breaks.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// Takes over `text` if it is exactly one JSON value.
+    ///
+    /// Line breaks between tokens are removed; everything else stays unchanged.
+    ///
+    /// # Errors
+    /// The text isn't valid JSON. The error names line and column.
+    pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(text.into()).map(Self::from)
+    }
+
+    /// The text of a value that is already JSON.
+    #[must_use]
+    pub fn from_value(value: &Value) -> Self {
+        Self(serde_json::value::to_raw_value(value).expect("a `Value` is always JSON"))
+    }
+
+    /// A JSON string.
+    #[must_use]
+    pub fn string(text: &str) -> Self {
+        Self(serde_json::value::to_raw_value(text).expect("a string is always JSON"))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The text as serde_json's own type, to be embedded in a larger message.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The value that the text represents.
+    ///
+    /// # Errors
+    /// The text contains a number outside the range of a 64-bit float, such as `1e400`.
+    pub fn to_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::from_str(self.0.get())
+    }
+
+    /// Reports whether the text represents an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.0.get().starts_with('{')
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Self {
+        if raw.get().bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+            // A raw line break can only be between tokens: inside a string it would be invalid JSON.
+            let text = raw.get().replace(['\n', '\r'], " ");
+            return Self(RawValue::from_string(text).expect("white space was replaced by white space"));
+        }
+        Self(raw)
+    }
+}
+
+impl From<&RawValue> for Json {
+    fn from(raw: &RawValue) -> Self {
+        Self::from(raw.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for Json {}
+
+/// Reads one JSON value and rejects an object, at any depth, that has a key twice.
+///
+/// Two readers of `{"a":1,"a":2}` may see different values: the value that was checked wouldn't be the one that the
+/// plugin reads.
+///
+/// # Errors
+/// The text isn't valid JSON, nests deeper than 128 levels, contains a number outside the range of a 64-bit float, or
+/// has a key twice. The error says which and where.
+pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = StrictSeed.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// The exact text of one member of an object. `None` if `text` isn't an object or doesn't have the member.
+#[must_use]
+pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
+    let [found] = members(text, [key]);
+    found
+}
+
+/// The exact texts of several members of an object, found in one pass.
+#[must_use]
+pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'a RawValue>; N] {
+    serde_json::Deserializer::from_str(text).deserialize_map(MemberPicker(keys)).unwrap_or([None; N])
+}
+
+/// The type of a value, in JSON Schema's terms.
+#[must_use]
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A member's name as a step of a JSON pointer (RFC 6901), without the leading `/`.
+#[must_use]
+pub fn pointer_step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Picks members of an object and skips the others.
+struct MemberPicker<'k, const N: usize>([&'k str; N]);
+
+impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = [None; N];
+        while let Some(key) = members.next_key::<Cow<'de, str>>()? {
+            match self.0.iter().position(|wanted| *wanted == key) {
+                Some(at) => found[at] = Some(members.next_value::<&RawValue>()?),
+                None => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Builds a [`Value`] as serde_json does, but rejects duplicate keys.
+#[derive(Clone, Copy)]
+struct StrictSeed;
+
+impl<'de> DeserializeSeed<'de> for StrictSeed {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for StrictSeed {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        serde_json::Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            let value = members.next_value_seed(self)?;
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format_args!("duplicate key `{key}`")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Tests of exact JSON text and of the strict parser.
+
+use super::*;
+
+#[test]
+fn removes_line_breaks_between_tokens() {
+    let json = Json::parse("{\"a\":\n1,\r\n\"b\":\"x\\ny\"}").unwrap();
+    assert_eq!(json.get(), "{\"a\": 1,  \"b\":\"x\\ny\"}");
+}
+
+#[test]
+fn keeps_digits_and_order() {
+    let text = r#"{"z":12345678901234567890123,"a":1.0,"m":[1e2]}"#;
+    assert_eq!(Json::parse(text).unwrap().get(), text);
+}
+
+#[test]
+fn rejects_zero_or_two_values() {
+    assert!(Json::parse("1 2").is_err());
+    assert!(Json::parse("").is_err());
+}
+
+#[test]
+fn refuses_duplicate_keys_at_any_depth() {
+    for text in [r#"{"a":1,"a":1}"#, r#"{"x":[{"b":{"a":1,"\u0061":2}}]}"#] {
+        let error = parse_strict(text).unwrap_err().to_string();
+        assert!(error.contains("duplicate key `a`"), "{error}");
+    }
+    let fine = r#"{"a":{"a":[{"a":1},{"a":-2.5}]},"b":null,"c":true}"#;
+    assert_eq!(parse_strict(fine).unwrap(), serde_json::from_str::<Value>(fine).unwrap());
+}
+
+#[test]
+fn refuses_deep_nesting_and_large_numbers() {
+    assert!(parse_strict(&"[".repeat(200)).is_err());
+    assert!(parse_strict("1e400").is_err());
+    assert!(parse_strict("[1] x").is_err());
+}
+
+#[test]
+fn escapes_pointer_steps() {
+    assert_eq!(pointer_step("a/b~c"), "a~1b~0c");
+}
+
+#[test]
+fn finds_members_with_their_exact_text() {
+    let text = r#"{"a": 1 , "b":{"a":2}, "\u0063" : 1.50}"#;
+    assert_eq!(member(text, "a").unwrap().get(), "1");
+    assert_eq!(member(text, "b").unwrap().get(), r#"{"a":2}"#);
+    assert_eq!(member(text, "c").unwrap().get(), "1.50");
+    assert!(member(text, "d").is_none());
+    assert!(member("[1]", "a").is_none());
+    let texts = members(text, ["c", "d", "a"]).map(|raw| raw.map(RawValue::get));
+    assert_eq!(texts, [Some("1.50"), None, Some("1")]);
+}

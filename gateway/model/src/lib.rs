@@ -1,0 +1,28 @@
+//! Values that every part of the gateway shares.
+//!
+//! The modules are in reading order: a module uses only those above it.
+
+// Exact JSON text, and a strict parser that refuses duplicate keys.
+pub mod json;
+// Text from plugins, clients and files, made safe to show; and "did you mean".
+pub mod text;
+// Names as types: plugins, tools, prompts, resources, digests, principals.
+pub mod names;
+// A plugin's description of itself, as plain values.
+pub mod manifest;
+// One call: its context, its outcome and its errors.
+pub mod call;
+// Secret strings, and how to find them in other text.
+pub mod secret;
+// The part of a plugin's configuration that the protocol needs.
+pub mod policy;
+// Problems that operators read.
+pub mod diagnostic;
+// The interface between the protocol and the host.
+pub mod plugin;
+// A fake plugin, for tests.
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+// Runs a corpus and fixed mutations of it, in place of a fuzzer.
+#[cfg(any(test, feature = "test-support"))]
+pub mod seeded;

@@ -1,0 +1,324 @@
+//! A plugin's description of itself, as plain values.
+//!
+//! The host fills these in from the contract's types and the catalog serves them; this module knows neither Wasm nor
+//! MCP's JSON. Every string was cleaned and capped, and every JSON text checked, before it gets here.
+
+use crate::json::Json;
+use crate::names::{PromptName, ResourceUri, ToolName};
+use crate::text::is_hidden_in_uri;
+
+mod interfaces;
+
+pub use interfaces::{Interfaces, Need};
+
+/// Members of a JSON object, each key once.
+pub type Entries = Vec<(String, Json)>;
+
+/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, or
+/// one of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
+/// 2025-06-18 reserves.
+#[must_use]
+pub fn is_reserved_key(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((prefix, _)) => {
+            let mut labels = prefix.split('.');
+            labels.next() == Some("modelcontextprotocol")
+                || matches!(labels.next(), Some("modelcontextprotocol" | "mcp"))
+        }
+        None => matches!(key, "traceparent" | "tracestate" | "baggage"),
+    }
+}
+
+/// Everything that one loaded plugin offers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Manifest {
+    /// Name, version and the like.
+    pub info: PluginInfo,
+    /// Its tools, in the plugin's own order.
+    pub tools: Vec<Tool>,
+    /// Its resources, in the plugin's own order.
+    pub resources: Vec<Resource>,
+    /// Its resource templates, in the plugin's own order.
+    pub templates: Vec<ResourceTemplate>,
+    /// Its prompts, in the plugin's own order.
+    pub prompts: Vec<Prompt>,
+    /// Whether it suggests values for arguments.
+    pub completes: bool,
+}
+
+/// A plugin's name, version and presentation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PluginInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its purpose.
+    pub description: Option<String>,
+    /// Its home page.
+    pub website_url: Option<String>,
+    /// Its icons.
+    pub icons: Vec<Icon>,
+    /// Instructions for the model, passed on only if the operator allows it.
+    pub instructions: Option<String>,
+    /// The JSON Schema of its settings in `gateway.toml`.
+    pub config_schema: Option<Json>,
+    /// MCP's `_meta`, without the prefixes that MCP reserves.
+    pub meta: Entries,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// An icon that a host may show next to a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Icon {
+    /// An `https:` or `data:` address.
+    pub src: String,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// The sizes it fits, such as `48x48`, or `any`.
+    pub sizes: Option<Vec<String>>,
+    /// The background it was drawn for.
+    pub theme: Option<IconTheme>,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// A background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IconTheme {
+    /// Drawn for a light background.
+    Light,
+    /// Drawn for a dark background.
+    Dark,
+}
+
+/// The author of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Hints on the audience and importance of an item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Annotations {
+    /// The intended audience.
+    pub audience: Option<Vec<Role>>,
+    /// From 0 (optional) to 1 (required).
+    pub priority: Option<f64>,
+    /// The time of the last change, as ISO 8601.
+    pub last_modified: Option<String>,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// An action that a model may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// The plugin's own name for it.
+    pub name: ToolName,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its purpose. Clients show it and send it to the model.
+    pub description: String,
+    /// The JSON Schema of its arguments; the root has `"type": "object"`.
+    pub input_schema: Json,
+    /// The JSON Schema of its structured result.
+    pub output_schema: Option<Json>,
+    /// The possible effects of a call.
+    pub hints: ToolHints,
+    /// Its icons.
+    pub icons: Vec<Icon>,
+    /// MCP's `_meta`.
+    pub meta: Entries,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// The possible effects of a call. `None` means MCP's default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolHints {
+    /// The former place of a tool's title.
+    pub title: Option<String>,
+    /// A call changes nothing (default: no).
+    pub read_only: Option<bool>,
+    /// A call may destroy something (default: yes).
+    pub destructive: Option<bool>,
+    /// A second call with the same arguments has no further effect (default: no).
+    pub idempotent: Option<bool>,
+    /// A call reaches an open set of entities, such as the web (default: yes).
+    pub open_world: Option<bool>,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// A readable resource: an entry of the list, or a link to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resource {
+    /// Its URI.
+    pub uri: ResourceUri,
+    /// Its name.
+    pub name: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its content.
+    pub description: Option<String>,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// Its length in bytes, before any encoding.
+    pub size: Option<u64>,
+    /// Its icons.
+    pub icons: Vec<Icon>,
+    /// Its audience and importance.
+    pub annotations: Option<Annotations>,
+    /// MCP's `_meta`.
+    pub meta: Entries,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// A family of resources, named by an RFC 6570 template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceTemplate {
+    /// The template.
+    pub uri_template: UriTemplate,
+    /// Its name.
+    pub name: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// The content of its resources.
+    pub description: Option<String>,
+    /// Their media type, if all have the same.
+    pub mime_type: Option<String>,
+    /// Its icons.
+    pub icons: Vec<Icon>,
+    /// Their audience and importance.
+    pub annotations: Option<Annotations>,
+    /// MCP's `_meta`.
+    pub meta: Entries,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// An RFC 6570 template. Its literal prefix determines the URIs that belong to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UriTemplate {
+    text: String,
+    prefix: usize,
+}
+
+/// An invalid template, or one that the gateway can't route by.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// The template has no `{…}`.
+    #[error("it has no `{{…}}`: list it as a resource")]
+    NoVariable,
+    /// A `{` isn't closed, or a `}` wasn't opened.
+    #[error("its braces don't match")]
+    Braces,
+    /// The template contains white space or invisible characters.
+    #[error("it contains white space or an invisible character")]
+    Hidden,
+    /// The template contains characters that URIs can't contain.
+    #[error("it contains characters that URIs can't contain; write them as `%` escapes (RFC 3986)")]
+    NoUri,
+    /// The prefix before the first `{` is too short.
+    #[error(
+        "the part before its first `{{` must contain at least a scheme and an authority, or a scheme and one character of the path"
+    )]
+    ShortPrefix,
+}
+
+impl UriTemplate {
+    /// Validates `text` and finds its literal prefix.
+    ///
+    /// # Errors
+    /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
+    /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
+    /// and one path character (`urn:a`).
+    pub fn new(text: &str) -> Result<Self, TemplateError> {
+        if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
+            return Err(TemplateError::Hidden);
+        }
+        let mut open = false;
+        for c in text.chars() {
+            match (c, open) {
+                ('{', false) => open = true,
+                ('}', true) => open = false,
+                ('{', true) | ('}', false) => return Err(TemplateError::Braces),
+                _ => {}
+            }
+        }
+        if open {
+            return Err(TemplateError::Braces);
+        }
+        let Some(prefix) = text.find('{') else { return Err(TemplateError::NoVariable) };
+        let literal = &text[..prefix];
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte)) {
+            return Err(TemplateError::NoUri);
+        }
+        let says_enough = ResourceUri::new(literal).is_ok()
+            && match literal.split_once("://") {
+                Some((_, rest)) => !rest.is_empty(),
+                None => true,
+            };
+        if !says_enough {
+            return Err(TemplateError::ShortPrefix);
+        }
+        Ok(Self { text: text.to_owned(), prefix })
+    }
+
+    /// The template as the plugin gave it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text before the first `{`. Every URI that starts with it belongs to the template's plugin.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.text[..self.prefix]
+    }
+}
+
+/// Messages that a user picks from a menu.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// The plugin's own name for it.
+    pub name: PromptName,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its purpose.
+    pub description: String,
+    /// Its arguments, in the order in which to ask for them.
+    pub arguments: Vec<PromptArgument>,
+    /// Its icons.
+    pub icons: Vec<Icon>,
+    /// MCP's `_meta`.
+    pub meta: Entries,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+/// One argument of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// Its display name.
+    pub title: Option<String>,
+    /// Its meaning.
+    pub description: Option<String>,
+    /// Whether the prompt requires it.
+    pub required: bool,
+    /// Members that aren't modelled yet.
+    pub extra: Entries,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! A component's imports and exports: everything it could ask for, whether or not it ever does.
+
+use std::collections::BTreeSet;
+
+/// The interfaces of one component.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interfaces {
+    /// The full names of its imports, such as `wasi:io/streams@0.2.6`, in order.
+    pub imports: Vec<String>,
+    /// The full names of its exports, in order.
+    pub exports: Vec<String>,
+    /// The capabilities that need a grant, judging by the functions that it imports.
+    pub needs: BTreeSet<Need>,
+    /// The size of its file, in bytes.
+    pub size: u64,
+}
+
+/// A capability that works only as far as `gateway.toml` grants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Need {
+    /// Opening files (`wasi:filesystem/types`).
+    Files,
+    /// Sending requests (`wasi:http/outgoing-handler`).
+    Http,
+    /// Keeping state (`wasi:keyvalue`).
+    State,
+    /// Reading environment variables (`wasi:cli/environment`).
+    Variables,
+    /// Reading its settings (`wasi:config/store`).
+    Settings,
+    /// Asking the user, the model or the client (`moongate:plugin/request.answer`).
+    Client,
+}
+
+impl Need {
+    /// All capabilities.
+    pub const ALL: [Self; 6] =
+        [Self::Files, Self::Http, Self::State, Self::Variables, Self::Settings, Self::Client];
+
+    /// The key of `gateway.toml` that grants it: in the plugin's `allow` table, except for `config`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Files => "dirs",
+            Self::Http => "http",
+            Self::State => "state",
+            Self::Variables => "env",
+            Self::Settings => "config",
+            Self::Client => "client",
+        }
+    }
+
+    /// A verb phrase that completes "it can".
+    #[must_use]
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Files => "open files",
+            Self::Http => "send requests",
+            Self::State => "keep state",
+            Self::Variables => "read environment variables",
+            Self::Settings => "read its settings",
+            Self::Client => "ask the client",
+        }
+    }
+
+    /// Reports whether importing it shows that the author wanted it. Standard libraries import files and variables even
+    /// if the program never uses them.
+    #[must_use]
+    pub fn is_deliberate(self) -> bool {
+        match self {
+            Self::Http | Self::State | Self::Settings | Self::Client => true,
+            Self::Files | Self::Variables => false,
+        }
+    }
+
+    /// An example line of `gateway.toml` that grants it.
+    #[must_use]
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Files => "dirs = [{ host = \"./notes\", guest = \"/notes\", mode = \"ro\" }]",
+            Self::Http => "http = [\"https://example.com\"]",
+            Self::State => "state = true",
+            Self::Variables => "env = [\"LANG\"]",
+            Self::Settings => "key = \"value\"",
+            Self::Client => "client = [\"elicitation\"]",
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Names as types: plugins, tools, prompts, resources, digests, principals.
+//!
+//! Each name is validated once, when it enters, and is valid from then on. [`PublicName::join`] is the only rule that
+//! joins a plugin's prefix with the plugin's own name for a tool. Public names are looked up, never split.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::text::{is_hidden_in_uri, quotable};
+
+pub use crate::text::{is_hidden, nearest_name as alike};
+
+/// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
+pub const MAX_PUBLIC_NAME: usize = 64;
+
+/// Above this many characters, a public name may become too long when a host adds its own prefix (Claude Code writes
+/// `mcp__<server>__` and counts the whole against 64).
+pub const WARN_PUBLIC_NAME: usize = 46;
+
+/// An invalid name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// The text is empty.
+    #[error("the name is empty")]
+    Empty,
+    /// The text has too many characters.
+    #[error("`{name}` is {length} characters long; at most {most} are allowed")]
+    TooLong {
+        /// The name, cut if it would fill a screen.
+        name: String,
+        /// Its length, in characters.
+        length: usize,
+        /// The allowed length, in characters.
+        most: usize,
+    },
+    /// The text contains a character that isn't allowed in names.
+    #[error("`{name}` contains {}; only letters, digits, `_` and `-` are allowed", in_words(*found))]
+    BadCharacter {
+        /// The name, with unprintable characters escaped.
+        name: String,
+        /// The first character that isn't allowed.
+        found: char,
+    },
+    /// The text isn't an absolute URI.
+    #[error("invalid URI `{uri}`: {reason}")]
+    BadUri {
+        /// The text, with unprintable characters escaped.
+        uri: String,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// The text isn't a SHA-256 digest.
+    #[error("`{0}` isn't a SHA-256 digest, which has 64 hexadecimal digits")]
+    BadDigest(String),
+}
+
+/// Checks the alphabet that all names share, `[A-Za-z0-9_-]`, and the length.
+fn check(text: &str, most: usize) -> Result<(), NameError> {
+    if text.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if let Some(found) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || *c == '-')) {
+        return Err(NameError::BadCharacter { name: quotable(text), found });
+    }
+    if text.len() > most {
+        return Err(NameError::TooLong { name: quotable(text), length: text.len(), most });
+    }
+    Ok(())
+}
+
+/// A character, as a message names it.
+fn in_words(c: char) -> String {
+    match c {
+        ' ' => "a space".to_owned(),
+        '`' => "a backtick".to_owned(),
+        c => format!("`{}`", quotable(c.encode_utf8(&mut [0; 4]))),
+    }
+}
+
+/// Defines a name over the common alphabet.
+macro_rules! name {
+    ($(#[$doc:meta])* $Name:ident, $most:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $Name(Arc<str>);
+
+        impl $Name {
+            /// The longest such name, in characters.
+            pub const MAX: usize = $most;
+
+            /// Validates `text`.
+            ///
+            /// # Errors
+            /// The text is empty, too long, or contains a character other than letters, digits, `_` and `-`.
+            pub fn new(text: &str) -> Result<Self, NameError> {
+                check(text, Self::MAX)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The name as a string.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $Name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::new(text)
+            }
+        }
+
+        impl fmt::Display for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $Name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+name! {
+    /// A plugin's key in `gateway.toml`.
+    PluginId, 40
+}
+name! {
+    /// A plugin's own name for one of its tools.
+    ToolName, 64
+}
+name! {
+    /// A plugin's own name for one of its prompts.
+    PromptName, 64
+}
+name! {
+    /// The name of a tool or a prompt that clients see. It is unique in the whole catalog.
+    PublicName, MAX_PUBLIC_NAME
+}
+
+name! {
+    /// The name of a store that several plugins share.
+    StoreName, 64
+}
+
+impl PublicName {
+    /// Joins a plugin's prefix and its own name for a tool or prompt: `<prefix>_<name>`, or the name alone if the
+    /// prefix is empty.
+    ///
+    /// # Errors
+    /// The result is longer than [`MAX_PUBLIC_NAME`] or contains a character that isn't allowed in names.
+    pub fn join(prefix: &str, name: &str) -> Result<Self, NameError> {
+        if prefix.is_empty() { Self::new(name) } else { Self::new(&format!("{prefix}_{name}")) }
+    }
+}
+
+/// Reports whether `text` consists of URI characters (RFC 3986, appendix A). Brackets are allowed around an IPv6
+/// address only, and each `%` must start an escape.
+fn is_uri_text(text: &str) -> bool {
+    let authority =
+        text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let brackets = |text: &str| text.bytes().filter(|byte| matches!(byte, b'[' | b']')).count();
+    let escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte))
+        && brackets(text) == brackets(authority)
+        && text.split('%').skip(1).all(escape)
+}
+
+/// The URI of a resource: absolute, as the plugin gave it (RFC 3986). Only the parts that routing needs are validated.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceUri(Arc<str>);
+
+impl ResourceUri {
+    /// The longest URI, in bytes.
+    pub const MAX: usize = 4096;
+
+    /// Validates `text`.
+    ///
+    /// # Errors
+    /// The text has no scheme, nothing after the scheme, invisible characters or characters that URIs can't contain, or
+    /// is too long.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        let bad = |reason| Err(NameError::BadUri { uri: quotable(text), reason });
+        if text.len() > Self::MAX {
+            return bad("it is longer than 4,096 bytes");
+        }
+        let Some((scheme, rest)) = text.split_once(':') else { return bad("it has no scheme") };
+        if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        {
+            return bad("the part before the first `:` is not a valid scheme");
+        }
+        if rest.is_empty() {
+            return bad("nothing follows the scheme");
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return bad("it contains white space or a control character");
+        }
+        if text.chars().any(is_hidden_in_uri) {
+            return bad("it contains an invisible character");
+        }
+        if !is_uri_text(text) {
+            return bad("it contains invalid characters; write them as `%` escapes (RFC 3986)");
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The URI as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl std::borrow::Borrow<str> for ResourceUri {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The SHA-256 digest of some content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The first twelve hexadecimal digits, for people.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.to_string()[..12].to_owned()
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for Digest {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let bad = || NameError::BadDigest(quotable(text));
+        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(bad());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The identity of a caller.
+///
+/// Sessions belong to their principal, and instances are never shared between two of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// The process that started the gateway over stdio.
+    Local,
+    /// An HTTP caller on a gateway without tokens.
+    Anonymous,
+    /// The holder of the bearer token with this name.
+    Named(Arc<str>),
+}
+
+impl Principal {
+    /// The name that plugins see. `None` if the caller didn't authenticate.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Local | Self::Anonymous => None,
+            Self::Named(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Anonymous => f.write_str("anonymous"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The interface between the protocol and the plugins' host.
+//!
+//! The trait is defined here, apart from the Wasm host, so that everything from names to errors can be tested with
+//! `test_support::FakePlugin`.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use crate::manifest::{Interfaces, Manifest};
+use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+
+/// The future of a plugin's answer.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+
+/// A plugin.
+///
+/// An implementation answers within the plugin's limits, never panics because of a guest, and releases everything the
+/// guest held when the future is dropped. It doesn't limit the number of concurrent calls; that is the task of the
+/// [gate](crate::gate).
+pub trait Plugin: fmt::Debug + Send + Sync {
+    /// The plugin's key in `gateway.toml`.
+    fn id(&self) -> &PluginId;
+
+    /// The digest of its file.
+    fn digest(&self) -> &Digest;
+
+    /// Everything it offers.
+    fn manifest(&self) -> &Manifest;
+
+    /// The imports and exports of its component. `None` if they aren't known.
+    fn interfaces(&self) -> Option<&Interfaces> {
+        None
+    }
+
+    /// The peak memory of its calls so far, in bytes. `None` if it isn't known.
+    fn peak_memory(&self) -> Option<u64> {
+        None
+    }
+
+    /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.
+    fn call_tool<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a ToolName,
+        args: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>>;
+
+    /// Reads one of the plugin's own resources.
+    fn read_resource<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        uri: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>>;
+
+    /// Fills in a prompt. Required arguments are present, and each name is given once.
+    fn get_prompt<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a PromptName,
+        args: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>>;
+
+    /// Suggests values for an argument whose text so far is `value`.
+    fn complete<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        target: &'a CompletionTarget,
+        name: &'a str,
+        value: &'a str,
+        others: &'a [(String, String)],
+    ) -> Answer<'a, Completion>;
+}

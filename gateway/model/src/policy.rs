@@ -1,0 +1,183 @@
+//! The part of a plugin's configuration that the protocol needs: names, schemas, settings and client features.
+//!
+//! [`PluginPolicy`] is plain data and doesn't depend on the configuration reader, which produces it. Grants and limits
+//! that only the sandbox enforces aren't part of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::names::{PluginId, PublicName};
+
+pub use crate::secret::Secret;
+
+/// A plugin's configuration, as far as the catalog, dispatch and the protocol need it.
+#[derive(Debug, Clone)]
+pub struct PluginPolicy {
+    /// The plugin's id.
+    pub id: PluginId,
+    /// The byte range of the plugin's key in the configuration file.
+    pub place: Range<usize>,
+    /// The prefix of public names, without the `_` that follows it. Empty means no prefix.
+    pub prefix: String,
+    /// The tools that are offered, and their public names.
+    pub tools: ToolFilter,
+    /// URIs or URI prefixes that are granted to this plugin even if another one claims them.
+    pub uris: Vec<String>,
+    /// Whether tool schemas are shown in a form that every client can read.
+    pub portable_schemas: bool,
+    /// The client features that the plugin may request.
+    pub client_features: BTreeSet<ClientFeature>,
+    /// Whether the plugin may add to the server's instructions.
+    pub instructions: bool,
+    /// The largest JSON Schema that is accepted from the plugin.
+    pub schema_bounds: SchemaBounds,
+    /// The number of calls that run at the same time.
+    pub concurrency: u32,
+    /// The number of calls that wait for a running one.
+    pub queue: u32,
+    /// How long a cancelled call may keep running if it checks for cancellation.
+    pub cancel_grace: Duration,
+    /// The plugin's own settings.
+    pub settings: PluginSettings,
+}
+
+impl PluginPolicy {
+    /// The place where a tool is named in the configuration; the plugin's key if it isn't named.
+    #[must_use]
+    pub fn tool_place(&self, name: &str) -> Range<usize> {
+        self.tools.places.get(name).unwrap_or(&self.place).clone()
+    }
+
+    /// Compares two policies without the places in the file.
+    #[must_use]
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            place: _,
+            prefix,
+            tools,
+            uris,
+            portable_schemas,
+            client_features,
+            instructions,
+            schema_bounds,
+            concurrency,
+            queue,
+            cancel_grace,
+            settings,
+        } = self;
+        *id == other.id
+            && *prefix == other.prefix
+            && tools.is_equivalent_to(&other.tools)
+            && *uris == other.uris
+            && *portable_schemas == other.portable_schemas
+            && *client_features == other.client_features
+            && *instructions == other.instructions
+            && *schema_bounds == other.schema_bounds
+            && *concurrency == other.concurrency
+            && *queue == other.queue
+            && *cancel_grace == other.cancel_grace
+            && settings.is_equivalent_to(&other.settings)
+    }
+}
+
+/// Which of a plugin's tools are offered, and under which public name. Keys are the plugin's own names and aren't
+/// validated: loading the plugin reports an unknown name, and a name that is denied but unknown rejects the plugin.
+#[derive(Debug, Clone, Default)]
+pub struct ToolFilter {
+    /// The only tools that are offered. `None` means all.
+    pub allow: Option<BTreeSet<String>>,
+    /// Tools that aren't offered.
+    pub deny: BTreeSet<String>,
+    /// Tools with another public name.
+    pub rename: BTreeMap<String, PublicName>,
+    /// The byte range of each of these names in the configuration file.
+    pub places: BTreeMap<String, Range<usize>>,
+}
+
+impl ToolFilter {
+    /// Compares two filters without the places in the file.
+    #[must_use]
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { allow, deny, rename, places: _ } = self;
+        *allow == other.allow && *deny == other.deny && *rename == other.rename
+    }
+}
+
+/// A feature of the client that a plugin may request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClientFeature {
+    /// Ask the user.
+    Elicitation,
+    /// Ask the model.
+    Sampling,
+    /// Ask for the directories in use.
+    Roots,
+}
+
+impl ClientFeature {
+    /// All features.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
+    /// The first word of MCP's capability for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+
+    /// The configuration line that grants it.
+    #[must_use]
+    pub fn cure(self) -> String {
+        format!("client = [\"{}\"]", self.as_str())
+    }
+}
+
+/// The largest JSON Schema that is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaBounds {
+    /// The length of its text.
+    pub max_size: ByteSize,
+    /// The nesting depth of its text. Each level of a schema takes two.
+    pub max_depth: u32,
+}
+
+/// A plugin's own settings.
+#[derive(Debug, Clone, Default)]
+pub struct PluginSettings {
+    /// The byte range of the settings in the configuration file.
+    pub place: Range<usize>,
+    /// The settings, by key.
+    pub entries: BTreeMap<String, Setting>,
+}
+
+impl PluginSettings {
+    fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { place: _, entries } = self;
+        entries.len() == other.entries.len()
+            && entries.iter().zip(&other.entries).all(|((a_key, a), (b_key, b))| {
+                let Setting { value, sources, key_place: _, value_place: _ } = a;
+                a_key == b_key && *value == b.value && *sources == b.sources
+            })
+    }
+}
+
+/// One setting of a plugin.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The value, as the plugin gets it.
+    pub value: Secret,
+    /// The variables and files that the value is filled from: `env NAME`, `file PATH`. Empty if the value is written
+    /// in the configuration file itself.
+    pub sources: BTreeSet<String>,
+    /// The byte range of the key in the configuration file.
+    pub key_place: Range<usize>,
+    /// The byte range of the value in the configuration file.
+    pub value_place: Range<usize>,
+}

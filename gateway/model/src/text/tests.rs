@@ -1,0 +1,35 @@
+//! Tests of sanitising and cutting text.
+
+use super::*;
+
+#[test]
+fn escapes_hidden_characters() {
+    assert_eq!(escape_hidden("a\u{202e}b\n"), "a\\u{202e}b\\n");
+    assert_eq!(escape_hidden_in_block("a\u{202e}b\n"), "a\\u{202e}b\n");
+    assert!(matches!(escape_hidden("plain"), Cow::Borrowed("plain")));
+}
+
+#[test]
+fn removes_hidden_characters_but_not_line_breaks() {
+    assert_eq!(remove_hidden("a\u{200b}\tb\nc\u{7}"), "a\tb\nc");
+}
+
+#[test]
+fn quotable_text_ends_no_backticks() {
+    assert_eq!(quotable("a`b\n"), "a'b\\n");
+    assert_eq!(quotable(&"x".repeat(81)), format!("{}…", "x".repeat(80)));
+}
+
+#[test]
+fn cuts_lines_by_characters() {
+    assert_eq!(escaped_line("äöü\n", 3), "äöü…");
+    assert_eq!(escaped_line("äö\n", 3), "äö\\n");
+    assert_eq!(blanked_line("a\nbc", 3), "a b…");
+}
+
+#[test]
+fn truncates_at_a_character_boundary() {
+    assert_eq!(truncated("äöü".to_owned(), 6), "äöü");
+    assert_eq!(truncated("äöüß".to_owned(), 6), "ä…");
+    assert_eq!(truncated("abcd".to_owned(), 1), "…");
+}

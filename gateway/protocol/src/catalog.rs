@@ -1,0 +1,177 @@
+//! Everything that all plugins offer together, immutable once built.
+//!
+//! A plugin is added in two steps. [`Member::new`] examines it alone: public names, compiled schemas, digests. That
+//! takes time and is done once per load, so that an unchanged plugin isn't compiled again, and an invalid one is
+//! rejected before it replaces a valid one. [`Catalog::build`] then examines all plugins together, which is fast.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::names::{Digest, PluginId, Principal, PublicName, ResourceUri};
+
+mod admit;
+mod annotated;
+mod build;
+mod claims;
+mod conflict;
+mod diff;
+mod entry;
+#[cfg(any(test, feature = "test-support"))]
+pub mod fake;
+mod member;
+mod portable;
+mod schema;
+mod settings;
+mod shown;
+
+use claims::UriClaims;
+
+pub use admit::Candidate;
+pub use annotated::{HeaderArgument, header_arguments};
+pub use build::Build;
+pub use conflict::{ConflictSubject, PluginConflict, Refused, Replacement, RestartEffect};
+pub use diff::{Change, Diff, ItemPart, KindDiff, WeakerHint};
+pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
+pub use member::Member;
+pub use schema::{MismatchError, Schema, SchemaError};
+pub use settings::named_members;
+
+pub use crate::plugin::{Answer, Plugin};
+
+/// Everything offered at one moment, in the order of `gateway.toml` and, for each plugin, in its own order.
+#[derive(Debug)]
+pub struct Catalog {
+    generation: u64,
+    members: Vec<Arc<Member>>,
+    tools: Vec<ToolEntry>,
+    prompts: Vec<PromptEntry>,
+    resources: Vec<ResourceEntry>,
+    templates: Vec<TemplateEntry>,
+    tool_at: HashMap<PublicName, usize>,
+    prompt_at: HashMap<PublicName, usize>,
+    resource_at: HashMap<ResourceUri, usize>,
+    claims: UriClaims,
+    digests: [Digest; Kind::ALL.len()],
+}
+
+/// The lists that a client can be notified about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Tools.
+    Tools,
+    /// Prompts.
+    Prompts,
+    /// Resources and resource templates.
+    Resources,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    fn index(self) -> usize {
+        match self {
+            Self::Tools => 0,
+            Self::Prompts => 1,
+            Self::Resources => 2,
+        }
+    }
+}
+
+impl Catalog {
+    /// An empty catalog, before the first is built.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::build(0, Vec::new(), None).catalog
+    }
+
+    /// The number of catalogs built before this one.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The part of the catalog that `principal` may use. Today that is all of it, and lists are the same for all
+    /// callers; calls use this method so that it can become less.
+    #[must_use]
+    pub fn view(&self, _principal: &Principal) -> &Self {
+        self
+    }
+
+    /// The plugins that serve.
+    #[must_use]
+    pub fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+
+    /// The plugin with that id.
+    #[must_use]
+    pub fn member(&self, id: &PluginId) -> Option<&Arc<Member>> {
+        self.members.iter().find(|member| member.id() == id)
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn tools(&self) -> &[ToolEntry] {
+        &self.tools
+    }
+
+    /// The tool with the public name `name`.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolEntry> {
+        self.tool_at.get(name).map(|at| &self.tools[*at])
+    }
+
+    /// The prompts.
+    #[must_use]
+    pub fn prompts(&self) -> &[PromptEntry] {
+        &self.prompts
+    }
+
+    /// The prompt with the public name `name`.
+    #[must_use]
+    pub fn prompt(&self, name: &str) -> Option<&PromptEntry> {
+        self.prompt_at.get(name).map(|at| &self.prompts[*at])
+    }
+
+    /// The listed resources.
+    #[must_use]
+    pub fn resources(&self) -> &[ResourceEntry] {
+        &self.resources
+    }
+
+    /// The resource listed under `uri`.
+    #[must_use]
+    pub fn resource(&self, uri: &str) -> Option<&ResourceEntry> {
+        self.resource_at.get(uri).map(|at| &self.resources[*at])
+    }
+
+    /// The resource templates.
+    #[must_use]
+    pub fn templates(&self) -> &[TemplateEntry] {
+        &self.templates
+    }
+
+    /// The resource template with exactly that text.
+    #[must_use]
+    pub fn template(&self, text: &str) -> Option<&TemplateEntry> {
+        self.templates.iter().find(|entry| entry.template().uri_template.as_str() == text)
+    }
+
+    /// The plugin that owns `uri`: the one that lists it, otherwise the one with the template that has the longest
+    /// matching literal prefix.
+    #[must_use]
+    pub fn resource_owner(&self, uri: &str) -> Option<&Arc<Member>> {
+        self.claims.owner(uri).map(|owner| &self.members[owner])
+    }
+
+    /// The digest of everything that clients see of one kind, order included. It changes if and only if they would see
+    /// something else.
+    #[must_use]
+    pub fn digest(&self, kind: Kind) -> Digest {
+        self.digests[kind.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests;

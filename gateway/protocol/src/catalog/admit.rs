@@ -1,0 +1,210 @@
+//! Conflict resolution: which plugins serve, and in which version, if their names or URIs collide.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::names::PublicName;
+
+use super::claims::{ClaimOverlap, OverlapOwner, UriClaims};
+use super::{Catalog, ConflictSubject, Member, PluginConflict, Refused, Replacement, RestartEffect};
+
+/// A plugin that is to serve: its current version, and the versions to fall back to.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The versions, best first; never empty.
+    states: Vec<Member>,
+}
+
+impl Candidate {
+    /// The plugin in its current version, without a fallback.
+    #[must_use]
+    pub fn new(member: Member) -> Self {
+        Self { states: vec![member] }
+    }
+
+    /// Adds a fallback: an earlier version of the plugin, with the current grants.
+    #[must_use]
+    pub fn or(mut self, before: Member) -> Self {
+        self.states.push(before);
+        self
+    }
+
+    /// The current version.
+    pub(super) fn best(&self) -> &Member {
+        &self.states[0]
+    }
+
+    /// The versions up to the one with this number.
+    pub(super) fn up_to(&self, state: Option<usize>) -> &[Member] {
+        let last = state.unwrap_or(self.states.len() - 1);
+        &self.states[..=last]
+    }
+}
+
+/// The plugins that serve together.
+#[derive(Default)]
+pub(super) struct ConflictTable {
+    /// One for each candidate: the version that serves or, if none is admitted, the one that was tried.
+    pub(super) members: Vec<Member>,
+    /// The candidates that serve, and the number of the version of each.
+    pub(super) admitted: BTreeMap<usize, usize>,
+    pub(super) claims: UriClaims,
+    tools: HashMap<PublicName, usize>,
+    prompts: HashMap<PublicName, usize>,
+}
+
+/// The collisions of one plugin: names, by rival and subject.
+type Collisions = BTreeMap<(usize, ConflictSubject), Vec<String>>;
+
+/// The result of admitting all candidates one by one.
+struct AdmissionRound {
+    table: ConflictTable,
+    /// Plugins that block one that served and can't continue in any version. They have fallbacks left.
+    in_the_way: BTreeSet<usize>,
+}
+
+/// The result of conflict resolution.
+pub(super) struct Resolution {
+    pub(super) table: ConflictTable,
+    /// For each candidate the number of the version that serves. `None` if none does.
+    pub(super) picks: Vec<Option<usize>>,
+    pub(super) refused: Vec<Refused>,
+}
+
+/// Chooses a version of each candidate.
+///
+/// A new version never takes anything from a plugin that serves: if a plugin can only continue as it was, and another
+/// one has changed to use its names, the other one stays as it was too.
+pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Resolution {
+    // The best version that each candidate may still have.
+    let mut from = vec![0; candidates.len()];
+    let mut table = loop {
+        let round = AdmissionRound::run(candidates, previous, &from);
+        if round.in_the_way.is_empty() {
+            break round.table;
+        }
+        round.in_the_way.iter().for_each(|at| from[*at] += 1);
+    };
+    // A plugin that another gave way to may have got something else in the end.
+    while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.bettered(at, its)) {
+        table = better;
+    }
+    let not_the_best = candidates.iter().enumerate().filter(|(at, _)| table.admitted.get(at) != Some(&0));
+    let refused = not_the_best.filter_map(|(at, candidate)| {
+        let found = table.exchanged(at, 0, candidate.best()).err()?;
+        Some(table.refused(at, found))
+    });
+    let refused = refused.collect();
+    let picks = (0..candidates.len()).map(|at| table.admitted.get(&at).copied()).collect();
+    Resolution { table, picks, refused }
+}
+
+/// The order of admission: the plugins that serve unchanged, then the changed ones, then the new ones.
+fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
+    match previous.and_then(|catalog| catalog.member(member.id())) {
+        Some(before) if before.is(member) => 0,
+        Some(_) => 1,
+        None => 2,
+    }
+}
+
+impl AdmissionRound {
+    /// Admits one by one, each in its best allowed version that fits.
+    fn run(candidates: &[Candidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
+        let members: Vec<_> =
+            candidates.iter().zip(from).map(|(candidate, from)| candidate.states[*from].clone()).collect();
+        let mut order: Vec<_> = (0..members.len()).map(|at| (rank(&members[at], previous), at)).collect();
+        order.sort_unstable();
+        let table = ConflictTable { members, ..ConflictTable::default() };
+        let mut round = Self { table, in_the_way: BTreeSet::new() };
+        for (rank, at) in order {
+            let mut rivals = BTreeSet::new();
+            for (number, state) in candidates[at].states.iter().enumerate().skip(from[at]) {
+                round.table.members[at] = state.clone();
+                let Err(found) = round.table.admit(at, number) else {
+                    rivals.clear();
+                    break;
+                };
+                if rivals.is_empty() || self::rank(state, previous) == 0 {
+                    rivals = found.into_keys().map(|(rival, _)| rival).collect();
+                }
+            }
+            // A plugin that serves unchanged blocks nothing, and a plugin that didn't serve loses nothing.
+            let may_give_way = |rival: &usize| {
+                let has_others = |state: &usize| state + 1 < candidates[*rival].states.len();
+                round.table.admitted.get(rival).is_some_and(has_others)
+                    && self::rank(&round.table.members[*rival], previous) > 0
+            };
+            round.in_the_way.extend(rivals.into_iter().filter(|rival| rank < 2 && may_give_way(rival)));
+        }
+        round
+    }
+}
+
+impl ConflictTable {
+    /// Reserves all names of the plugin at `at`, which is in the version with the number `state`, or none of them.
+    fn admit(&mut self, at: usize, state: usize) -> Result<(), Collisions> {
+        let member = &self.members[at];
+        let mut found = Collisions::new();
+        for tool in &member.offer().tools {
+            if let Some(rival) = self.tools.get(&tool.public) {
+                found.entry((*rival, ConflictSubject::Tool)).or_default().push(tool.public.to_string());
+            }
+        }
+        for prompt in &member.offer().prompts {
+            if let Some(rival) = self.prompts.get(&prompt.public) {
+                found.entry((*rival, ConflictSubject::Prompt)).or_default().push(prompt.public.to_string());
+            }
+        }
+        let overlaps = self.claims.overlaps(member, &self.members);
+        for ClaimOverlap { rival, text, settled } in &overlaps {
+            if *settled == OverlapOwner::Undecided {
+                found.entry((*rival, ConflictSubject::Resource)).or_default().push(text.clone());
+            }
+        }
+        if !found.is_empty() {
+            return Err(found);
+        }
+        let Self { members, admitted, tools, prompts, claims } = self;
+        tools.extend(members[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
+        prompts.extend(members[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
+        claims.take(at, &members[at], &overlaps);
+        admitted.insert(at, state);
+        Ok(())
+    }
+
+    /// The same table with the candidate at `at` in a better version. `None` if no better one fits.
+    fn bettered(&self, at: usize, candidate: &Candidate) -> Option<Self> {
+        let better = self.admitted.get(&at).copied().unwrap_or(candidate.states.len());
+        let states = candidate.states[..better].iter().enumerate();
+        states.filter_map(|(state, member)| self.exchanged(at, state, member).ok()).next()
+    }
+
+    /// The same table with `member`, the version with the number `state`, at `at`, if it fits all others that serve.
+    fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Collisions> {
+        let mut other = Self { members: self.members.clone(), ..Self::default() };
+        other.members[at] = member.clone();
+        for (its, state) in self.admitted.iter().filter(|(its, _)| **its != at) {
+            other.admit(*its, *state)?;
+        }
+        other.admit(at, state)?;
+        Ok(other)
+    }
+
+    fn refused(&self, at: usize, found: Collisions) -> Refused {
+        let plugin = self.members[at].id().clone();
+        let place = self.members[at].policy().place.clone();
+        let conflicts = found
+            .into_iter()
+            .map(|((rival, subject), names)| {
+                let with = &self.members[rival];
+                let restart = if at < rival { RestartEffect::SwapsPlugins } else { RestartEffect::NoChange };
+                let with_place = with.policy().place.clone();
+                let with = with.id().clone();
+                PluginConflict { with, with_place, subject, names, restart }
+            })
+            .collect();
+        let instead =
+            if self.admitted.contains_key(&at) { Replacement::EarlierVersion } else { Replacement::Nothing };
+        Refused { plugin, place, conflicts, instead }
+    }
+}

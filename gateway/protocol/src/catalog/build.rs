@@ -1,0 +1,165 @@
+//! From plugins to a catalog: its lists and its names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diagnostic::Problem;
+use crate::names::{Digest, PublicName};
+
+use super::admit::{self, ConflictTable, Resolution};
+use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
+
+/// A catalog, and the problems found while building it.
+#[derive(Debug)]
+pub struct Build {
+    /// The catalog.
+    pub catalog: Catalog,
+    /// For each candidate the number of the version that serves; 0 is the best. `None` means that the plugin isn't in
+    /// the catalog.
+    pub picks: Vec<Option<usize>>,
+    /// Plugins that are left out, or serve only in an earlier version, because they conflict with others.
+    pub refused: Vec<Refused>,
+    /// Probable mistakes, and problems that make calls fail although the plugin serves.
+    pub problems: Vec<Problem>,
+}
+
+impl Catalog {
+    /// Joins `members` as [`Self::join`] does. A member that was in `previous` with an equivalent policy falls back to
+    /// that version if it conflicts now.
+    #[must_use]
+    pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
+        let with_before = |member: Member| match before(&member, previous) {
+            Some(before) => Candidate::new(member).or(before),
+            None => Candidate::new(member),
+        };
+        let candidates: Vec<_> = members.into_iter().map(with_before).collect();
+        Self::join(generation, &candidates, previous)
+    }
+
+    /// Joins plugins in the order of `gateway.toml`.
+    ///
+    /// If two conflict, the one in `previous` continues: first the plugins that didn't change since, then the changed
+    /// ones, then the new ones, each in file order. The other is refused as a whole and serves in its best fallback
+    /// that fits. So a change that can't be used takes nothing away, neither from the plugin that changed nor from
+    /// another one.
+    #[must_use]
+    pub fn join(generation: u64, candidates: &[Candidate], previous: Option<&Self>) -> Build {
+        let Resolution { table, picks, refused } = admit::settle(candidates, previous);
+        // Includes the problems of refused versions: an unknown name in `rename` may be the cause.
+        let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
+        let problems = tried.flat_map(Member::problems).collect();
+        let (catalog, problems) = CatalogBuilder { table, problems }.finish(generation);
+        Build { catalog, picks, refused, problems }
+    }
+}
+
+/// The version of the plugin in `previous`, unless it is the same one or its policy was a different one.
+fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
+    let before = previous?.member(member.id())?;
+    if before.is(member) { None } else { before.moved_to(Arc::clone(member.policy())) }
+}
+
+/// A catalog under construction, after conflict resolution.
+struct CatalogBuilder {
+    table: ConflictTable,
+    problems: Vec<Problem>,
+}
+
+impl CatalogBuilder {
+    /// Lists the offers of the admitted plugins.
+    fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
+        let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();
+        let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
+        self.table.claims.renumber(place);
+        let members: Vec<Arc<Member>> =
+            admitted.iter().map(|at| Arc::new(self.table.members[*at].clone())).collect();
+        let mut tools = Vec::new();
+        let mut prompts = Vec::new();
+        let mut resources = Vec::new();
+        let mut templates = Vec::new();
+        for (owner, member) in members.iter().enumerate() {
+            let offer = member.offer();
+            tools.extend((0..offer.tools.len()).map(|at| ToolEntry { member: Arc::clone(member), at }));
+            prompts.extend((0..offer.prompts.len()).map(|at| PromptEntry { member: Arc::clone(member), at }));
+            let manifest = member.plugin().manifest();
+            for (at, resource) in manifest.resources.iter().enumerate() {
+                if self.keeps(owner, member, resource.uri.as_str()) {
+                    resources.push(ResourceEntry { member: Arc::clone(member), at });
+                }
+            }
+            for (at, template) in manifest.templates.iter().enumerate() {
+                if self.keeps(owner, member, template.uri_template.prefix()) {
+                    templates.push(TemplateEntry { member: Arc::clone(member), at });
+                }
+            }
+        }
+        self.look_alikes("tool", tools.iter().map(|entry| (entry.public(), entry.member())));
+        self.look_alikes("prompt", prompts.iter().map(|entry| (entry.public(), entry.member())));
+        let digests = [
+            all(tools.iter().map(ToolEntry::digest)),
+            all(prompts.iter().map(PromptEntry::digest)),
+            all(resources
+                .iter()
+                .map(ResourceEntry::digest)
+                .chain([Digest::of(b"templates")])
+                .chain(templates.iter().map(TemplateEntry::digest))),
+        ];
+        let catalog = Catalog {
+            generation,
+            tool_at: tools.iter().enumerate().map(|(at, entry)| (entry.public().clone(), at)).collect(),
+            prompt_at: prompts.iter().enumerate().map(|(at, entry)| (entry.public().clone(), at)).collect(),
+            resource_at: resources
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| (entry.resource().uri.clone(), at))
+                .collect(),
+            members,
+            tools,
+            prompts,
+            resources,
+            templates,
+            claims: self.table.claims,
+            digests,
+        };
+        (catalog, self.problems)
+    }
+
+    /// Reports whether the text still belongs to the plugin, or the configuration grants it to another.
+    fn keeps(&mut self, owner: usize, member: &Member, text: &str) -> bool {
+        let keeps = self.table.claims.holds(owner, text);
+        if !keeps {
+            let id = member.id();
+            let message =
+                format!("`{text}` of plugin `{id}` is not listed: `uris` grants it to another plugin");
+            self.problems.push(Problem::warning(message).at(member.policy().place.clone()));
+        }
+        keeps
+    }
+
+    /// Warns of names that differ only in case, `-` and `_`. Hosts that normalise names would merge them.
+    fn look_alikes<'a>(
+        &mut self,
+        kind: &str,
+        names: impl Iterator<Item = (&'a PublicName, &'a Arc<Member>)>,
+    ) {
+        let mut seen = HashMap::<String, &PublicName>::new();
+        for (name, member) in names {
+            let tidy = name.as_str().to_ascii_lowercase().replace('-', "_");
+            if let Some(other) = seen.insert(tidy, name) {
+                let message = format!(
+                    "the {kind} names `{other}` and `{name}` differ only in case, `-` and `_`; some hosts treat them as equal"
+                );
+                let id = member.id();
+                let hint = format!(
+                    "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
+                );
+                self.problems.push(Problem::warning(message).at(member.policy().place.clone()).hint(hint));
+            }
+        }
+    }
+}
+
+/// The digest of a sequence of digests.
+fn all(digests: impl Iterator<Item = Digest>) -> Digest {
+    Digest::of(&digests.flat_map(|digest| *digest.as_bytes()).collect::<Vec<u8>>())
+}

@@ -1,0 +1,156 @@
+//! Ownership of URIs.
+//!
+//! A plugin claims the URIs that it lists and, for each template, every URI that starts with the literal text before
+//! its first `{`. Two claims overlap if one starts with the other. The overlap belongs to the plugin that the
+//! configuration grants it to (`uris`; the longest grant counts). If neither or both have a grant, the plugins
+//! conflict.
+
+use std::collections::BTreeMap;
+
+use super::Member;
+
+/// The owner of each claimed URI and prefix. Owners are indices of plugins.
+#[derive(Debug, Default)]
+pub(super) struct UriClaims {
+    by_text: BTreeMap<String, UriClaim>,
+    /// The number of claimed template prefixes of each length.
+    lengths: BTreeMap<usize, usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct UriClaim {
+    owner: usize,
+    /// The URI itself is listed.
+    exact: bool,
+    /// The claim covers every URI that starts with it.
+    prefix: bool,
+}
+
+/// An overlap with another claim.
+#[derive(Debug)]
+pub(super) struct ClaimOverlap {
+    pub(super) rival: usize,
+    /// The narrower of the two claims.
+    pub(super) text: String,
+    pub(super) settled: OverlapOwner,
+}
+
+/// The owner of an overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OverlapOwner {
+    /// Undecided.
+    Undecided,
+    /// The new plugin, by its grant.
+    NewPlugin,
+    /// The rival, by its grant.
+    Rival,
+}
+
+/// The claims of one plugin: each text once, with whether it is a listed URI and whether it is a prefix.
+pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
+    let manifest = member.plugin().manifest();
+    let mut all = BTreeMap::<&str, (bool, bool)>::new();
+    for resource in &manifest.resources {
+        all.entry(resource.uri.as_str()).or_default().0 = true;
+    }
+    for template in &manifest.templates {
+        all.entry(template.uri_template.prefix()).or_default().1 = true;
+    }
+    all
+}
+
+impl UriClaims {
+    /// All overlaps with the claims of `member`. `members` are the plugins that the existing claims belong to.
+    pub(super) fn overlaps(&self, member: &Member, members: &[Member]) -> Vec<ClaimOverlap> {
+        let mut found = Vec::new();
+        let mut note = |rival: usize, text: &str| {
+            let settled = settle(text, member, &members[rival]);
+            found.push(ClaimOverlap { rival, text: text.to_owned(), settled });
+        };
+        for (text, (_, prefix)) in claimed(member) {
+            for (_, above) in self.above(text).filter(|(above, _)| above.len() < text.len()) {
+                note(above.owner, text);
+            }
+            let same_or_below = self.by_text.range(text.to_owned()..);
+            for (below, claim) in same_or_below.take_while(|(below, _)| below.starts_with(text)) {
+                // Equal texts always overlap: two plugins list the same URI, or one lists the other's prefix.
+                if below == text || prefix {
+                    note(claim.owner, below);
+                }
+            }
+        }
+        found
+    }
+
+    /// Adds the claims of `member`, owned by `owner`, and settles the overlaps by the configuration.
+    pub(super) fn take(&mut self, owner: usize, member: &Member, overlaps: &[ClaimOverlap]) {
+        for ClaimOverlap { rival, text, settled } in overlaps {
+            // The rival keeps its wider claims: the longest prefix counts.
+            if *settled == OverlapOwner::NewPlugin
+                && self.by_text.get(text).is_some_and(|claim| claim.owner == *rival)
+            {
+                self.remove(text);
+            }
+        }
+        for (text, (exact, prefix)) in claimed(member) {
+            let granted_away = |it: &ClaimOverlap| it.settled == OverlapOwner::Rival && it.text == text;
+            if !overlaps.iter().any(granted_away) {
+                self.by_text.insert(text.to_owned(), UriClaim { owner, exact, prefix });
+                if prefix {
+                    *self.lengths.entry(text.len()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// Renumbers the owners.
+    pub(super) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        self.by_text.values_mut().for_each(|claim| claim.owner = number(claim.owner));
+    }
+
+    /// Reports whether `owner` has a claim on exactly this text.
+    pub(super) fn holds(&self, owner: usize, text: &str) -> bool {
+        self.by_text.get(text).is_some_and(|claim| claim.owner == owner)
+    }
+
+    /// The plugin that owns `uri`.
+    pub(super) fn owner(&self, uri: &str) -> Option<usize> {
+        if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.exact) {
+            return Some(claim.owner);
+        }
+        self.above(uri).map(|(_, claim)| claim.owner).next()
+    }
+
+    /// The claimed prefixes of `text`, longest first.
+    fn above<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, UriClaim)> {
+        self.lengths.range(..=text.len()).rev().filter_map(move |(length, _)| {
+            let start = text.get(..*length)?;
+            let claim = self.by_text.get(start).filter(|claim| claim.prefix)?;
+            Some((start, *claim))
+        })
+    }
+
+    fn remove(&mut self, text: &str) {
+        let Some(claim) = self.by_text.remove(text) else { return };
+        if claim.prefix
+            && let Some(count) = self.lengths.get_mut(&text.len())
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.lengths.remove(&text.len());
+            }
+        }
+    }
+}
+
+/// The plugin that the configuration grants `text` to: the longest matching grant counts.
+fn settle(text: &str, asker: &Member, rival: &Member) -> OverlapOwner {
+    let granted = |member: &Member| {
+        member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
+    };
+    match granted(asker).cmp(&granted(rival)) {
+        std::cmp::Ordering::Equal => OverlapOwner::Undecided,
+        std::cmp::Ordering::Greater => OverlapOwner::NewPlugin,
+        std::cmp::Ordering::Less => OverlapOwner::Rival,
+    }
+}

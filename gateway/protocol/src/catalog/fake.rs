@@ -1,0 +1,61 @@
+//! Catalogs of fake plugins, for tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
+use crate::names::PluginId;
+use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, ToolFilter};
+
+use super::{Build, Catalog, Member};
+
+pub use crate::test_support::{FakePlugin, FakePlugin as Fake, ready};
+
+/// The policy of a plugin without grants, with the default limits.
+#[must_use]
+pub fn bare_policy(id: &PluginId) -> PluginPolicy {
+    PluginPolicy {
+        id: id.clone(),
+        place: 0..0,
+        prefix: id.to_string(),
+        tools: ToolFilter::default(),
+        uris: Vec::new(),
+        portable_schemas: false,
+        client_features: <_>::default(),
+        instructions: false,
+        schema_bounds: SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 },
+        concurrency: 16,
+        queue: 256,
+        cancel_grace: Duration::from_millis(250),
+        settings: PluginSettings::default(),
+    }
+}
+
+/// Makes catalog members of fake plugins.
+pub trait FakeMember {
+    /// The plugin under [`bare_policy`], changed by `set`.
+    ///
+    /// # Panics
+    /// The plugin can't be offered under that policy.
+    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> Member;
+}
+
+impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
+    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> Member {
+        let mut policy = bare_policy(&self.id);
+        set(&mut policy);
+        Member::new(Arc::new(self), Arc::new(policy)).expect("a plugin that can be offered")
+    }
+}
+
+/// A catalog of plugins that don't conflict.
+///
+/// # Panics
+/// Two plugins conflict.
+#[must_use]
+pub fn catalog(members: Vec<Member>) -> Arc<Catalog> {
+    let Build { catalog, refused, .. } = Catalog::build(1, members, None);
+    assert_eq!(refused, []);
+    Arc::new(catalog)
+}

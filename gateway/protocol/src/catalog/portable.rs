@@ -1,0 +1,113 @@
+//! Schemas in a form that every client can read: without references, and with an object at the top.
+//!
+//! Some clients reject a tool, or a whole list, because of `$ref`, or because of `anyOf` and similar keywords at the
+//! top of a schema. The portable form says less than the plugin's own schema and is only shown, never checked against.
+//! For results it allows everything that the plugin's schema allows, because clients check results. For arguments it
+//! tells the model which ones exist.
+
+use serde_json::{Map, Value, json};
+
+mod inline;
+mod merge;
+
+use inline::ReferenceInliner;
+use merge::{absorb, alternatives};
+
+/// The subject of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaSubject {
+    /// A tool's arguments: always an object.
+    Arguments,
+    /// A tool's structured result.
+    Result,
+}
+
+/// Keywords whose subschemas apply to the same value, apart from references. Clients can't handle them at the top.
+const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
+
+/// `schema` in its portable form, which may be the same.
+pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
+    let whole = ReferenceInliner::new(schema).root();
+    let Value::Object(root) = whole else { return whole };
+    Value::Object(match describes {
+        SchemaSubject::Arguments => {
+            let mut flat = flattened(root);
+            flat.insert("type".to_owned(), json!("object"));
+            flat
+        }
+        SchemaSubject::Result => plain(root),
+    })
+}
+
+/// An object's schema, with the members from its combinators merged into its own.
+fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
+        return schema;
+    }
+    let [all, any, one, then, other] =
+        ["allOf", "anyOf", "oneOf", "then", "else"].map(|key| schema.shift_remove(key));
+    for key in ["not", "if", "unevaluatedProperties"] {
+        schema.shift_remove(key);
+    }
+    for branch in branches(all) {
+        absorb(&mut schema, branch);
+    }
+    for list in [any, one] {
+        alternatives(&mut schema, &branches(list));
+    }
+    // Either may apply, or neither.
+    let mut maybe = branches(Some(Value::Array(then.into_iter().chain(other).collect())));
+    if !maybe.is_empty() {
+        maybe.push(Map::new());
+        alternatives(&mut schema, &maybe);
+    }
+    schema
+}
+
+/// The branches of a combinator that an object may match.
+fn branches(list: Option<Value>) -> Vec<Map<String, Value>> {
+    let Some(Value::Array(list)) = list else { return Vec::new() };
+    let branch = |branch| match branch {
+        Value::Object(branch) => allows_objects(&branch).then(|| flattened(branch)),
+        Value::Bool(true) => Some(Map::new()),
+        Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+    };
+    list.into_iter().filter_map(branch).collect()
+}
+
+fn allows_objects(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == "object",
+        Some(Value::Array(several)) => several.iter().any(|one| one == "object"),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => true,
+    }
+}
+
+/// A schema without the combinators at its top. It allows more than before.
+fn plain(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
+        return schema;
+    }
+    if is_object(&schema) {
+        schema.insert("type".to_owned(), json!("object"));
+    }
+    for key in COMBINATORS.iter().chain(&["unevaluatedProperties", "unevaluatedItems"]) {
+        schema.shift_remove(*key);
+    }
+    schema
+}
+
+/// Reports whether only objects match.
+fn is_object(schema: &Map<String, Value>) -> bool {
+    let list = |key: &str| {
+        let branches = schema.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());
+        let is = |branch: &Value| branch.as_object().is_some_and(is_object);
+        branches.map(|branches| branches.iter().map(is).collect::<Vec<_>>())
+    };
+    schema.get("type").is_some_and(|kind| kind == "object")
+        || list("allOf").is_some_and(|all| all.contains(&true))
+        || ["anyOf", "oneOf"].iter().any(|key| list(key).is_some_and(|all| !all.contains(&false)))
+}
+
+#[cfg(test)]
+mod tests;

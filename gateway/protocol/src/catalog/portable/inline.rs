@@ -1,0 +1,275 @@
+//! References replaced by their targets.
+//!
+//! If that isn't possible, because a schema refers back to itself or would grow without end, a schema that allows more
+//! takes its place: with the same type, if that is known. Keywords that invert "more" into "less" then allow more
+//! themselves.
+
+use std::collections::HashMap;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+
+/// The number of subschemas in the result.
+const MAX_SUBSCHEMAS: usize = 5_000;
+
+/// Keywords that only name or annotate something: useless if nothing refers to it.
+const REMOVED_KEYWORDS: [&str; 9] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$id",
+    "$recursiveAnchor",
+    "$schema",
+    "$vocabulary",
+    "definitions",
+];
+
+/// Keywords that don't affect validation.
+const ANNOTATION_KEYWORDS: [&str; 8] =
+    ["default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly", "x-mcp-header"];
+
+/// Keywords that depend on each other: two schemas that both have one of a group can't be joined.
+const DEPENDENT_KEYWORDS: [&[&str]; 4] = [
+    &["additionalProperties", "patternProperties", "properties", "unevaluatedProperties"],
+    &["additionalItems", "items", "prefixItems", "unevaluatedItems"],
+    &["contains", "maxContains", "minContains"],
+    &["else", "if", "then"],
+];
+
+/// A walk through a schema.
+pub(super) struct ReferenceInliner<'s> {
+    root: &'s Value,
+    anchors: HashMap<&'s str, &'s Value>,
+    /// The targets that are being inlined, from the outermost to the innermost.
+    open: Vec<&'s Value>,
+    left: usize,
+    /// Drafts before 2019-09 ignore keywords next to a `$ref`.
+    lone_references: bool,
+}
+
+/// A schema, and whether it is equivalent to the original. If not, it allows more.
+struct PortableSchema {
+    schema: Value,
+    exact: bool,
+}
+
+impl<'s> ReferenceInliner<'s> {
+    pub(super) fn new(root: &'s Value) -> Self {
+        let dialect = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let lone_references = ["draft-07", "draft-06"].iter().any(|draft| dialect.contains(draft));
+        let mut walk =
+            Self { root, anchors: HashMap::new(), open: vec![root], left: MAX_SUBSCHEMAS, lone_references };
+        walk.find_anchors(root);
+        walk
+    }
+
+    /// The whole schema.
+    pub(super) fn root(mut self) -> Value {
+        let mut schema = self.form(self.root).schema;
+        if let (Some(dialect), Value::Object(members)) = (self.root.get("$schema"), &mut schema) {
+            members.insert("$schema".to_owned(), dialect.clone());
+        }
+        schema
+    }
+
+    fn find_anchors(&mut self, value: &'s Value) {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(name)) = members.get("$anchor") {
+                    self.anchors.entry(name).or_insert(value);
+                }
+                members.values().for_each(|member| self.find_anchors(member));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.find_anchors(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn form(&mut self, schema: &'s Value) -> PortableSchema {
+        let Value::Object(members) = schema else {
+            return PortableSchema { schema: schema.clone(), exact: true };
+        };
+        let Some(left) = self.left.checked_sub(1) else { return self.stand_in(schema) };
+        self.left = left;
+        let mut out = Map::new();
+        let mut exact = true;
+        for (key, value) in members {
+            exact &= self.member(&mut out, members, key, value);
+        }
+        let is_list = out.get("type").is_some_and(|kind| kind == "array");
+        if is_list && !out.contains_key("items") && !out.contains_key("prefixItems") {
+            out.insert("items".to_owned(), json!({}));
+        }
+        let target = members.get("$ref").and_then(Value::as_str).map(|reference| self.follow(reference));
+        exact &= target.as_ref().is_none_or(|target| target.exact);
+        if !exact {
+            // These keywords depend on what others matched or left over, which may be more now.
+            for key in ["maxContains", "unevaluatedItems", "unevaluatedProperties"] {
+                out.shift_remove(key);
+            }
+        }
+        let schema = match target {
+            Some(target) => self.joined(out, target.schema),
+            None => Value::Object(out),
+        };
+        PortableSchema { schema, exact }
+    }
+
+    /// Puts one keyword's portable form into `out`. Returns false if it allows more now.
+    fn member(
+        &mut self,
+        out: &mut Map<String, Value>,
+        members: &'s Map<String, Value>,
+        key: &str,
+        value: &'s Value,
+    ) -> bool {
+        let key = match key {
+            "$ref" => return true,
+            "$dynamicRef" | "$recursiveRef" => return false,
+            "additionalItems"
+            | "additionalProperties"
+            | "allOf"
+            | "anyOf"
+            | "contains"
+            | "contentSchema"
+            | "items"
+            | "prefixItems"
+            | "propertyNames"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => {
+                let PortableSchema { schema, exact } = self.one_or_list(value);
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            "not" => {
+                let PortableSchema { schema, exact } = self.form(value);
+                if exact {
+                    out.insert(key.to_owned(), schema);
+                }
+                return exact;
+            }
+            "oneOf" => {
+                let PortableSchema { schema, exact } = self.one_or_list(value);
+                if exact {
+                    out.insert(key.to_owned(), schema);
+                } else if !members.contains_key("anyOf") {
+                    out.insert("anyOf".to_owned(), schema); // branches that allow more may both fit
+                }
+                return exact;
+            }
+            "if" | "then" | "else" => {
+                let condition = members.get("if").map(|condition| self.form(condition));
+                let Some(condition) = condition.filter(|condition| condition.exact) else { return false };
+                let PortableSchema { schema, exact } = if key == "if" { condition } else { self.form(value) };
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            "dependencies" | "dependentSchemas" | "patternProperties" | "properties" => {
+                let PortableSchema { schema, exact } = self.named(value);
+                out.insert(key.to_owned(), schema);
+                return exact;
+            }
+            other if REMOVED_KEYWORDS.contains(&other) => return true,
+            other => other,
+        };
+        out.insert(key.to_owned(), value.clone());
+        true
+    }
+
+    /// A subschema, or a list of them.
+    fn one_or_list(&mut self, value: &'s Value) -> PortableSchema {
+        let Value::Array(list) = value else { return self.form(value) };
+        let forms: Vec<_> = list.iter().map(|item| self.form(item)).collect();
+        let exact = forms.iter().all(|form| form.exact);
+        PortableSchema { schema: forms.into_iter().map(|form| form.schema).collect(), exact }
+    }
+
+    /// Subschemas by name.
+    fn named(&mut self, value: &'s Value) -> PortableSchema {
+        let Value::Object(named) = value else {
+            return PortableSchema { schema: value.clone(), exact: true };
+        };
+        let mut exact = true;
+        let mut out = Map::new();
+        for (name, item) in named {
+            let form = self.form(item);
+            exact &= form.exact;
+            let anything = form.schema == Value::Bool(true);
+            out.insert(name.clone(), if anything { json!({}) } else { form.schema });
+        }
+        PortableSchema { schema: Value::Object(out), exact }
+    }
+
+    /// The target of a reference.
+    fn follow(&mut self, reference: &str) -> PortableSchema {
+        let root = self.root;
+        let target = match reference.strip_prefix('#') {
+            Some("") => Some(root),
+            Some(pointer) if pointer.starts_with('/') => {
+                root.pointer(&percent_decode_str(pointer).decode_utf8_lossy())
+            }
+            Some(anchor) => self.anchors.get(anchor).copied(),
+            None => None,
+        };
+        let Some(target) = target else { return PortableSchema { schema: json!({}), exact: false } };
+        if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
+            return self.stand_in(target);
+        }
+        self.open.push(target);
+        let form = self.form(target);
+        self.open.pop();
+        form
+    }
+
+    /// Joins the keywords next to a reference with its target.
+    fn joined(&self, beside: Map<String, Value>, target: Value) -> Value {
+        let beside: Map<_, _> = if self.lone_references {
+            beside.into_iter().filter(|(key, _)| ANNOTATION_KEYWORDS.contains(&key.as_str())).collect()
+        } else {
+            beside
+        };
+        if beside.is_empty() {
+            return target;
+        }
+        let (mut all, target) = match target {
+            Value::Object(target) if can_be_joined(&beside, &target) => (beside, target),
+            target => {
+                let mut beside = beside;
+                match beside.get_mut("allOf").and_then(Value::as_array_mut) {
+                    Some(all) => all.push(target),
+                    None => drop(beside.insert("allOf".to_owned(), json!([target]))),
+                }
+                return Value::Object(beside);
+            }
+        };
+        for (key, value) in target {
+            all.entry(key).or_insert(value);
+        }
+        Value::Object(all)
+    }
+    /// A schema that allows everything that `schema` allows, with little more than its type.
+    fn stand_in(&self, schema: &Value) -> PortableSchema {
+        let says_nothing = self.lone_references && schema.get("$ref").is_some();
+        let mut out = Map::new();
+        for key in ["type", "title", "description"] {
+            if let Some(value) = schema.get(key).filter(|_| !says_nothing) {
+                out.insert(key.to_owned(), value.clone());
+            }
+        }
+        if out.get("type").is_some_and(|kind| kind == "array") {
+            out.insert("items".to_owned(), json!({}));
+        }
+        PortableSchema { schema: Value::Object(out), exact: false }
+    }
+}
+
+/// Reports whether two schemas are equivalent joined and separate.
+fn can_be_joined(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let has = |schema: &Map<String, Value>, group: &[&str]| group.iter().any(|key| schema.contains_key(*key));
+    let free = |key: &str| ANNOTATION_KEYWORDS.contains(&key);
+    DEPENDENT_KEYWORDS.iter().all(|group| !has(one, group) || !has(other, group))
+        && one.keys().all(|key| free(key) || !other.contains_key(key) || one.get(key) == other.get(key))
+        && !has(one, &["unevaluatedItems", "unevaluatedProperties"])
+        && !has(other, &["unevaluatedItems", "unevaluatedProperties"])
+}

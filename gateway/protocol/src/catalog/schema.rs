@@ -1,0 +1,225 @@
+//! JSON Schemas that plugins write and the gateway runs: compiled once, checked in bounded time.
+//!
+//! A schema is untrusted code. It gets regular expressions that run in linear time, no references to other documents,
+//! and a bounded number of branches: references multiply, and thirty lines of them can require a billion comparisons.
+
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use crate::json::{Json, parse_strict};
+use crate::policy::SchemaBounds;
+
+mod cost;
+mod pattern;
+mod words;
+
+use cost::SchemaCost;
+use words::ErrorDescriber;
+pub(super) use words::{ValueError, ValueErrorKind};
+
+/// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
+const MAX_PATTERN_SIZE: usize = 1 << 20;
+
+/// The number of comparisons of one check: a second's work.
+const MAX_STEPS: u64 = 50_000_000;
+
+/// The number of steps of the regular expressions in one check: some seconds' work at worst, because a step is shorter
+/// than a comparison.
+const MAX_PATTERN_STEPS: u64 = 500_000_000;
+
+/// The number of steps above which other requests would notice a delay.
+const MAX_QUICK_STEPS: u64 = 2_000_000;
+
+/// The nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are enough for
+/// more than twice as many.
+const MAX_NESTING: u64 = 600;
+
+/// The number of invalid members in one message.
+const MAX_LISTED_ERRORS: usize = 5;
+
+/// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
+/// each comparison at some 440 bytes each, so this bounds the list at about 60 MiB whatever the schema.
+const MAX_LISTED_STEPS: u64 = 2_000;
+
+/// A compiled JSON Schema.
+#[derive(Debug, Clone)]
+pub struct Schema(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
+    validator: Validator,
+    /// The schema as written, for error messages.
+    schema: Value,
+    cost: SchemaCost,
+}
+
+/// A schema that the gateway can't run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at `{at}`)")]
+pub struct SchemaError {
+    /// The place in the schema, as a JSON pointer. Empty means the schema itself.
+    pub at: String,
+    /// The reason.
+    pub message: String,
+}
+
+/// A value that doesn't match a schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct MismatchError {
+    /// One sentence for each of the first invalid members.
+    pub message: String,
+    /// The place of the first of them, as a JSON pointer.
+    pub at: Option<String>,
+}
+
+impl Schema {
+    /// Compiles `text`. Without `$schema` it is draft 2020-12, as MCP specifies; 2019-09, 07 and 06 are supported too.
+    ///
+    /// # Errors
+    /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to other documents, or needs more
+    /// work than can be bounded.
+    pub fn compile(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
+        Self::read(text, bounds).map_err(|SchemaError { at, message }| SchemaError {
+            at: words::cut(&at),
+            message: words::sentence(&message),
+        })
+    }
+
+    fn read(text: &Json, SchemaBounds { max_size, max_depth }: SchemaBounds) -> Result<Self, SchemaError> {
+        let root = |message: String| SchemaError { at: String::new(), message };
+        let length = text.get().len() as u64;
+        if length > max_size.as_u64() {
+            let length = ByteSize(length).display().iec();
+            let max_size = max_size.display().iec();
+            return Err(root(format!("it is {length} long; at most {max_size} are allowed")));
+        }
+        let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
+        if depth(&schema) > max_depth as usize {
+            return Err(root(format!("it nests deeper than {max_depth} levels")));
+        }
+        if Draft::default().detect(&schema) == Draft::Draft4 {
+            return Err(root(
+                "its `$schema` is draft 4; use 2020-12, 2019-09, draft 7 or draft 6".to_owned(),
+            ));
+        }
+        let cost = SchemaCost::of(&schema)?;
+        let validator = jsonschema::options()
+            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_SIZE))
+            .offline()
+            .build(&schema)
+            .map_err(|error| SchemaError {
+                at: error.instance_path().to_string(),
+                message: words::schema(&error),
+            })?;
+        Ok(Self(Arc::new(Compiled { validator, schema, cost })))
+    }
+
+    /// Reports whether a value whose text has so many bytes is checked without a noticeable delay.
+    #[must_use]
+    pub fn is_quick(&self, bytes: usize) -> bool {
+        self.0.cost.matching(bytes as u64) <= MAX_QUICK_STEPS
+    }
+
+    /// Checks `value`.
+    ///
+    /// # Errors
+    /// The value doesn't match, or checking it would take too long.
+    pub fn check(&self, value: &Value) -> Result<(), MismatchError> {
+        let ValueErrors { flaws, more } = self.flaws(value, MAX_LISTED_ERRORS)?;
+        let Some(first) = flaws.first() else { return Ok(()) };
+        let at = Some(first.at.clone());
+        let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
+        if more > 0 {
+            message.push_str(&format!("; and {more} more"));
+        }
+        Err(MismatchError { message, at })
+    }
+
+    /// The errors of `value`, `most` of them in detail.
+    ///
+    /// # Errors
+    /// Checking the value, or finding its errors, would take too long.
+    pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<ValueErrors, MismatchError> {
+        let Compiled { validator, schema, cost } = &*self.0;
+        let misfit = |message: &str| Err(MismatchError { message: message.to_owned(), at: None });
+        let size = ValueSize::of(value);
+        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_PATTERN_STEPS {
+            return misfit("the value is too large for this schema");
+        }
+        if cost.nesting(size.depth) > MAX_NESTING {
+            return misfit("the value nests too deep for this schema");
+        }
+        let mut found = ValueErrors::default();
+        if validator.is_valid(value) {
+            return Ok(found);
+        }
+        // Finding the errors follows every branch, while `is_valid` above takes the shortest way. And the error of a
+        // choice holds those of all its forms, so that even the first one of a large value has no bound.
+        let branches = cost.branches(size.depth);
+        let is_small = branches.saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
+        if branches > MAX_STEPS || (cost.has_choices() && !is_small) {
+            return misfit("the value doesn't match the schema");
+        }
+        let mut words = ErrorDescriber::new(schema);
+        if !is_small {
+            found.flaws.extend(validator.validate(value).err().map(|error| words.flaw(&error)));
+            return Ok(found);
+        }
+        for error in validator.iter_errors(value) {
+            if found.flaws.len() < most { found.flaws.push(words.flaw(&error)) } else { found.more += 1 }
+        }
+        Ok(found)
+    }
+}
+
+/// The errors of a value.
+#[derive(Default)]
+pub(super) struct ValueErrors {
+    /// The first errors. Empty means that the value matches.
+    pub(super) flaws: Vec<ValueError>,
+    /// The number of further errors.
+    more: usize,
+}
+
+/// The size of a value.
+#[derive(Default)]
+struct ValueSize {
+    nodes: u64,
+    depth: usize,
+    /// The length of all strings and keys.
+    bytes: u64,
+}
+
+impl ValueSize {
+    fn of(value: &Value) -> Self {
+        let mut size = Self::default();
+        size.add(value, 1);
+        size
+    }
+
+    /// The recursion is as deep as the value, which was read by a parser with a limit.
+    fn add(&mut self, value: &Value, level: usize) {
+        self.nodes += 1;
+        self.depth = self.depth.max(level);
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.add(item, level + 1)),
+            Value::Object(members) => members.iter().for_each(|(name, member)| {
+                self.bytes += name.len() as u64;
+                self.add(member, level + 1);
+            }),
+            Value::String(text) => self.bytes += text.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    ValueSize::of(value).depth
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Validation of `[plugins.<id>.config]` against the plugin's schema.
+//!
+//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON may mean
+//! either, and it is valid if one of the two matches. Values may be secrets: messages contain only their types.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::Problem;
+use crate::json::{Json, pointer_step};
+use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, Secret, Setting};
+use crate::text::{nearest_name, quotable};
+
+use super::schema::{ValueError, ValueErrorKind};
+use super::{Schema, SchemaError};
+
+/// The number of invalid settings that are reported.
+const MAX_REPORTED_SETTINGS: usize = 50;
+/// The number of settings that a message lists.
+const MAX_LISTED_SETTINGS: usize = 20;
+/// The longest name of a setting in a fix, in bytes: a name that was cut fixes nothing.
+const MAX_SUGGESTED_NAME_BYTES: usize = 64;
+
+/// The settings that a plugin accepts.
+#[derive(Debug, Clone)]
+pub(super) struct SettingsSchema {
+    schema: Schema,
+    /// The settings that the schema names. `None` if others may have a meaning, too.
+    known: Option<BTreeSet<String>>,
+    /// Whether other settings are rejected.
+    is_closed: bool,
+    /// The settings that are `true` or `false`.
+    switches: BTreeSet<String>,
+}
+
+impl SettingsSchema {
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    /// The schema is invalid.
+    pub(super) fn new(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
+        let schema = Schema::compile(text, bounds)?;
+        let root = text.to_value().unwrap_or_default();
+        let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
+        let known = named_members(&root).map(|names| names.into_iter().map(str::to_owned).collect());
+        let properties = root.get("properties").and_then(Value::as_object);
+        let is_switch = |schema: &Value| schema.get("type").is_some_and(|its| *its == "boolean");
+        let switches = properties.into_iter().flatten().filter(|(_, schema)| is_switch(schema));
+        let switches = switches.map(|(name, _)| name.clone()).collect();
+        Ok(Self { schema, known, is_closed, switches })
+    }
+
+    /// The problems of a plugin's settings.
+    pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Problem> {
+        let mut problems: Vec<_> =
+            policy.settings.entries.keys().filter_map(|key| self.unknown(key, policy)).collect();
+        problems.extend(match self.flaws(&policy.settings) {
+            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.flawed(flaw, policy)).collect(),
+            Err(reason) => vec![misfit(policy, &reason).at(policy.settings.place.clone())],
+        });
+        problems
+    }
+
+    /// Warns of an unknown setting. It is an error if the schema rejects it.
+    fn unknown(&self, key: &str, policy: &PluginPolicy) -> Option<Problem> {
+        let known = self.known.as_ref().filter(|known| !known.contains(key))?;
+        let id = &policy.id;
+        let message = format!("the plugin `{id}` has no setting `{}`", quotable(key));
+        let place = policy.settings.entries.get(key)?.key_place.clone();
+        let hint = match nearest_name(key, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{}`?", quotable(near)),
+            None if known.is_empty() => "the plugin has no settings".to_owned(),
+            None => {
+                let names: Vec<_> = known
+                    .iter()
+                    .take(MAX_LISTED_SETTINGS)
+                    .map(|name| format!("`{}`", quotable(name)))
+                    .collect();
+                let more = if known.len() > MAX_LISTED_SETTINGS { ", …" } else { "" };
+                format!("it has {}{more}", names.join(", "))
+            }
+        };
+        let problem = Problem::warning(message).at(place).hint(hint);
+        Some(if self.is_closed { problem.into_error() } else { problem })
+    }
+
+    /// The errors of the settings.
+    fn flaws(&self, settings: &PluginSettings) -> Result<Vec<ValueError>, String> {
+        let as_json = |text: &Secret| {
+            let text = text.expose();
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+        };
+        let mut forms: Map<String, Value> =
+            settings.entries.iter().map(|(key, setting)| (key.clone(), as_json(&setting.value))).collect();
+        let flaws = |forms: &Map<String, Value>| {
+            let found = self.schema.flaws(&Value::Object(forms.clone()), MAX_REPORTED_SETTINGS);
+            found.map(|found| found.flaws).map_err(|misfit| misfit.message)
+        };
+        let first = flaws(&forms)?;
+        let mut turned = false;
+        for key in first.iter().filter_map(of) {
+            if let (Some(form), Some(setting)) = (forms.get_mut(&key), settings.entries.get(&key)) {
+                let as_text = Value::String(setting.value.expose().to_owned());
+                turned |= std::mem::replace(form, as_text.clone()) != as_text;
+            }
+        }
+        if !turned {
+            return Ok(first);
+        }
+        let still: BTreeSet<_> = flaws(&forms)?.iter().filter_map(of).collect();
+        Ok(first.into_iter().filter(|flaw| of(flaw).is_none_or(|key| still.contains(&key))).collect())
+    }
+
+    /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
+    fn flawed(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Problem> {
+        let id = &policy.id;
+        let show = format!("`moongate inspect {id}` shows what its settings may be");
+        let Some(key) = of(&flaw) else {
+            // The message may quote a part of any of them.
+            let all = "together they don't match the plugin's schema";
+            let reason =
+                if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
+            return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
+        };
+        let its = format!("/{}", pointer_step(&key));
+        if matches!(flaw.kind, ValueErrorKind::Unknown) && flaw.at == its && self.known.is_some() {
+            return None;
+        }
+        if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
+            let message =
+                format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
+            let hint = match as_key(&key) {
+                Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
+                None => show,
+            };
+            return Some(Problem::error(message).at(policy.settings.place.clone()).hint(hint));
+        }
+        let setting = policy.settings.entries.get(&key);
+        // Parts of a secret aren't shown.
+        let is_shown =
+            flaw.at == its && matches!(flaw.kind, ValueErrorKind::Type) || setting.is_none_or(is_literal);
+        let reason = if is_shown {
+            flaw.message
+        } else {
+            format!("`{}` doesn't match the plugin's schema", quotable(&key))
+        };
+        let written = setting.filter(|setting| is_literal(setting) && self.switches.contains(&key));
+        let meant = written.and_then(|setting| switch(&setting.value));
+        let hint = meant.map_or(show, |meant| format!("write `{meant}`, without quotes"));
+        let place = setting.map_or(&policy.place, |setting| &setting.value_place).clone();
+        Some(misfit(policy, &reason).at(place).hint(hint))
+    }
+}
+
+/// Keywords that describe members without naming them. With one of these, no member is unknown.
+const OPEN_KEYWORDS: [&str; 9] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+];
+
+/// The members that the schema of an object names. `None` if others may have a meaning, too.
+#[must_use]
+pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
+    let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);
+    if takes_others || OPEN_KEYWORDS.iter().any(|word| schema.get(*word).is_some()) {
+        return None;
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    Some(properties.keys().map(String::as_str).collect())
+}
+
+/// A setting's name as a TOML key. `None` if the name could be mistaken for other text, or is too long.
+fn as_key(name: &str) -> Option<String> {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match name {
+        _ if name.len() > MAX_SUGGESTED_NAME_BYTES => None,
+        _ if !name.is_empty() && name.chars().all(is_bare) => Some(name.to_owned()),
+        _ if name.chars().all(|c| c == '.' || c == ' ' || is_bare(c)) => Some(format!("\"{name}\"")),
+        _ => None,
+    }
+}
+
+/// The setting that an error is about. `None` if it is about all of them.
+fn of(flaw: &ValueError) -> Option<String> {
+    let step = flaw.at.strip_prefix('/')?.split('/').next()?;
+    Some(step.replace("~1", "/").replace("~0", "~"))
+}
+
+/// Reports whether the value is written in the configuration file itself.
+fn is_literal(setting: &Setting) -> bool {
+    setting.sources.is_empty()
+}
+
+/// The boolean that a word or a number probably means.
+fn switch(written: &Secret) -> Option<bool> {
+    match written.expose().trim().to_ascii_lowercase().as_str() {
+        "yes" | "on" | "y" | "1" | "true" => Some(true),
+        "no" | "off" | "n" | "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn misfit(policy: &PluginPolicy, reason: &str) -> Problem {
+    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
+}
+
+#[cfg(test)]
+mod tests;

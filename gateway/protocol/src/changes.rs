@@ -1,0 +1,100 @@
+//! Pending change notifications of each client: lists that differ, and resources with new content.
+//!
+//! A [`Listener`] remembers what its client knows, not what has happened since. So nothing accumulates for a client
+//! that doesn't read, many changes in a row become one notification, and a change that was reverted becomes none. After
+//! the last change the client is notified of everything that differs. Catalogs arrive through a `watch` channel.
+//! Changed resources are reported to [`Updates`], which reaches only the listeners that subscribed to them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::catalog::{Catalog, Kind};
+use crate::names::{Digest, ResourceUri};
+
+mod updates;
+
+use updates::Mailbox;
+pub use updates::{TooMany, Updates};
+
+/// A change that a client is interested in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// Lists of this kind differ from those that the client knows.
+    ListChanged(Kind),
+    /// The resource has new content.
+    Updated(ResourceUri),
+}
+
+/// One client's subscriptions, and the state that it knows. Dropping it ends its subscriptions.
+#[derive(Debug)]
+pub struct Listener {
+    catalog: watch::Receiver<Arc<Catalog>>,
+    /// The digests that the client knows, for the kinds that it asked for.
+    told: Mutex<BTreeMap<Kind, Digest>>,
+    mailbox: Mailbox,
+}
+
+impl Listener {
+    /// A listener without subscriptions whose client knows the current lists of `kinds`.
+    #[must_use]
+    pub fn new(
+        catalog: watch::Receiver<Arc<Catalog>>,
+        updates: &Arc<Updates>,
+        kinds: impl IntoIterator<Item = Kind>,
+    ) -> Self {
+        let now = Arc::clone(&catalog.borrow());
+        let told = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
+        Self { catalog, told: Mutex::new(told), mailbox: Mailbox::new(updates) }
+    }
+
+    /// Subscribes to updates of `uri`. Subscribing twice has no effect.
+    ///
+    /// # Errors
+    /// The client has reached the limit on subscriptions.
+    pub fn subscribe(&self, uri: &ResourceUri) -> Result<(), TooMany> {
+        self.mailbox.subscribe(uri)
+    }
+
+    /// Ends the subscription to `uri`, and discards a pending update of it.
+    pub fn unsubscribe(&self, uri: &ResourceUri) {
+        self.mailbox.unsubscribe(uri);
+    }
+
+    /// The next change that the client doesn't know yet. From then on it counts as known. Waits until there is one.
+    ///
+    /// Cancel-safe. If several tasks wait, each change goes to one of them.
+    pub async fn next(&self) -> News {
+        let mut catalog = self.catalog.clone();
+        loop {
+            // Created before the check, so that nothing in between is missed.
+            let knock = self.mailbox.knock();
+            let now = Arc::clone(&catalog.borrow_and_update());
+            if let Some(news) = self.take(&now) {
+                return news;
+            }
+            tokio::select! {
+                () = knock => {}
+                Ok(()) = catalog.changed() => {} // where there will be no other catalog, the knocks remain
+            }
+        }
+    }
+
+    /// Lists first: there are three at most, so updates get their turn.
+    fn take(&self, now: &Catalog) -> Option<News> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for (kind, known) in told.iter_mut() {
+            let digest = now.digest(*kind);
+            if *known != digest {
+                *known = digest;
+                return Some(News::ListChanged(*kind));
+            }
+        }
+        drop(told);
+        self.mailbox.take().map(News::Updated)
+    }
+}
+
+#[cfg(test)]
+mod tests;

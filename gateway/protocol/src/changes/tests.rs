@@ -1,0 +1,167 @@
+//! Tests of change notifications: none without a change, and one for a burst.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::*;
+use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog};
+
+fn uri(text: &str) -> ResourceUri {
+    ResourceUri::new(text).unwrap()
+}
+
+/// A catalog of these tools and resources.
+fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
+    let fake = tools
+        .iter()
+        .fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &json!({ "type": "object" }), None));
+    catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).member(|_| {})])
+}
+
+/// A listener for all kinds, with its catalog and updates.
+fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, Listener) {
+    let (publish, seen) = watch::channel(first);
+    let updates: Arc<Updates> = Arc::default();
+    let listener = Listener::new(seen, &updates, Kind::ALL);
+    (publish, updates, listener)
+}
+
+/// All pending changes.
+fn heard(listener: &Listener) -> Vec<News> {
+    std::iter::from_fn(|| listener.next().now_or_never()).collect()
+}
+
+#[tokio::test]
+async fn merges_repeated_list_changes() {
+    let (publish, _, listener) = listener(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), []);
+    for tools in [&["one", "two"][..], &["two"], &["three"]] {
+        publish.send_replace(offering(tools, &["test://a"]));
+    }
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&listener), []);
+}
+
+#[tokio::test]
+async fn ignores_reverted_changes() {
+    let (publish, _, listener) = listener(offering(&["one"], &[]));
+    publish.send_replace(offering(&["two"], &[]));
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), []);
+    publish.send_replace(offering(&["two"], &[]));
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)]);
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)], "this time it was told of the other");
+}
+
+#[tokio::test]
+async fn reports_requested_kinds_only() {
+    let with_template = catalog(vec![FakePlugin::new("a").template("test://a/{id}").member(|_| {})]);
+    let (publish, _, all) = listener(Arc::new(Catalog::empty()));
+    let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
+    publish.send_replace(with_template);
+    assert_eq!(heard(&all), [News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&tools), []);
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(heard(&tools), [News::ListChanged(Kind::Tools)]);
+}
+
+#[tokio::test]
+async fn merges_updates_for_subscribers() {
+    let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
+    let two = Listener::new(publish.subscribe(), &updates, []);
+    one.subscribe(&uri("test://a")).unwrap();
+    one.subscribe(&uri("test://a")).unwrap();
+    one.subscribe(&uri("test://b")).unwrap();
+    two.subscribe(&uri("test://b")).unwrap();
+    for text in ["test://b", "test://a", "test://b", "test://c"] {
+        updates.updated(&uri(text));
+    }
+    assert_eq!(heard(&one), [News::Updated(uri("test://b")), News::Updated(uri("test://a"))]);
+    assert_eq!(heard(&two), [News::Updated(uri("test://b"))]);
+    updates.updated(&uri("test://a"));
+    assert_eq!(heard(&one), [News::Updated(uri("test://a"))], "what was told can happen again");
+}
+
+#[tokio::test]
+async fn unsubscribing_discards_pending_updates() {
+    let (_publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.unsubscribe(&uri("test://never"));
+    for text in ["test://a", "test://b"] {
+        listener.subscribe(&uri(text)).unwrap();
+        updates.updated(&uri(text));
+    }
+    listener.unsubscribe(&uri("test://a"));
+    updates.updated(&uri("test://a"));
+    assert_eq!(heard(&listener), [News::Updated(uri("test://b"))]);
+    listener.subscribe(&uri("test://a")).unwrap();
+    assert_eq!(heard(&listener), [], "an update from before the subscription");
+}
+
+#[tokio::test]
+async fn dropping_a_listener_ends_its_subscriptions() {
+    let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
+    let two = Listener::new(publish.subscribe(), &updates, []);
+    for listener in [&one, &two] {
+        listener.subscribe(&uri("test://a")).unwrap();
+    }
+    one.subscribe(&uri("test://b")).unwrap();
+    assert_eq!(updates.subscribed(), 2);
+    drop(one);
+    assert_eq!(updates.subscribed(), 1);
+    two.unsubscribe(&uri("test://a"));
+    assert_eq!(updates.subscribed(), 0);
+}
+
+#[tokio::test]
+async fn limits_subscriptions_of_a_listener() {
+    let (_publish, _, listener) = listener(Arc::new(Catalog::empty()));
+    for number in 0..1024 {
+        listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
+    }
+    assert_eq!(listener.subscribe(&uri("test://more")), Err(TooMany));
+    assert_eq!(listener.subscribe(&uri("test://7")), Ok(()), "this one it has already");
+    listener.unsubscribe(&uri("test://7"));
+    let long = |number: usize| uri(&format!("test://{number}/{}", "x".repeat(4_000)));
+    assert_eq!(listener.subscribe(&long(0)), Ok(()));
+    for number in 0..1024 {
+        listener.unsubscribe(&uri(&format!("test://{number}")));
+    }
+    let taken = (1..1024).take_while(|number| listener.subscribe(&long(*number)).is_ok()).count();
+    assert!((60..66).contains(&taken), "{taken} URIs of four thousand bytes");
+}
+
+#[tokio::test]
+async fn catalogs_and_updates_wake_a_waiting_listener() {
+    let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.subscribe(&uri("test://a")).unwrap();
+    let listener = Arc::new(listener);
+    let wait = || {
+        let listener = Arc::clone(&listener);
+        tokio::spawn(async move { listener.next().await })
+    };
+    let waiting = wait();
+    tokio::task::yield_now().await;
+    publish.send_replace(offering(&["one"], &[]));
+    assert_eq!(waiting.await.unwrap(), News::ListChanged(Kind::Tools));
+    drop(publish); // there will be no other catalog, and updates still come
+    let waiting = wait();
+    tokio::task::yield_now().await;
+    updates.updated(&uri("test://a"));
+    assert_eq!(waiting.await.unwrap(), News::Updated(uri("test://a")));
+}
+
+#[tokio::test]
+async fn cancelled_wait_loses_no_change() {
+    let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
+    listener.subscribe(&uri("test://a")).unwrap();
+    let mut given_up = Box::pin(listener.next());
+    assert!(futures_util::poll!(&mut given_up).is_pending());
+    publish.send_replace(offering(&["one"], &[]));
+    updates.updated(&uri("test://a"));
+    drop(given_up);
+    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::Updated(uri("test://a"))]);
+}

@@ -1,0 +1,255 @@
+//! The path of a call from a public name to a plugin and back.
+//!
+//! The caller takes one snapshot of the catalog ([`Dispatcher::catalog`]) and uses it for the whole request, so that a
+//! reload doesn't affect it. The steps: find the name, validate the input, wait for a permit, call the plugin, validate
+//! the output. Only a plugin's own limits end a call, except that a cancelled call ends after a grace period. A panic
+//! below ends only its call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use crate::catalog::{Answer, Catalog, Member};
+use crate::gate::Gate;
+use crate::names::{PublicName, ResourceUri};
+
+mod arguments;
+mod error;
+mod nearest;
+mod observer;
+mod output;
+
+pub use arguments::Arguments;
+pub use error::DispatchError;
+pub use nearest::Unknown;
+pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
+pub(crate) use observer::{Observed, RequestSpan};
+
+use observer::PluginCall;
+
+/// Calls plugins by their public names.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    catalog: watch::Receiver<Arc<Catalog>>,
+    gate: Arc<Gate>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+/// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
+#[derive(Debug)]
+pub struct Answered<T> {
+    /// The plugin that was called.
+    pub member: Arc<Member>,
+    /// The outcome.
+    pub outcome: Outcome<T>,
+}
+
+/// The owner of the argument to complete, as clients name it.
+#[derive(Debug, Clone, Copy)]
+pub enum CompletionRef<'a> {
+    /// A prompt, by its public name.
+    Prompt(&'a str),
+    /// A resource template, as listed, or a URI.
+    Resource(&'a str),
+}
+
+impl Dispatcher {
+    /// Dispatches to the plugins of the latest catalog.
+    #[must_use]
+    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<Gate>) -> Self {
+        Self { catalog, gate, observer: None }
+    }
+
+    /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// The receiver of calls and requests, if there is one.
+    #[must_use]
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.as_ref()
+    }
+
+    /// The latest catalog, which stays as it is.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.borrow())
+    }
+
+    /// The latest catalog, and its successors.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.catalog.clone()
+    }
+
+    /// The limits on concurrent calls.
+    #[must_use]
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Calls the tool with the public name `name`.
+    ///
+    /// # Errors
+    /// There is no such tool, the arguments don't fit its schema, or the call failed.
+    pub async fn call_tool(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        name: &str,
+        arguments: &Arguments<'_>,
+    ) -> Result<Answered<ToolResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
+        arguments.check(entry.input()).await?;
+        let member = entry.member();
+        let mut span = self.span(member, CallKind::Tool, Some(entry.public()));
+        let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
+        let answer = match self.invoke(&mut span, context, call).await {
+            Ok(outcome) => output::tool(entry, context, outcome).await,
+            Err(error) => Err(error),
+        };
+        let outcome = span.finish(answer)?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Reads the resource at `uri`.
+    ///
+    /// # Errors
+    /// No plugin has it, or the call failed.
+    pub async fn read_resource(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        uri: &str,
+    ) -> Result<Answered<ReadResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let unknown = || DispatchError::resource_not_found(uri, view);
+        let member = view.resource_owner(uri).ok_or_else(unknown)?;
+        let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
+        let mut span = self.span(member, CallKind::Resource, None);
+        let call = || member.plugin().read_resource(Arc::clone(context), &uri);
+        let answer = self.invoke(&mut span, context, call).await;
+        let outcome =
+            span.finish(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Fills in the prompt with the public name `name`.
+    ///
+    /// # Errors
+    /// There is no such prompt, a required argument is missing, an argument is given twice, or the call failed.
+    pub async fn get_prompt(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        name: &str,
+        arguments: &[(String, String)],
+    ) -> Result<Answered<PromptResult>, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
+        arguments::check_prompt(entry.prompt(), name, arguments)?;
+        let member = entry.member();
+        let mut span = self.span(member, CallKind::Prompt, Some(entry.public()));
+        let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
+        let answer = self.invoke(&mut span, context, call).await;
+        let outcome = span.finish(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
+        Ok(Answered { member: Arc::clone(member), outcome })
+    }
+
+    /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
+    /// result is empty if the plugin makes no suggestions or the prompt has no such argument.
+    ///
+    /// # Errors
+    /// There is no such prompt or template, or the call failed.
+    pub async fn complete(
+        &self,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+        whose: CompletionRef<'_>,
+        (name, value): (&str, &str),
+        others: &[(String, String)],
+    ) -> Result<Completion, DispatchError> {
+        let view = catalog.view(&context.principal);
+        let (member, target) = match whose {
+            CompletionRef::Prompt(prompt) => {
+                let unknown = || DispatchError::unknown_prompt(prompt, view);
+                let entry = view.prompt(prompt).ok_or_else(unknown)?;
+                if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
+                    return Ok(Completion::default());
+                }
+                (entry.member(), CompletionTarget::Prompt(entry.prompt().name.clone()))
+            }
+            CompletionRef::Resource(text) => {
+                let listed = view.template(text).map(|entry| entry.member());
+                let owner = listed.or_else(|| view.resource_owner(text));
+                let unknown = || DispatchError::unknown_template(text, view);
+                (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
+            }
+        };
+        if !member.plugin().manifest().completes {
+            return Ok(Completion::default());
+        }
+        let mut span = self.span(member, CallKind::Completion, None);
+        let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
+        let answer = self.invoke(&mut span, context, call).await;
+        span.finish(answer).map(output::completion)
+    }
+
+    fn span<'a>(
+        &'a self,
+        member: &'a Member,
+        kind: CallKind,
+        name: Option<&'a PublicName>,
+    ) -> RequestSpan<PluginCall<'a>> {
+        RequestSpan::of_call(self.observer.as_ref(), member, kind, name)
+    }
+
+    /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call may keep running for the
+    /// plugin's grace period, and keeps its permit.
+    async fn invoke<'a, T>(
+        &self,
+        span: &mut RequestSpan<PluginCall<'_>>,
+        context: &CallContext,
+        call: impl FnOnce() -> Answer<'a, T>,
+    ) -> Result<T, CallError> {
+        let member = span.member();
+        let limits = member.policy();
+        let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
+        span.admitted();
+        // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
+        let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer.unwrap_or_else(|panic| {
+                // The text is for developers, not for the caller.
+                tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
+                Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
+            }),
+            () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
+        };
+        drop(permit);
+        // A late answer to a cancelled call is discarded.
+        let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
+        answer.map_err(|error| output::refusal(member, context, error))
+    }
+}
+
+/// Waits until the call is cancelled, and then for the grace period.
+async fn grace_after(cancel: &CancellationToken, grace: Duration) {
+    cancel.cancelled().await;
+    if !grace.is_zero() {
+        tokio::time::sleep(grace).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

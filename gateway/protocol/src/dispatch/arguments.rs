@@ -1,0 +1,133 @@
+//! Validation of input: arguments as the exact text that the plugin gets, together with the parsed value.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::catalog::{MismatchError, Schema};
+use crate::json::{parse_strict, pointer_step};
+use crate::manifest::{Prompt, PromptArgument};
+use crate::text::{nearest_name, quotable};
+
+use super::DispatchError;
+
+/// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
+/// work. Larger ones are checked on another thread, so that no other request waits.
+const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
+
+/// A tool's arguments: always an object.
+#[derive(Debug, Clone)]
+pub struct Arguments<'a> {
+    text: Cow<'a, str>,
+    value: Cow<'a, Value>,
+}
+
+impl Arguments<'static> {
+    /// No arguments: an empty object.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { text: Cow::Borrowed("{}"), value: Cow::Owned(Value::Object(Map::new())) }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    /// Takes over `text` and the result of [`parse_strict`] for it. `null` means no arguments.
+    ///
+    /// # Errors
+    /// The value isn't an object.
+    pub fn new(text: &'a str, value: &'a Value) -> Result<Self, DispatchError> {
+        Self::from_parts(text, Cow::Borrowed(value))
+    }
+
+    /// Parses `text`. `null` means no arguments.
+    ///
+    /// # Errors
+    /// The text isn't JSON, has a duplicate key, or isn't an object.
+    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
+        let value = parse_strict(text)
+            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
+        Self::from_parts(text, Cow::Owned(value))
+    }
+
+    fn from_parts(text: &'a str, value: Cow<'a, Value>) -> Result<Self, DispatchError> {
+        match *value {
+            Value::Object(_) => Ok(Self { text: Cow::Borrowed(text), value }),
+            Value::Null => Ok(Arguments::none()),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                let message = "`arguments` must be an object".to_owned();
+                Err(DispatchError::InvalidArguments { message, pointer: Some(String::new()) })
+            }
+        }
+    }
+
+    /// The exact text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Checks the value against a tool's schema.
+    pub(super) async fn check(&self, schema: &Schema) -> Result<(), DispatchError> {
+        let checked = if is_quick(schema, &self.text) {
+            schema.check(&self.value)
+        } else {
+            check_beside(schema, self.text.clone().into_owned()).await
+        };
+        checked
+            .map_err(|MismatchError { message, at }| DispatchError::InvalidArguments { message, pointer: at })
+    }
+}
+
+fn is_quick(schema: &Schema, text: &str) -> bool {
+    text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
+}
+
+/// Parses `text` strictly and checks it.
+pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), MismatchError> {
+    if is_quick(schema, text) {
+        read_and_check(schema, text)
+    } else {
+        check_beside(schema, text.to_owned()).await
+    }
+}
+
+/// The same on a thread that may block.
+async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
+    let schema = schema.clone();
+    let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
+    checked.unwrap_or_else(|_| Err(MismatchError { message: "it couldn't be checked".to_owned(), at: None }))
+}
+
+fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
+    let value = parse_strict(text).map_err(|error| MismatchError { message: error.to_string(), at: None })?;
+    schema.check(&value)
+}
+
+/// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
+/// the plugin may know them.
+pub(super) fn check_prompt(
+    prompt: &Prompt,
+    public: &str,
+    arguments: &[(String, String)],
+) -> Result<(), DispatchError> {
+    let mut given = HashSet::new();
+    let wrong = |message: String, name: &str| {
+        let message = format!("prompt `{}` {message}", quotable(public));
+        DispatchError::InvalidArguments { message, pointer: Some(format!("/{}", pointer_step(name))) }
+    };
+    for (name, _) in arguments {
+        if !given.insert(name.as_str()) {
+            return Err(wrong(format!("got the argument `{}` twice", quotable(name)), name));
+        }
+    }
+    let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());
+    let Some(missing) = prompt.arguments.iter().find(is_missing) else { return Ok(()) };
+    let declared: HashSet<_> = prompt.arguments.iter().map(|it| it.name.as_str()).collect();
+    let strays = arguments.iter().map(|(name, _)| name.as_str()).filter(|name| !declared.contains(name));
+    let mut message = format!("requires the argument `{}`", quotable(&missing.name));
+    if let Some(stray) = nearest_name(&missing.name, strays) {
+        message.push_str(&format!(" (did you mean `{}`?)", quotable(stray)));
+    }
+    Err(wrong(message, &missing.name))
+}

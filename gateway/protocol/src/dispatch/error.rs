@@ -1,0 +1,86 @@
+//! Errors of dispatch: wrong requests and failed calls.
+
+use std::any::Any;
+
+use crate::call::CallError;
+use crate::catalog::{Catalog, Member};
+use crate::names::PluginId;
+
+use super::nearest::Unknown;
+
+/// A failed dispatch. The protocol maps each case to its answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DispatchError {
+    /// No tool has that public name.
+    #[error("unknown tool: {0}")]
+    UnknownTool(Unknown),
+    /// No prompt has that public name.
+    #[error("unknown prompt: {0}")]
+    UnknownPrompt(Unknown),
+    /// No template with that text is listed, and no plugin has such URIs.
+    #[error("unknown resource template: {0}")]
+    UnknownTemplate(Unknown),
+    /// No plugin has that URI.
+    #[error("resource not found: {0}")]
+    ResourceNotFound(Unknown),
+    /// The arguments don't fit the tool or prompt.
+    #[error("invalid arguments: {message}")]
+    InvalidArguments {
+        /// One sentence for each of the first invalid members.
+        message: String,
+        /// The place of the first of them, as a JSON pointer into the arguments.
+        pointer: Option<String>,
+    },
+    /// The call failed.
+    #[error("plugin `{plugin}`: {error}")]
+    Call {
+        /// The plugin that was called, or should have been.
+        plugin: PluginId,
+        /// The reason.
+        #[source]
+        error: CallError,
+    },
+}
+
+impl DispatchError {
+    pub(super) fn unknown_tool(name: &str, catalog: &Catalog) -> Self {
+        let tools = catalog.tools().iter();
+        Self::UnknownTool(Unknown::name(
+            name,
+            tools.map(|entry| (entry.public().as_str(), entry.tool().name.as_str())),
+        ))
+    }
+
+    pub(super) fn unknown_prompt(name: &str, catalog: &Catalog) -> Self {
+        let prompts = catalog.prompts().iter();
+        Self::UnknownPrompt(Unknown::name(
+            name,
+            prompts.map(|entry| (entry.public().as_str(), entry.prompt().name.as_str())),
+        ))
+    }
+
+    pub(super) fn unknown_template(text: &str, catalog: &Catalog) -> Self {
+        let templates = catalog.templates().iter();
+        Self::UnknownTemplate(Unknown::uri(
+            text,
+            templates.map(|entry| entry.template().uri_template.as_str()),
+        ))
+    }
+
+    /// The caller can't see a resource with that URI, or its plugin doesn't find it.
+    pub(crate) fn resource_not_found(uri: &str, catalog: &Catalog) -> Self {
+        let resources = catalog.resources().iter().map(|entry| entry.resource().uri.as_str());
+        // A plugin may not find a resource that it lists itself.
+        Self::ResourceNotFound(Unknown::uri(uri, resources.filter(|its| *its != uri)))
+    }
+
+    pub(super) fn call(member: &Member, error: CallError) -> Self {
+        Self::Call { plugin: member.id().clone(), error }
+    }
+}
+
+/// The message of a panic.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

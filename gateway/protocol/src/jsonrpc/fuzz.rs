@@ -1,0 +1,98 @@
+//! Properties of the parser that hold for all input, as a plain function for the seeded tests and for fuzzers.
+
+use serde_json::value::RawValue;
+
+use super::{
+    Incoming, Malformed, Message, Notification, ParseLimits, Request, Response, UnknownId, parse,
+    write_error, write_notification, write_request, write_result,
+};
+
+/// Parses `bytes`. Accepted messages are written on one line and parse back to the same message.
+///
+/// # Panics
+/// The property is violated.
+pub fn fuzz_one(bytes: &[u8]) {
+    let limits = ParseLimits { max_batch: 8 };
+    match parse(bytes, limits) {
+        Ok(Incoming::Single(message)) => round_trip(&message, limits),
+        Ok(Incoming::Batch(entries)) => {
+            assert!(!entries.is_empty() && entries.len() <= limits.max_batch, "the batch's size was checked");
+            for entry in &entries {
+                match entry {
+                    Ok(message) => round_trip(message, limits),
+                    Err(malformed) => answer(malformed, limits),
+                }
+            }
+        }
+        Err(malformed) => answer(&malformed, limits),
+    }
+}
+
+/// The message as bytes.
+fn write(message: &Message<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    match message {
+        Message::Request(Request { id, method, params }) => write_request(&mut out, id, method, *params),
+        Message::Notification(Notification { method, params }) => {
+            write_notification(&mut out, method, *params)
+        }
+        Message::Response(Response { id: Some(id), outcome: Ok(result) }) => {
+            write_result(&mut out, id, result)
+        }
+        // The gateway's own messages always have an id; the peer's may not.
+        Message::Response(Response { id: None, outcome: Ok(result) }) => {
+            let head = b"{\"jsonrpc\":\"2.0\",\"result\":";
+            out = [head, result.get().replace(['\n', '\r'], " ").as_bytes(), b"}"].concat();
+        }
+        Message::Response(Response { id, outcome: Err(error) }) => {
+            write_error(&mut out, id.as_ref(), UnknownId::Omit, error);
+        }
+    }
+    out
+}
+
+/// Writing and parsing returns the same message, and writing that returns the same bytes.
+fn round_trip(message: &Message<'_>, limits: ParseLimits) {
+    let first = write(message);
+    assert!(!first.contains(&b'\n') && !first.contains(&b'\r'), "one line");
+    let Ok(Incoming::Single(again)) = parse(&first, limits) else { panic!("what was written can't be read") };
+    same(message, &again);
+    assert_eq!(first, write(&again), "the same bytes");
+}
+
+fn same(a: &Message<'_>, b: &Message<'_>) {
+    let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().replace(['\n', '\r'], " "));
+    match (a, b) {
+        (Message::Request(a), Message::Request(b)) => {
+            assert_eq!(a.id, b.id);
+            assert_eq!(a.id.as_json(), b.id.as_json());
+            assert_eq!(a.method, b.method);
+            assert_eq!(text(a.params), text(b.params));
+        }
+        (Message::Notification(a), Message::Notification(b)) => {
+            assert_eq!(a.method, b.method);
+            assert_eq!(text(a.params), text(b.params));
+        }
+        (Message::Response(a), Message::Response(b)) => {
+            assert_eq!(a.id, b.id);
+            assert_eq!(
+                a.outcome.as_ref().map(|raw| text(Some(raw))),
+                b.outcome.as_ref().map(|raw| text(Some(raw)))
+            );
+        }
+        (Message::Request(_) | Message::Notification(_) | Message::Response(_), _) => {
+            panic!("another kind of message came back")
+        }
+    }
+}
+
+/// The answer to a malformed message is a valid message.
+fn answer(malformed: &Malformed, limits: ParseLimits) {
+    let mut out = Vec::new();
+    write_error(&mut out, malformed.id.as_ref(), UnknownId::Null, &malformed.error);
+    let Ok(Incoming::Single(Message::Response(back))) = parse(&out, limits) else {
+        panic!("our own error can't be read")
+    };
+    assert_eq!(back.id, malformed.id);
+    assert_eq!(back.outcome.map(RawValue::get), Err(malformed.error.clone()));
+}

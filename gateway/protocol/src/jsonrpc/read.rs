@@ -1,0 +1,353 @@
+//! From bytes to messages.
+//!
+//! The envelope is read member by member and every value stays raw, so that absent and `null` differ, numbers keep
+//! their digits, unknown members are ignored and duplicate ones rejected.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::json::Json;
+
+use super::scan::scan;
+use super::{
+    ErrorObject, Id, IdError, Incoming, Malformed, Message, Notification, ParseLimits, Request, Response,
+    Shape,
+};
+
+/// Parses one line or one body. A leading byte order mark is skipped.
+///
+/// # Errors
+/// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty or oversized
+/// batch, or something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
+pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malformed> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| unreadable(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
+    scan(text).map_err(|flaw| unreadable(format_args!("JSON that can be read: {flaw}")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let whole = TopLevelSeed { limits }
+        .deserialize(&mut deserializer)
+        .and_then(|whole| deserializer.end().map(|()| whole))
+        .map_err(|error| unreadable(format_args!("JSON: {error}")))?;
+    match whole {
+        TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
+        TopLevel::Many(_, 0) => Err(refused("a batch must not be empty")),
+        TopLevel::Many(_, count) if count > limits.max_batch => Err(refused(format!(
+            "the batch holds {count} messages; at most {} are allowed",
+            limits.max_batch
+        ))),
+        TopLevel::Many(entries, _) => {
+            Ok(Incoming::Batch(entries.into_iter().map(BatchEntry::check).collect()))
+        }
+    }
+}
+
+fn unreadable(why: fmt::Arguments<'_>) -> Malformed {
+    let error = ErrorObject::parse_error(format!("the message is not {why}"));
+    Malformed { id: None, error, shape: Shape::Unknown }
+}
+
+fn refused(why: impl Into<String>) -> Malformed {
+    Malformed { id: None, error: ErrorObject::invalid_request(why), shape: Shape::Unknown }
+}
+
+/// The characters of a JSON string, borrowed if it has no escapes. `None` for other values.
+pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+/// The top level: one value, or the first values of an array and the number of all.
+enum TopLevel<'a> {
+    MessageSeed(BatchEntry<'a>),
+    Many(Vec<BatchEntry<'a>>, usize),
+}
+
+/// A value in the place of a message.
+enum BatchEntry<'a> {
+    Object(MessageMembers<'a>),
+    Other,
+}
+
+/// The members of a message, not validated.
+#[derive(Default)]
+struct MessageMembers<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    /// A duplicate member.
+    twice: Option<MemberName>,
+}
+
+/// The members of a message that have a meaning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MemberName {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+impl MemberName {
+    const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Jsonrpc => "jsonrpc",
+            Self::Id => "id",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Result => "result",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl<'a> BatchEntry<'a> {
+    fn check(self) -> Result<Message<'a>, Malformed> {
+        match self {
+            Self::Object(envelope) => envelope.check(),
+            Self::Other => Err(refused("a message must be an object")),
+        }
+    }
+}
+
+impl<'a> MessageMembers<'a> {
+    /// Keeps a member's value. A duplicate is only noted, so that the rest is still read.
+    fn put(&mut self, member: MemberName, value: &'a RawValue) {
+        let slot = match member {
+            MemberName::Jsonrpc => &mut self.jsonrpc,
+            MemberName::Id => &mut self.id,
+            MemberName::Method => &mut self.method,
+            MemberName::Params => &mut self.params,
+            MemberName::Result => &mut self.result,
+            MemberName::Error => &mut self.error,
+        };
+        // A duplicate id takes precedence: it must not be used in the answer.
+        if slot.replace(value).is_some() && (self.twice.is_none() || member == MemberName::Id) {
+            self.twice = Some(member);
+        }
+    }
+
+    fn check(self) -> Result<Message<'a>, Malformed> {
+        let id = self.id.map(Id::from_raw);
+        let readable = match &id {
+            Some(Ok(id)) if self.twice != Some(MemberName::Id) => Some(id.clone()),
+            Some(Ok(_) | Err(_)) | None => None,
+        };
+        let bad = |shape, why: String| Malformed {
+            id: readable.clone(),
+            error: ErrorObject::invalid_request(why),
+            shape,
+        };
+        if let Some(member) = self.twice {
+            return Err(bad(Shape::Unknown, format!("duplicate member `{}`", member.as_str())));
+        }
+        if self.jsonrpc.and_then(string).as_deref() != Some("2.0") {
+            return Err(bad(self.shape(), "`jsonrpc` must be \"2.0\"".to_owned()));
+        }
+        let Some(method) = self.method else { return self.response(id, bad) };
+        if self.result.is_some() || self.error.is_some() {
+            return Err(bad(Shape::Unknown, "a message with `method` has no `result` or `error`".to_owned()));
+        }
+        let id = id.transpose().map_err(|error| bad(Shape::Request, error.to_string()))?;
+        let shape = if id.is_some() { Shape::Request } else { Shape::Notification };
+        let Some(method) = string(method) else {
+            return Err(bad(Shape::Unknown, "`method` must be a string".to_owned()));
+        };
+        let params = self.params.filter(|params| params.get() != "null");
+        if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+            return Err(bad(shape, "`params` must be an object".to_owned()));
+        }
+        Ok(match id {
+            Some(id) => Message::Request(Request { id, method, params }),
+            None => Message::Notification(Notification { method, params }),
+        })
+    }
+
+    fn response(
+        &self,
+        id: Option<Result<Id, IdError>>,
+        bad: impl Fn(Shape, String) -> Malformed,
+    ) -> Result<Message<'a>, Malformed> {
+        let outcome = match (self.result, self.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(error_object(error).map_err(|_| {
+                bad(Shape::Response, "`error` must hold an integer `code` and a text `message`".to_owned())
+            })?),
+            (Some(_), Some(_)) => {
+                let why = "a response has either `result` or `error`, not both".to_owned();
+                return Err(bad(Shape::Response, why));
+            }
+            (None, None) => return Err(bad(Shape::Unknown, "`method` is missing".to_owned())),
+        };
+        let id = match id {
+            Some(Err(IdError::Null)) | None => None,
+            Some(Ok(id)) => Some(id),
+            Some(Err(error)) => return Err(bad(Shape::Response, error.to_string())),
+        };
+        Ok(Message::Response(Response { id, outcome }))
+    }
+
+    /// The probable kind of a message without a valid `jsonrpc`.
+    fn shape(&self) -> Shape {
+        match (self.method, self.id, self.result.or(self.error)) {
+            (None, _, Some(_)) => Shape::Response,
+            (Some(_), Some(_), None) => Shape::Request,
+            (Some(_) | None, _, _) => Shape::Unknown,
+        }
+    }
+}
+
+/// Reads the `error` member of a response.
+fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Members {
+        code: i32,
+        message: String,
+        #[serde(default)]
+        data: Option<Json>,
+    }
+    let Members { code, message, data } = serde_json::from_str(raw.get())?;
+    Ok(ErrorObject { code, message, data })
+}
+
+/// Reads the top level: one value, or an array of them.
+struct TopLevelSeed {
+    limits: ParseLimits,
+}
+
+/// Reads one value in the place of a message.
+struct MessageSeed;
+
+/// Reads a member's name.
+struct MemberNameSeed;
+
+impl<'a> DeserializeSeed<'a> for TopLevelSeed {
+    type Value = TopLevel<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<TopLevel<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for MessageSeed {
+    type Value = BatchEntry<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<BatchEntry<'a>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// Values that aren't messages.
+macro_rules! scalars {
+    ($other:expr) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON value")
+        }
+
+        fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_str<E: de::Error>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+    };
+}
+
+impl<'a> Visitor<'a> for TopLevelSeed {
+    type Value = TopLevel<'a>;
+
+    scalars!(TopLevel::MessageSeed(BatchEntry::Other));
+
+    fn visit_map<A: MapAccess<'a>>(self, members: A) -> Result<TopLevel<'a>, A::Error> {
+        MessageSeed.visit_map(members).map(TopLevel::MessageSeed)
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<TopLevel<'a>, A::Error> {
+        let mut entries = Vec::new();
+        let mut count = 0;
+        while count < self.limits.max_batch {
+            let Some(entry) = items.next_element_seed(MessageSeed)? else {
+                return Ok(TopLevel::Many(entries, count));
+            };
+            entries.push(entry);
+            count += 1;
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(TopLevel::Many(entries, count))
+    }
+}
+
+impl<'a> Visitor<'a> for MessageSeed {
+    type Value = BatchEntry<'a>;
+
+    scalars!(BatchEntry::Other);
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<BatchEntry<'a>, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(BatchEntry::Other)
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut members: A) -> Result<BatchEntry<'a>, A::Error> {
+        let mut envelope = MessageMembers::default();
+        while let Some(member) = members.next_key_seed(MemberNameSeed)? {
+            let value = members.next_value::<&'a RawValue>()?;
+            if let Some(member) = member {
+                envelope.put(member, value);
+            }
+        }
+        Ok(BatchEntry::Object(envelope))
+    }
+}
+
+impl<'a> DeserializeSeed<'a> for MemberNameSeed {
+    type Value = Option<MemberName>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for MemberNameSeed {
+    type Value = Option<MemberName>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member's name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(MemberName::ALL.into_iter().find(|member| member.as_str() == name))
+    }
+}

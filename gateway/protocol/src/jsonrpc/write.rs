@@ -1,0 +1,86 @@
+//! From messages to bytes: each writer appends one JSON text without raw line breaks and without a line end.
+
+use serde_json::value::RawValue;
+
+use super::{ErrorObject, Id};
+
+/// The id in the answer to a request whose id couldn't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownId {
+    /// `"id":null`, as JSON-RPC requires.
+    Null,
+    /// No id.
+    Omit,
+}
+
+/// Appends a response with a result. The result's text is copied unchanged.
+pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
+    out.reserve(result.get().len() + id.as_json().len() + 40);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b",\"result\":");
+    splice(out, result);
+    out.push(b'}');
+}
+
+/// Appends a response with an error; `unknown` is used if there is no id.
+pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: UnknownId, error: &ErrorObject) {
+    let ErrorObject { code, message, data } = error;
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    match (id, unknown) {
+        (Some(id), _) => {
+            out.extend_from_slice(b",\"id\":");
+            out.extend_from_slice(id.as_json().as_bytes());
+        }
+        (None, UnknownId::Null) => out.extend_from_slice(b",\"id\":null"),
+        (None, UnknownId::Omit) => {}
+    }
+    out.extend_from_slice(b",\"error\":{\"code\":");
+    out.extend_from_slice(code.to_string().as_bytes());
+    out.extend_from_slice(b",\"message\":");
+    quote(out, message);
+    if let Some(data) = data {
+        out.extend_from_slice(b",\"data\":");
+        splice(out, data.raw());
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends a notification.
+pub fn write_notification(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    call(out, method, params);
+}
+
+/// Appends a request.
+pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&RawValue>) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    call(out, method, params);
+}
+
+/// The common end of requests and notifications.
+fn call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
+    out.extend_from_slice(b",\"method\":");
+    quote(out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        splice(out, params);
+    }
+    out.push(b'}');
+}
+
+fn quote(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("a vector takes every string");
+}
+
+/// Appends JSON text. Line breaks between its tokens (there are none inside) would end the line: they become spaces.
+fn splice(out: &mut Vec<u8>, raw: &RawValue) {
+    let start = out.len();
+    out.extend_from_slice(raw.get().as_bytes());
+    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
+    // Folding over all bytes instead of stopping at the first lets the compiler vectorise the loop.
+    if out[start..].iter().fold(false, |found, byte| found | is_break(*byte)) {
+        out[start..].iter_mut().filter(|byte| is_break(**byte)).for_each(|byte| *byte = b' ');
+    }
+}

@@ -1,0 +1,24 @@
+//! The Model Context Protocol, from the text of a message to a call of a plugin and back.
+//!
+//! The modules are in reading order: a module uses only those above it. There are no sockets and no Wasm here.
+
+#[cfg(test)]
+use moongate_model::test_support;
+use moongate_model::{call, diagnostic, json, manifest, names, plugin, policy, text};
+
+// JSON-RPC 2.0 messages, independent of MCP.
+pub mod jsonrpc;
+// Everything that the plugins offer together; immutable once built.
+pub mod catalog;
+// Concurrency limits, per plugin and in total.
+pub mod gate;
+// The path of a call from a public name to a plugin and back.
+pub mod dispatch;
+// Differences between the catalog and what a client last received.
+pub mod changes;
+// The Model Context Protocol in every revision.
+pub mod mcp;
+// Sessions of the handshake revisions.
+pub mod session;
+// The endpoint: the era of a message, the order of its checks, and its handler.
+pub mod server;

@@ -1,0 +1,234 @@
+//! The Model Context Protocol in every revision (2025-11-25, basic; 2026-07-28, basic and basic/versioning).
+//!
+//! This module turns a request of any revision into a call through [`crate::dispatch`], and the outcome into that
+//! revision's JSON. It doesn't depend on transports and keeps no sessions: the caller of [`Protocol::begin`] has
+//! already determined the revision and the principal, and passes them in an [`Exchange`].
+
+use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
+use crate::dispatch::Dispatcher;
+use crate::names::Principal;
+
+mod calls;
+mod changes;
+pub mod envelope;
+pub mod errors;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+mod greeting;
+mod identity;
+mod input;
+mod lists;
+mod method;
+mod notifier;
+mod params;
+mod project;
+mod revision;
+mod seal;
+mod structured;
+
+pub use changes::{NotificationStream, session_news};
+pub use errors::{ProtocolError, Trouble};
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_cursor, fuzz_params};
+pub use greeting::Greeting;
+pub use identity::Identity;
+pub use input::{AskError, Asking, Conversed, OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE};
+#[cfg(any(test, feature = "fuzz"))]
+pub use input::{fuzz_question, fuzz_state};
+pub use lists::CacheScope;
+pub use method::Method;
+pub use notifier::{Aside, Notifier, Wishes, asides};
+pub use params::Params;
+pub use revision::{Era, Feature, Revision};
+pub use seal::{NoRandomness, SealingKey};
+
+use lists::{ListCache, ListedItems};
+
+/// The context of a request, independent of its method.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The revision of the connection or request.
+    pub revision: Revision,
+    /// The caller's identity.
+    pub principal: Principal,
+    /// The client program.
+    pub client: Option<Arc<ClientInfo>>,
+    /// The client's capabilities.
+    pub capabilities: Arc<Capabilities>,
+    /// Cancelled when the caller disconnects or cancels the request.
+    pub cancel: CancellationToken,
+    /// The destination of log messages and progress.
+    pub sink: Arc<dyn CallSink>,
+    /// The client, for questions while the request runs. `None` if questions aren't possible: in stateless revisions,
+    /// and if the transport can only carry the response.
+    pub peer: Option<Arc<dyn Peer>>,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub enum Answer {
+    /// A result, as JSON text.
+    Result(Box<RawValue>),
+    /// A result that is shared between callers, such as a list.
+    Shared(Arc<RawValue>),
+    /// A result that reports a failure of a tool.
+    ToolError(Box<RawValue>),
+    /// An error.
+    Error(ProtocolError),
+}
+
+impl Answer {
+    /// A result without members.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::Result(project::render(&serde_json::json!({})))
+    }
+
+    /// The HTTP status in a stateless revision.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Result(_) | Self::Shared(_) | Self::ToolError(_) => 200,
+            Self::Error(error) => error.status,
+        }
+    }
+
+    /// A stable word for metrics and logs. `None` if there is no error.
+    ///
+    /// It follows `error.type` of OpenTelemetry's conventions for MCP: `tool_error`, or the error's code; but
+    /// `cancelled` if the client cancelled its request, which usually isn't answered at all.
+    #[must_use]
+    pub fn error_kind(&self) -> Option<&'static str> {
+        match self {
+            Self::Result(_) | Self::Shared(_) => None,
+            Self::ToolError(_) => Some("tool_error"),
+            Self::Error(error) => Some(error.kind()),
+        }
+    }
+}
+
+impl From<Box<RawValue>> for Answer {
+    fn from(result: Box<RawValue>) -> Self {
+        Self::Result(result)
+    }
+}
+
+/// A pending answer.
+pub type Later = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A request in progress.
+pub enum Begun {
+    /// The answer is ready.
+    Now(Answer),
+    /// The answer depends on a plugin.
+    Later(Later),
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
+            Self::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+/// The configuration of the protocol.
+#[derive(Debug)]
+pub struct ProtocolOptions {
+    /// The gateway's name and version.
+    pub identity: Identity,
+    /// Whether caches may share lists.
+    pub cache_scope: CacheScope,
+    /// The number of items in a page of a list. `None` means no paging.
+    pub page_size: Option<NonZeroU32>,
+    /// The key that seals cursors and states.
+    pub sealing_key: SealingKey,
+}
+
+/// All methods of every revision, over one catalog.
+#[derive(Debug)]
+pub struct Protocol {
+    dispatcher: Dispatcher,
+    identity: Identity,
+    cache_scope: CacheScope,
+    lists: ListCache,
+    sealing_key: SealingKey,
+    states: input::StateStore,
+}
+
+impl Protocol {
+    /// Serves the plugins that `dispatcher` calls.
+    #[must_use]
+    pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
+        let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
+        let lists = ListCache::new(page_size);
+        let states = input::StateStore::new(sealing_key.clone());
+        Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
+    }
+
+    /// Starts a request. Only calls of plugins take time; everything else is answered immediately.
+    pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
+        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
+        match method {
+            Method::ListTools => list(ListedItems::Tools),
+            Method::ListResources => list(ListedItems::Resources),
+            Method::ListTemplates => list(ListedItems::Templates),
+            Method::ListPrompts => list(ListedItems::Prompts),
+            Method::Ping => Begun::Now(Answer::empty()),
+            Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
+            Method::CallTool => self.later(exchange, params, calls::call_tool),
+            Method::ReadResource => self.later(exchange, params, calls::read_resource),
+            Method::GetPrompt => self.later(exchange, params, calls::get_prompt),
+            Method::Complete => self.later(exchange, params, calls::complete),
+            Method::Initialize
+            | Method::SetLevel
+            | Method::Subscribe
+            | Method::Unsubscribe
+            | Method::Listen => Begun::Now(Answer::Error(ProtocolError::unknown_method(method.as_str()))),
+        }
+    }
+
+    fn later<F, T>(
+        self: &Arc<Self>,
+        exchange: Exchange,
+        params: Params,
+        call: fn(Arc<Self>, Exchange, Params) -> F,
+    ) -> Begun
+    where
+        F: Future<Output = Result<T, ProtocolError>> + Send + 'static,
+        T: Into<Answer>,
+    {
+        let answer = call(Arc::clone(self), exchange, params);
+        Begun::Later(Box::pin(async move { answer.await.map_or_else(Answer::Error, Into::into) }))
+    }
+}
+
+impl Exchange {
+    /// The context that plugins can read.
+    fn context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
+        let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
+        Arc::new(CallContext {
+            principal: principal.clone(),
+            client: client.clone(),
+            revision: Some(revision.as_str()),
+            capabilities: Arc::clone(capabilities),
+            meta: params.meta_text().cloned(),
+            cancel: cancel.clone(),
+            answers: Arc::clone(&round.answers),
+            state: round.state.clone(),
+            sink: Arc::clone(sink),
+            ledger: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

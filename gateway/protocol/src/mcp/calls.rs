@@ -1,0 +1,279 @@
+//! Requests that call a plugin: call, read, get, complete (2026-07-28, server/tools, server/resources, server/prompts
+//! and server/utilities/completion).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{CallContext, CallError, Failure, Fault, Ledger, PromptResult, ReadResult, ToolResult};
+use crate::catalog::{Catalog, Member};
+use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
+use crate::names::{Principal, PublicName};
+use crate::text::quotable;
+
+use super::errors::{ErrorAnswer, ProtocolError, Trouble};
+use super::input::{CallRound, Conversed, InputCall, converse};
+use super::project::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
+use super::revision::{Feature, Revision};
+use super::structured::Wrapping;
+use super::{Answer, CacheScope, Exchange, Method, Params, Protocol};
+
+type JsonResult = Result<Box<RawValue>, ProtocolError>;
+
+/// `tools/call`
+pub(super) async fn call_tool(
+    protocol: Arc<Protocol>,
+    exchange: Exchange,
+    params: Params,
+) -> Result<Answer, ProtocolError> {
+    let revision = exchange.revision;
+    let name = params.string("name")?;
+    let call = ToolCall { name, arguments: arguments(&params)?, ledger: None };
+    let catalog = protocol.dispatcher.catalog();
+    let (result, wrapping) = match converse(&protocol, &catalog, &exchange, &params, &call).await {
+        Ok(Conversed::Done(result)) => {
+            let wrapping = wrapping(&catalog, name, &result, revision);
+            (result, wrapping)
+        }
+        Ok(Conversed::Asks(text)) => return Ok(Answer::Result(text)),
+        Err(trouble) => {
+            let ErrorAnswer { tool_result, error } = trouble.answer(revision);
+            (tool_result.ok_or(error)?, Wrapping::IfNeeded)
+        }
+    };
+    let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
+    let text = render(&View::new(&answer, revision));
+    Ok(if result.is_error { Answer::ToolError(text) } else { Answer::Result(text) })
+}
+
+/// One call of a tool.
+struct ToolCall<'a> {
+    name: &'a str,
+    arguments: Arguments<'a>,
+    /// Records the grants that the call uses and those that are missing.
+    ledger: Option<Arc<Ledger>>,
+}
+
+impl InputCall for ToolCall<'_> {
+    type Done = ToolResult;
+
+    const METHOD: Method = Method::CallTool;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.tool(self.name).map(|entry| entry.member())
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<ToolResult>, DispatchError> {
+        let noted = self.ledger.as_ref().map(|ledger| {
+            Arc::new(CallContext { ledger: Some(Arc::clone(ledger)), ..CallContext::clone(context) })
+        });
+        let context = noted.as_ref().unwrap_or(context);
+        dispatcher.call_tool(catalog, context, self.name, &self.arguments).await
+    }
+}
+
+/// A tool's arguments: an object. Absent arguments are an empty one.
+fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
+    match params.arguments() {
+        Some((text, value)) => Arguments::new(text.get(), value)
+            .map_err(|_| ProtocolError::params("/arguments", "`arguments` must be an object")),
+        None => Ok(Arguments::none()),
+    }
+}
+
+/// Results are wrapped for revisions that have structured results but allow only objects.
+fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
+    let wraps = revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured);
+    if wraps && result.structured.is_some() {
+        let schema = catalog.tool(tool).and_then(|entry| entry.shown_output());
+        return Wrapping::for_schema(schema);
+    }
+    Wrapping::IfNeeded
+}
+
+/// `resources/read`
+pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
+    let revision = exchange.revision;
+    let reading = ResourceRead { uri: params.string("uri")? };
+    let catalog = protocol.dispatcher.catalog();
+    match converse(&protocol, &catalog, &exchange, &params, &reading).await {
+        Ok(Conversed::Done(mut result)) => {
+            // Authenticated callers may see more than others, and a result that depends on answers is private
+            // (2026-07-28, server/utilities/caching).
+            result.shareable &= protocol.cache_scope == CacheScope::Public;
+            if params.is_answered() {
+                (result.ttl, result.shareable) = (None, false);
+            }
+            let contents = ReadContents { result: &result, server: &protocol.identity };
+            Ok(render(&View::new(&contents, revision)))
+        }
+        Ok(Conversed::Asks(text)) => Ok(text),
+        Err(trouble) => Err(not_read(trouble, reading.uri, catalog.view(&exchange.principal), revision)),
+    }
+}
+
+/// One read of a resource.
+struct ResourceRead<'a> {
+    uri: &'a str,
+}
+
+impl InputCall for ResourceRead<'_> {
+    type Done = ReadResult;
+
+    const METHOD: Method = Method::ReadResource;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.resource_owner(self.uri)
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<ReadResult>, DispatchError> {
+        dispatcher.read_resource(catalog, context, self.uri).await
+    }
+}
+
+/// `prompts/get`
+pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
+    let revision = exchange.revision;
+    let name = params.string("name")?;
+    let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
+        wrong.error.message =
+            format!("invalid arguments: prompt `{}`: {}", quotable(name), wrong.error.message);
+        wrong
+    })?;
+    let filling = PromptUse { name, arguments };
+    let catalog = protocol.dispatcher.catalog();
+    match converse(&protocol, &catalog, &exchange, &params, &filling).await {
+        Ok(Conversed::Done(result)) => {
+            let messages = PromptMessages { result: &result, server: &protocol.identity };
+            Ok(render(&View::new(&messages, revision)))
+        }
+        Ok(Conversed::Asks(text)) => Ok(text),
+        Err(trouble) => Err(trouble.answer(revision).error),
+    }
+}
+
+/// One use of a prompt.
+struct PromptUse<'a> {
+    name: &'a str,
+    arguments: Vec<(String, String)>,
+}
+
+impl InputCall for PromptUse<'_> {
+    type Done = PromptResult;
+
+    const METHOD: Method = Method::GetPrompt;
+
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>> {
+        view.prompt(self.name).map(|entry| entry.member())
+    }
+
+    async fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> Result<Answered<PromptResult>, DispatchError> {
+        dispatcher.get_prompt(catalog, context, self.name, &self.arguments).await
+    }
+}
+
+/// `completion/complete`
+pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params: Params) -> JsonResult {
+    let revision = exchange.revision;
+    let part = |object: &'static str, key: &str| {
+        params.get(object).and_then(|object| object.get(key)).and_then(Value::as_str).ok_or_else(|| {
+            ProtocolError::params(&format!("/{object}/{key}"), &format!("`{object}.{key}` must be a string"))
+        })
+    };
+    let whose = match part("ref", "type")? {
+        "ref/prompt" => CompletionRef::Prompt(part("ref", "name")?),
+        "ref/resource" => CompletionRef::Resource(part("ref", "uri")?),
+        _ => {
+            return Err(ProtocolError::params(
+                "/ref/type",
+                "`ref.type` must be `ref/prompt` or `ref/resource`",
+            ));
+        }
+    };
+    let argument = (part("argument", "name")?, part("argument", "value")?);
+    let others = params.get("context").and_then(|context| context.get("arguments"));
+    let others = Params::strings(others, "/context/arguments")?;
+    let context = exchange.context(&params, &CallRound::default());
+    let catalog = protocol.dispatcher.catalog();
+    let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
+    let completion = completed.map_err(|error| match error {
+        DispatchError::UnknownPrompt(_) => ProtocolError::params("/ref/name", &error.to_string()),
+        error => ErrorAnswer::to(&error, revision).error,
+    })?;
+    let result = CompletionResult { completion: &completion, server: &protocol.identity };
+    Ok(render(&View::new(&result, revision)))
+}
+
+/// The error of a resource that couldn't be read. Plugins report unknown URIs in their own words, but clients recognise
+/// one error only. The plugin's message is appended to it.
+fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
+    let Trouble::Failed(DispatchError::Call {
+        plugin,
+        error: CallError::Refused(Failure::NotFound(Fault { message, .. })),
+    }) = trouble
+    else {
+        return trouble.answer(revision).error;
+    };
+    let mut told = ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
+    // The SDK's message starts with the same words.
+    let words = message.strip_prefix(&format!("there is no resource `{uri}`")).unwrap_or(&message);
+    let words = words.trim_start_matches([':', ' ']);
+    if !words.is_empty() {
+        told.error.message.push_str(&format!(" (plugin `{plugin}`: {words})"));
+    }
+    told
+}
+
+impl Protocol {
+    /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `ledger` records
+    /// the grants that the call uses and those that are missing.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn call_tool_here(
+        &self,
+        catalog: &Catalog,
+        exchange: &Exchange,
+        params: &Params,
+        ledger: Option<Arc<Ledger>>,
+    ) -> Result<Conversed<ToolResult>, Trouble> {
+        let name = params.string("name").map_err(Trouble::Refused)?;
+        let arguments = arguments(params).map_err(Trouble::Refused)?;
+        converse(self, catalog, exchange, params, &ToolCall { name, arguments, ledger }).await
+    }
+
+    /// The public name of the tool in a `tools/call`, if the tool exists.
+    #[must_use]
+    pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
+        let catalog = self.dispatcher.catalog();
+        let entry = catalog.view(principal).tool(params.name("name")?)?;
+        Some(entry.public().clone())
+    }
+
+    /// The arguments of a `tools/call` that HTTP headers repeat: the header names without the common prefix, and the
+    /// values. The value is `None` if an argument is absent or `null`. An unknown tool has none; it is reported later.
+    #[must_use]
+    pub fn in_headers(&self, principal: &Principal, params: &Params) -> Vec<(String, Option<Value>)> {
+        let catalog = self.dispatcher.catalog();
+        let tool = params.name("name").and_then(|name| catalog.view(principal).tool(name));
+        let arguments = params.get("arguments").unwrap_or(&Value::Null);
+        let headers = tool.map(|entry| entry.headers()).unwrap_or_default();
+        headers.iter().map(|it| (it.name().to_owned(), it.value(arguments).cloned())).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! The filter of a notification stream: the member `notifications` of `subscriptions/listen` and of its acknowledgement
+//! (2026-07-28, basic/patterns/subscriptions).
+
+use std::collections::HashSet;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use crate::catalog::Kind;
+
+use super::super::errors::ProtocolError;
+use super::super::params::Params;
+
+const RESOURCES_MEMBER: &str = "resourceSubscriptions";
+
+/// The changes that a client wants to be notified of.
+#[derive(Debug)]
+pub(super) struct ChangeFilter {
+    pub(super) kinds: Vec<Kind>,
+    /// Each once, in the client's order.
+    pub(super) uris: Vec<String>,
+}
+
+impl ChangeFilter {
+    /// Reads a filter. Members that this revision doesn't have are left out of it, and so of the acknowledgement.
+    ///
+    /// # Errors
+    /// -32602: the filter is missing, or a member has the wrong type.
+    pub(super) fn read(params: &Params) -> Result<Self, ProtocolError> {
+        let wanted = match params.get("notifications") {
+            Some(Value::Object(wanted)) => wanted,
+            Some(_) => return Err(wrong("", "`notifications` must be an object")),
+            None => {
+                return Err(wrong(
+                    "",
+                    "`notifications` is missing: it selects the changes to be notified of",
+                ));
+            }
+        };
+        let mut kinds = Vec::new();
+        for kind in Kind::ALL {
+            match wanted.get(member(kind)) {
+                Some(Value::Bool(true)) => kinds.push(kind),
+                None | Some(Value::Null | Value::Bool(false)) => {}
+                Some(_) => return Err(wrong(member(kind), "it must be true or false")),
+            }
+        }
+        Ok(Self { kinds, uris: uris(wanted)? })
+    }
+}
+
+fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
+    let not_uris = || wrong(RESOURCES_MEMBER, "it must be a list of URIs");
+    let listed = match wanted.get(RESOURCES_MEMBER) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(listed)) => listed,
+        Some(_) => return Err(not_uris()),
+    };
+    let mut seen = HashSet::new();
+    let mut uris = Vec::new();
+    for uri in listed {
+        let uri = uri.as_str().ok_or_else(not_uris)?;
+        if seen.insert(uri) {
+            uris.push(uri.to_owned());
+        }
+    }
+    Ok(uris)
+}
+
+/// The member for changes of a kind's lists.
+fn member(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tools => "toolsListChanged",
+        Kind::Prompts => "promptsListChanged",
+        Kind::Resources => "resourcesListChanged",
+    }
+}
+
+fn wrong(member: &str, what: &str) -> ProtocolError {
+    let (at, message) = match member {
+        "" => ("/notifications".to_owned(), what.to_owned()),
+        member => (format!("/notifications/{member}"), format!("`{member}` is wrong: {what}")),
+    };
+    ProtocolError::params(&at, &message)
+}
+
+impl Serialize for ChangeFilter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { kinds, uris } = self;
+        let mut map = serializer.serialize_map(None)?;
+        for kind in kinds {
+            map.serialize_entry(member(*kind), &true)?;
+        }
+        if !uris.is_empty() {
+            map.serialize_entry(RESOURCES_MEMBER, uris)?;
+        }
+        map.end()
+    }
+}

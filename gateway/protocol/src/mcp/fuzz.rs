@@ -1,0 +1,82 @@
+//! Properties that hold for all parameters and cursors (2025-11-25, basic and server/utilities/pagination; 2026-07-28,
+//! basic), as plain functions for the seeded tests and for fuzzers.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::json;
+
+use super::envelope::{Envelope, claims};
+use super::lists::{ListedItems, read_cursor, write_cursor};
+use super::{Greeting, Params, ProtocolError, Revision, SealingKey, Wishes};
+
+/// The longest error message, in bytes.
+const MAX_ERROR_MESSAGE_BYTES: usize = 2_000;
+
+/// Reads `bytes` as the parameters of every method. The text that is passed on equals the value that was checked, and
+/// errors are short and name their place.
+///
+/// # Panics
+/// The property is violated.
+pub fn fuzz_params(bytes: &[u8]) {
+    let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) else { return };
+    let params = match Params::read(Some(raw)) {
+        Ok(params) => params,
+        Err(error) => return told(&error),
+    };
+    assert!(json::parse_strict(raw.get()).is_ok(), "a duplicate key");
+    if let Some((text, value)) = params.arguments() {
+        assert_eq!(
+            serde_json::from_str::<Value>(text.get()).as_ref().ok(),
+            Some(value),
+            "another text is passed on"
+        );
+    }
+    if let Some(meta) = params.meta_text() {
+        assert!(meta.is_object() && !meta.get().contains(['\n', '\r']), "one object on one line");
+    }
+    let _ = Wishes::read(&params, None).is_empty();
+    let strings = Params::strings(params.get("arguments"), "/arguments");
+    strings.err().iter().for_each(told);
+    params.level().err().iter().for_each(told);
+    Greeting::read(&params).err().iter().for_each(told);
+    match Envelope::read(&params) {
+        Ok(envelope) => {
+            assert!(claims(&params) && Revision::STATELESS.contains(&envelope.revision));
+        }
+        Err(error) => told(&error),
+    }
+}
+
+fn told(error: &ProtocolError) {
+    assert!(error.error.message.len() <= MAX_ERROR_MESSAGE_BYTES, "{}", error.error.message);
+    assert!(error.error.data.is_some(), "what is wrong isn't named: {}", error.error.message);
+}
+
+/// Opens `bytes` as a cursor, and seals it as one. Nothing opens that wasn't sealed, was sealed for another list, or
+/// was changed.
+///
+/// # Panics
+/// The property is violated.
+pub fn fuzz_cursor(bytes: &[u8]) {
+    let key = SealingKey::shared("fuzz");
+    let text = String::from_utf8_lossy(bytes);
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &text), None, "a forged cursor was opened");
+    let Ok(sealed) = write_cursor(&key, ListedItems::Tools, &text) else { return };
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed).as_deref(), Some(&*text), "it opens to itself");
+    assert_eq!(read_cursor(&key, ListedItems::Prompts, &sealed), None, "for this list only");
+    assert_eq!(
+        read_cursor(&SealingKey::shared("other"), ListedItems::Tools, &sealed),
+        None,
+        "with this key only"
+    );
+    // The bytes choose one place; the fuzzer chooses the bytes.
+    let at =
+        bytes.iter().fold(bytes.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(*byte)))
+            % sealed.len();
+    let mut changed = sealed.clone().into_bytes();
+    changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+    let changed = String::from_utf8(changed).expect("one ASCII character took another's place");
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &changed), None, "it was changed at {at}");
+    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed[..at]), None, "it was cut at {at}");
+}

@@ -1,0 +1,255 @@
+//! Input from the client: questions of plugins to the user, the model or the host (2026-07-28, basic/patterns/mrtr;
+//! 2025-11-25, client/elicitation, client/sampling, client/roots).
+//!
+//! A plugin that needs input ends its call with questions and is called again, from the top, with the answers. No
+//! instance and no permit is held in the meantime. In the stateless era the client carries the state and repeats its
+//! request. In the handshake era the gateway sends requests to the client, all of one round at once.
+//!
+//! Answers may also come with a first request, without a state, from a client that knows the questions in advance. They
+//! are used, and checked, when the plugin asks.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Map;
+use serde_json::value::RawValue;
+
+use crate::call::{CallContext, CallError, InputRequest, NeedInput, Outcome};
+use crate::catalog::{Catalog, Member};
+use crate::dispatch::{Answered, DispatchError, Dispatcher};
+use crate::json::Json;
+use crate::jsonrpc::ErrorObject;
+use crate::manifest::Entries;
+
+use super::errors::Trouble;
+use super::revision::Era;
+use super::{Exchange, Method, Params, Protocol};
+
+mod clean;
+mod form;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+mod question;
+mod sampling;
+mod state;
+mod talk;
+
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_question, fuzz_state};
+pub(super) use state::StateStore;
+
+use question::Question;
+use talk::{ClientInput, StatelessStart};
+
+/// The number of times that one call may ask.
+const MAX_ROUNDS: u32 = 8;
+
+/// How long a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The number of open questions of one session: far more than a user answers, and far fewer than the requests that one
+/// connection may have running, so that there is always room for the answers.
+pub const OPEN_QUESTIONS: usize = 64;
+
+/// How long a state of the stateless era is valid.
+const STATE_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The longest sealed state, in bytes. Clients send it back with everything else.
+const MAX_STATE_BYTES: usize = 256 << 10;
+
+/// The number of used states that are remembered for one caller. If so many were used within [`STATE_LIFETIME`], the
+/// caller gets no new ones: a state isn't forgotten before it has expired.
+const MAX_SPENT_STATES: usize = 1 << 15;
+
+/// The longest question to a model that a state carries, in bytes. A longer one can't be asked again.
+const MAX_CARRIED_BYTES: usize = 16 << 10;
+
+/// The longest answer, in bytes. Answers are kept until the call ends.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// The answers that are kept for one call, in bytes.
+const MAX_ANSWERS_BYTES: usize = 4 << 20;
+
+/// A request that calls a plugin, which may ask the client.
+pub(super) trait InputCall: Sync {
+    /// The result in the end.
+    type Done: Send;
+
+    /// The method that clients call.
+    const METHOD: Method;
+
+    /// The plugin.
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>>;
+
+    /// Calls the plugin.
+    fn call(
+        &self,
+        dispatcher: &Dispatcher,
+        catalog: &Catalog,
+        context: &Arc<CallContext>,
+    ) -> impl Future<Output = Result<Answered<Self::Done>, DispatchError>> + Send;
+}
+
+/// The outcome of a request.
+#[derive(Debug)]
+pub enum Conversed<T> {
+    /// A result.
+    Done(T),
+    /// Questions to the client, as the JSON text of a result.
+    Asks(Box<RawValue>),
+}
+
+/// The pending answer to a question.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Json, AskError>> + Send + 'a>>;
+
+/// The client of a running request.
+pub trait Peer: fmt::Debug + Send + Sync {
+    /// Sends a request and waits for the result. Dropping the future withdraws the request.
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a>;
+}
+
+/// An unanswered question.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AskError {
+    /// The client answered with an error.
+    #[error("the client refused: {}", .0.message)]
+    Refused(ErrorObject),
+    /// The client didn't answer in time.
+    #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
+    Silence(Duration),
+    /// The client has reached the limit on open questions.
+    #[error("{0} questions to this client are open already")]
+    TooMany(usize),
+    /// The client answered, but the gateway has no memory for the answer.
+    #[error("the gateway has no memory for the answer; try again later")]
+    NoRoom,
+    /// The connection is closed.
+    #[error("no answer is possible any more: the connection is closed, or the gateway is stopping")]
+    Gone,
+}
+
+/// The state of a multi-round call.
+#[derive(Debug, Default)]
+pub(super) struct CallRound {
+    /// The number of rounds so far.
+    asked: u32,
+    /// The answers so far.
+    pub(super) answers: Arc<Vec<(String, Json)>>,
+    /// The plugin's own state.
+    pub(super) state: Option<Arc<[u8]>>,
+    /// Answers that were sent before their questions. Each is used once.
+    ahead: HashMap<String, Json>,
+}
+
+impl CallRound {
+    /// The length of all answers, in bytes.
+    fn size(&self) -> usize {
+        self.answers.iter().map(|(_, answer)| answer.get().len()).sum()
+    }
+
+    /// The next round, with more answers. A repeated answer replaces the earlier one.
+    fn next(self, more: Vec<(String, Json)>, state: Option<Vec<u8>>) -> Self {
+        let mut answers = Arc::unwrap_or_clone(self.answers);
+        answers.retain(|(key, _)| !more.iter().any(|(newer, _)| newer == key));
+        answers.extend(more);
+        Self { asked: self.asked + 1, answers: Arc::new(answers), state: state.map(Arc::from), ..self }
+    }
+}
+
+/// The questions of one round, as the plugin sent them and parsed.
+type ParsedQuestions = Vec<(InputRequest, Question)>;
+
+/// Calls a plugin until it returns a result or the client has to be asked.
+pub(super) async fn converse<C: InputCall>(
+    protocol: &Protocol,
+    catalog: &Catalog,
+    exchange: &Exchange,
+    params: &Params,
+    call: &C,
+) -> Result<Conversed<C::Done>, Trouble> {
+    let talk = ClientInput { protocol, exchange, params, method: C::METHOD };
+    let mut round = match exchange.revision.era() {
+        Era::Handshake => CallRound::default(),
+        Era::Stateless => match talk.begin(call.member(catalog.view(&exchange.principal)))? {
+            StatelessStart::CallRound(round) => round,
+            StatelessStart::Asks(text) => return Ok(Conversed::Asks(text)),
+        },
+    };
+    loop {
+        let context = exchange.context(params, &round);
+        let Answered { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
+        drop(context);
+        let NeedInput { requests, state, meta, extra: _ } = match outcome {
+            Outcome::Done(result) => return Ok(Conversed::Done(result)),
+            Outcome::NeedInput(need) => need,
+        };
+        let asked = read(&member, requests)?;
+        talk.check_declared(&member, &asked)?;
+        if round.asked == MAX_ROUNDS {
+            let why = format!("it asked the client {} times and still requires input", round.asked);
+            return Err(Trouble::unanswered(&member, why));
+        }
+        match exchange.revision.era() {
+            Era::Handshake => {
+                let answers = talk.ask(&member, &asked, round.size()).await?;
+                round = round.next(answers, state);
+            }
+            Era::Stateless => {
+                let (answers, open, unusable) = answered(asked, &mut round.ahead);
+                let all = open.is_empty() && !answers.is_empty();
+                round = round.next(answers, state);
+                if !all {
+                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE);
+                    let meta: Entries = own.chain(unusable).collect();
+                    return talk.input_required(&member, &round, &open, &meta).map(Conversed::Asks);
+                }
+            }
+        }
+    }
+}
+
+/// Parses a plugin's questions. An invalid question is the plugin's fault.
+fn read(member: &Member, requests: Vec<InputRequest>) -> Result<ParsedQuestions, Trouble> {
+    let read = |request: InputRequest| match Question::read(&request) {
+        Ok(question) => Ok((request, question)),
+        Err(why) => Err(Trouble::failed(member, CallError::BadOutput(why))),
+    };
+    requests.into_iter().map(read).collect()
+}
+
+/// The member of a result's `_meta` with the reasons for asking again.
+pub const UNUSABLE: &str = "moongate/unusable";
+
+/// Separates answered questions from those with a missing or invalid answer. The reasons go into `_meta`, because MCP
+/// has no other place for them.
+fn answered(
+    asked: ParsedQuestions,
+    given: &mut HashMap<String, Json>,
+) -> (Vec<(String, Json)>, ParsedQuestions, Entries) {
+    let mut answers = Vec::new();
+    let mut open = Vec::new();
+    let mut reasons = Map::new();
+    for (request, question) in asked {
+        match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
+            Some(Ok(answer)) => answers.push((request.key, answer)),
+            Some(Err(why)) => {
+                tracing::debug!(key = request.key, why, "an answer can't be used");
+                reasons.insert(request.key.clone(), why.into());
+                open.push((request, question));
+            }
+            None => open.push((request, question)),
+        }
+    }
+    let unusable = if reasons.is_empty() {
+        Vec::new()
+    } else {
+        vec![(UNUSABLE.to_owned(), Json::from_value(&reasons.into()))]
+    };
+    (answers, open, unusable)
+}
+
+#[cfg(test)]
+mod tests;

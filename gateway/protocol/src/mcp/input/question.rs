@@ -1,0 +1,263 @@
+//! One question to the client: its validation, its form in each revision, and the validation of answers (2026-07-28,
+//! basic/patterns/mrtr, client/elicitation, client/sampling, client/roots).
+
+use serde_json::{Map, Value, json};
+
+use crate::call::{Capabilities, InputRequest};
+use crate::json::{Json, parse_strict};
+use crate::names::PluginId;
+use crate::policy::ClientFeature;
+use crate::text::{is_hidden, is_hidden_in_uri, quotable};
+
+use super::super::revision::{Feature, Revision};
+use super::MAX_ANSWER_BYTES;
+use super::clean;
+use super::form::Form;
+use super::sampling::{self, Sampling};
+
+const ELICITATION_METHOD: &str = "elicitation/create";
+const SAMPLING_METHOD: &str = "sampling/createMessage";
+const ROOTS_METHOD: &str = "roots/list";
+
+/// The longest key, in bytes.
+const MAX_KEY_BYTES: usize = 128;
+
+/// The longest URL that a user is sent to, in bytes.
+const MAX_URL_BYTES: usize = 2_048;
+
+/// A valid question.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The plugin's name for it.
+    pub(super) key: String,
+    asks: QuestionKind,
+}
+
+#[derive(Debug)]
+enum QuestionKind {
+    /// A form for the user.
+    Form { message: String, form: Form, meta: Option<Value> },
+    /// A page for the user to open. The plugin gets the answer in another way.
+    Page { message: String, url: String, meta: Option<Value> },
+    /// A request to the model.
+    Sampling { asked: Box<Sampling>, meta: Option<Value> },
+    /// A request to the model whose content wasn't kept.
+    Forgotten { tools: bool },
+    /// A request for the client's working directories.
+    Roots,
+}
+
+impl Question {
+    /// Parses a plugin's question. The error says what is wrong.
+    pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
+        let InputRequest { key, method, params } = request;
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains(is_hidden) {
+            return Err(format!(
+                "the key of a question must have 1 to {MAX_KEY_BYTES} bytes and no invisible characters"
+            ));
+        }
+        let asks = QuestionKind::read(method, params.as_ref())
+            .map_err(|why| format!("the question `{}` can't be asked: {why}", quotable(key)))?;
+        Ok(Self { key: key.clone(), asks })
+    }
+
+    /// A request to a model of which only the use of tools is known.
+    pub(super) fn forgotten(key: String, tools: bool) -> Self {
+        Self { key, asks: QuestionKind::Forgotten { tools } }
+    }
+
+    /// Reports whether the content wasn't kept, so that the question can't be asked again.
+    pub(super) fn is_forgotten(&self) -> bool {
+        matches!(self.asks, QuestionKind::Forgotten { .. })
+    }
+
+    /// Whether a request to the model uses tools, which is kept instead of a long request. `None` for other questions.
+    pub(super) fn offers_tools(&self) -> Option<bool> {
+        match &self.asks {
+            QuestionKind::Sampling { asked, .. } => Some(asked.uses_tools()),
+            QuestionKind::Forgotten { tools } => Some(*tools),
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } | QuestionKind::Roots => None,
+        }
+    }
+
+    /// The feature that the operator must grant.
+    pub(super) fn feature(&self) -> ClientFeature {
+        match &self.asks {
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } => ClientFeature::Elicitation,
+            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => ClientFeature::Sampling,
+            QuestionKind::Roots => ClientFeature::Roots,
+        }
+    }
+
+    /// The method of the request.
+    pub(super) fn method(&self) -> &'static str {
+        match &self.asks {
+            QuestionKind::Form { .. } | QuestionKind::Page { .. } => ELICITATION_METHOD,
+            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => SAMPLING_METHOD,
+            QuestionKind::Roots => ROOTS_METHOD,
+        }
+    }
+
+    /// The required capabilities that the client doesn't declare, or `revision` doesn't have.
+    pub(super) fn missing(&self, revision: Revision, declared: &Capabilities) -> Vec<&'static str> {
+        let needed = match &self.asks {
+            QuestionKind::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
+            QuestionKind::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
+            QuestionKind::Sampling { asked, .. } => {
+                let mut needed = vec![("sampling", true)];
+                // Older clients assume context and can't declare it.
+                if asked.wants_context() && revision.has(Feature::SamplingTools) {
+                    needed.push(("sampling.context", true));
+                }
+                if asked.uses_tools() {
+                    needed.push(("sampling.tools", revision.has(Feature::SamplingTools)));
+                }
+                needed
+            }
+            QuestionKind::Forgotten { .. } => vec![("sampling", true)],
+            QuestionKind::Roots => vec![("roots", true)],
+        };
+        let missing = needed.into_iter().filter(|(name, known)| !known || !declared.has(name));
+        missing.map(|(name, _)| name).collect()
+    }
+
+    /// The parameters in the form of `revision`, with the plugin's id wherever possible. The error names the missing
+    /// feature.
+    pub(super) fn params(&self, plugin: &PluginId, revision: Revision) -> Result<Option<Json>, String> {
+        let mut params = Map::new();
+        let mut its_meta = None;
+        let mut has_meta = revision.has(Feature::QuestionMeta);
+        match &self.asks {
+            QuestionKind::Form { message, form, meta } => {
+                if revision.has(Feature::RichForms) {
+                    params.insert("mode".to_owned(), "form".into());
+                }
+                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("requestedSchema".to_owned(), form.schema(revision)?);
+                its_meta = meta.as_ref();
+            }
+            QuestionKind::Page { message, url, meta } => {
+                params.insert("mode".to_owned(), "url".into());
+                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("url".to_owned(), url.as_str().into());
+                if revision.has(Feature::QuestionMeta) {
+                    params.insert("elicitationId".to_owned(), elicitation_id()?.into());
+                }
+                its_meta = meta.as_ref();
+            }
+            QuestionKind::Sampling { asked, meta } => {
+                params = asked.params(revision)?;
+                its_meta = meta.as_ref();
+            }
+            QuestionKind::Forgotten { .. } => {
+                return Err("a way to ask again what is too long to be kept".to_owned());
+            }
+            QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
+        }
+        if has_meta {
+            params.insert("_meta".to_owned(), clean::signed_meta(plugin, its_meta));
+        }
+        Ok((!params.is_empty()).then(|| Json::from_value(&Value::Object(params))))
+    }
+
+    /// Validates an answer and returns what the plugin gets. The error says what is wrong.
+    pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
+        if answer.len() > MAX_ANSWER_BYTES {
+            return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
+        }
+        let value = parse_strict(answer).map_err(|error| error.to_string())?;
+        let object = value.as_object().ok_or("it must be an object")?;
+        match &self.asks {
+            QuestionKind::Form { form, .. } => match action(object)? {
+                "accept" => {
+                    let content = form.check(object.get("content"))?;
+                    Ok(Json::from_value(&json!({ "action": "accept", "content": content })))
+                }
+                other => Ok(Json::from_value(&json!({ "action": other }))),
+            },
+            QuestionKind::Page { .. } => Ok(Json::from_value(&json!({ "action": action(object)? }))),
+            QuestionKind::Sampling { asked, .. } => {
+                sampling::check(object, asked.uses_tools()).and_then(|()| text(answer))
+            }
+            QuestionKind::Forgotten { tools } => sampling::check(object, *tools).and_then(|()| text(answer)),
+            QuestionKind::Roots => roots(object).and_then(|()| text(answer)),
+        }
+    }
+}
+
+impl QuestionKind {
+    fn read(method: &str, params: Option<&Json>) -> Result<Self, String> {
+        let params = params.map(|params| parse_strict(params.get())).transpose();
+        let params = params.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({}));
+        let params = params.as_object().ok_or("its parameters must be an object")?;
+        let meta = params.get("_meta").cloned();
+        match method {
+            ELICITATION_METHOD => {
+                let message =
+                    params.get("message").and_then(Value::as_str).ok_or("`message` must be a string")?;
+                let message = clean::message(message);
+                match params.get("mode").map(Value::as_str) {
+                    None | Some(Some("form")) => {
+                        let schema = params.get("requestedSchema").ok_or("`requestedSchema` is missing")?;
+                        Ok(Self::Form { message, form: Form::read(schema)?, meta })
+                    }
+                    Some(Some("url")) => Ok(Self::Page { message, url: url(params.get("url"))?, meta }),
+                    Some(_) => Err("`mode` must be `form` or `url`".to_owned()),
+                }
+            }
+            SAMPLING_METHOD => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
+            ROOTS_METHOD => Ok(Self::Roots),
+            other => Err(format!("`{}` is not a question to a client", quotable(other))),
+        }
+    }
+}
+
+/// The user's action on an elicitation.
+fn action(answer: &Map<String, Value>) -> Result<&str, String> {
+    match answer.get("action").and_then(Value::as_str) {
+        Some(action @ ("accept" | "decline" | "cancel")) => Ok(action),
+        Some(_) | None => Err("`action` must be `accept`, `decline` or `cancel`".to_owned()),
+    }
+}
+
+/// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
+/// trusted host, and escapes in a host are decoded.
+fn url(given: Option<&Value>) -> Result<String, String> {
+    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor invisible characters";
+    let url = given.and_then(Value::as_str).ok_or(WHAT)?;
+    let lower = url.to_ascii_lowercase();
+    let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
+    let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let fits = url.len() <= MAX_URL_BYTES
+        && !host.is_empty()
+        && !host.starts_with(':')
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
+        && !url.contains(|c: char| c.is_whitespace() || is_hidden_in_uri(c) || c == '\\');
+    if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
+}
+
+/// Validates a list of roots, each with a `file:` URI.
+fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+    let roots = answer.get("roots").and_then(Value::as_array).ok_or("`roots` must be a list")?;
+    for root in roots {
+        let uri = root.get("uri").and_then(Value::as_str);
+        if !uri.is_some_and(|uri| uri.starts_with("file://")) {
+            return Err("the `uri` of each root must start with `file://`".to_owned());
+        }
+        if root.get("name").is_some_and(|name| !name.is_string()) {
+            return Err("the `name` of a root must be a string".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn text(answer: &str) -> Result<Json, String> {
+    Json::parse(answer).map_err(|error| error.to_string())
+}
+
+/// An unguessable id. The gateway never learns when the user is done with the page, so nothing refers to it later.
+fn elicitation_id() -> Result<String, String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|_| "random ids, which the system doesn't give")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

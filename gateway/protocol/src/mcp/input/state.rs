@@ -1,0 +1,264 @@
+//! The state that a client carries between the rounds of a call: `requestState` (2026-07-28, basic/patterns/mrtr).
+//!
+//! The client can neither read nor change it, and it is valid only for the same request: the same plugin in the same
+//! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in
+//! this process. Gateways that share a sealing key don't share that memory, so a state may be used once with each of
+//! them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use crate::call::InputRequest;
+use crate::json::Json;
+
+use super::super::SealingKey;
+use super::question::Question;
+use super::{MAX_CARRIED_BYTES, MAX_SPENT_STATES, MAX_STATE_BYTES, STATE_LIFETIME};
+
+mod claim;
+
+pub(super) use claim::StateClaim;
+
+/// The sealing purpose of states.
+pub(super) const STATE_PURPOSE: &str = "input";
+
+/// Seals states, and remembers used ones.
+#[derive(Debug)]
+pub(in crate::mcp) struct StateStore {
+    key: SealingKey,
+    /// The expiry of used states, by caller. The number of callers is bounded by the number of tokens.
+    spent: Mutex<HashMap<String, HashMap<Nonce, u64>>>,
+}
+
+type Nonce = [u8; 16];
+
+/// The content of a state.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct RoundState {
+    /// The number of rounds so far.
+    pub(super) rounds: u32,
+    /// The answers so far.
+    pub(super) answers: Vec<(String, Json)>,
+    /// The unanswered questions.
+    pub(super) open: Vec<InputRequest>,
+    /// The plugin's own state.
+    pub(super) state: Option<Vec<u8>>,
+}
+
+/// The content of an opened state.
+#[derive(Debug)]
+pub(super) struct OpenedState {
+    pub(super) rounds: u32,
+    pub(super) answers: Vec<(String, Json)>,
+    pub(super) open: Vec<(InputRequest, Question)>,
+    pub(super) state: Option<Vec<u8>>,
+    caller: String,
+    nonce: Nonce,
+    until: u64,
+}
+
+/// A state that couldn't be created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SealError {
+    #[error(
+        "its questions, the answers and its state exceed the {} KiB that a client carries",
+        MAX_STATE_BYTES / 1024
+    )]
+    TooLarge,
+    #[error("too many questions are open; try again later")]
+    Full,
+    #[error("the gateway has no random bytes for the state that the client carries")]
+    NoRandomness,
+}
+
+/// A state that isn't accepted. Cases that don't help an honest client aren't distinguished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum StateError {
+    #[error("`requestState` doesn't belong to this request; send the request again without `requestState`")]
+    Foreign,
+    #[error("`requestState` has expired; send the request again without it")]
+    Expired,
+    #[error("`requestState` was already used; send the request again without it")]
+    Used,
+    #[error("the plugin was replaced since it asked; send the request again without `requestState`")]
+    Replaced,
+}
+
+/// The sealed data.
+#[derive(Serialize, Deserialize)]
+struct SealedState {
+    plugin: String,
+    version: String,
+    caller: String,
+    request: String,
+    until: u64,
+    nonce: Nonce,
+    rounds: u32,
+    answers: Vec<(String, Json)>,
+    open: Vec<OpenQuestion>,
+    state: Option<String>,
+}
+
+/// An unanswered question.
+#[derive(Serialize, Deserialize)]
+struct OpenQuestion {
+    key: String,
+    method: String,
+    params: Option<Json>,
+    /// For a request to the model that was too long to keep: whether it uses tools.
+    forgotten: Option<bool>,
+}
+
+impl StateStore {
+    pub(in crate::mcp) fn new(key: SealingKey) -> Self {
+        Self { key, spent: Mutex::default() }
+    }
+
+    /// Seals the content of a state.
+    pub(super) fn seal(
+        &self,
+        claim: &StateClaim,
+        carried: &RoundState,
+        now: SystemTime,
+    ) -> Result<String, SealError> {
+        if self.is_full(&claim.caller, seconds(now)) {
+            return Err(SealError::Full);
+        }
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
+        let StateClaim { plugin, version, caller, request } = claim;
+        let sealed = SealedState {
+            plugin: plugin.clone(),
+            version: version.clone(),
+            caller: caller.clone(),
+            request: request.clone(),
+            until: seconds(now) + STATE_LIFETIME.as_secs(),
+            nonce,
+            rounds: carried.rounds,
+            answers: carried.answers.clone(),
+            open: carried.open.iter().map(OpenQuestion::of).collect(),
+            state: carried.state.as_ref().map(|state| STANDARD_NO_PAD.encode(state)),
+        };
+        let text = serde_json::to_vec(&sealed).expect("it has text keys and no fallible parts");
+        if text.len() > MAX_STATE_BYTES / 4 * 3 {
+            return Err(SealError::TooLarge);
+        }
+        self.key.seal(STATE_PURPOSE, &text).map_err(|_| SealError::NoRandomness)
+    }
+
+    /// Opens a state, which doesn't use it up.
+    pub(super) fn open(
+        &self,
+        claim: &StateClaim,
+        state: &str,
+        now: SystemTime,
+    ) -> Result<OpenedState, StateError> {
+        if state.len() > MAX_STATE_BYTES * 2 {
+            return Err(StateError::Foreign);
+        }
+        let text = self.key.open(STATE_PURPOSE, state).ok_or(StateError::Foreign)?;
+        let sealed: SealedState = serde_json::from_slice(&text).map_err(|_| StateError::Foreign)?;
+        let StateClaim { plugin, version, caller, request } = claim;
+        if (&sealed.caller, &sealed.request, &sealed.plugin) != (caller, request, plugin) {
+            return Err(StateError::Foreign);
+        }
+        if sealed.until <= seconds(now) {
+            return Err(StateError::Expired);
+        }
+        if sealed.version != *version {
+            return Err(StateError::Replaced);
+        }
+        let state = sealed.state.map(|state| STANDARD_NO_PAD.decode(state)).transpose();
+        let open = sealed.open.into_iter().map(OpenQuestion::read).collect::<Option<_>>();
+        Ok(OpenedState {
+            rounds: sealed.rounds,
+            answers: sealed.answers,
+            open: open.ok_or(StateError::Foreign)?,
+            state: state.map_err(|_| StateError::Foreign)?,
+            caller: sealed.caller,
+            nonce: sealed.nonce,
+            until: sealed.until,
+        })
+    }
+
+    /// Marks a state as used.
+    pub(super) fn spend(&self, opened: &OpenedState, now: SystemTime) -> Result<(), SpendError> {
+        let mut spent = self.lock();
+        let spent = spent.entry(opened.caller.clone()).or_default();
+        if spent.contains_key(&opened.nonce) {
+            return Err(SpendError::Already);
+        }
+        if fills(spent, seconds(now)) {
+            return Err(SpendError::Full);
+        }
+        spent.insert(opened.nonce, opened.until);
+        Ok(())
+    }
+
+    fn is_full(&self, caller: &str, now: u64) -> bool {
+        self.lock().get_mut(caller).is_some_and(|spent| fills(spent, now))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<Nonce, u64>>> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reports whether no more states can be remembered, even after removing expired ones.
+fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
+    if spent.len() >= MAX_SPENT_STATES {
+        spent.retain(|_, until| *until > now);
+    }
+    spent.len() >= MAX_SPENT_STATES
+}
+
+/// A state that can't be marked as used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpendError {
+    /// It was used before.
+    Already,
+    /// No more states can be remembered. The client can retry.
+    Full,
+}
+
+impl OpenQuestion {
+    fn of(request: &InputRequest) -> Self {
+        let InputRequest { key, method, params } = request;
+        let long = params.as_ref().is_some_and(|params| params.get().len() > MAX_CARRIED_BYTES);
+        let question = if long { Question::read(request).ok() } else { None };
+        let forgotten = question.and_then(|question| question.offers_tools());
+        let params = if forgotten.is_some() { None } else { params.clone() };
+        Self { key: key.clone(), method: method.clone(), params, forgotten }
+    }
+
+    fn read(self) -> Option<(InputRequest, Question)> {
+        let Self { key, method, params, forgotten } = self;
+        let request = InputRequest { key, method, params };
+        let question = match forgotten {
+            Some(tools) => Question::forgotten(request.key.clone(), tools),
+            None => Question::read(&request).ok()?,
+        };
+        Some((request, question))
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+impl StateStore {
+    /// Fills the memory for used states of a caller.
+    pub(super) fn fill(&self, claim: &StateClaim, now: SystemTime) {
+        let until = seconds(now) + STATE_LIFETIME.as_secs();
+        self.lock()
+            .entry(claim.caller.clone())
+            .or_default()
+            .extend((0..MAX_SPENT_STATES as u128).map(|number| (number.to_le_bytes(), until)));
+    }
+}

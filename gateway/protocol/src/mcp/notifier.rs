@@ -1,0 +1,167 @@
+//! Notifications during a call: progress and log messages, as requested by the client (2025-11-25,
+//! basic/utilities/progress and server/utilities/logging; 2026-07-28, basic/patterns/progress).
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use tokio::sync::mpsc;
+
+use crate::call::{CallSink, LogLevel};
+use crate::json::Json;
+use crate::jsonrpc;
+
+use super::params::Params;
+use super::project::render;
+use super::revision::{Feature, Revision};
+
+/// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
+/// that a guest can't fill the gateway's memory.
+const MAX_PENDING_NOTIFICATIONS: usize = 64;
+
+/// The notifications that a client wants while its request runs.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    token: Option<Json>,
+    level: Option<LogLevel>,
+}
+
+impl Wishes {
+    /// Reads them: progress if the client sent a token, a string or an integer, and log messages from `level` on.
+    #[must_use]
+    pub fn read(params: &Params, level: Option<LogLevel>) -> Self {
+        let fits = |token: &serde_json::Value| token.is_string() || token.is_i64() || token.is_u64();
+        let token = params.meta("progressToken").filter(|token| fits(token)).map(Json::from_value);
+        Self { token, level }
+    }
+
+    /// Reports whether the client wants no notifications.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.token.is_none() && self.level.is_none()
+    }
+}
+
+/// A message to the client in addition to the response to its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Aside {
+    /// A notification.
+    Notification(Vec<u8>),
+    /// A question. Its answer is a message of its own.
+    Request(Vec<u8>),
+    /// The withdrawal of a question, sent even if the request that asked was cancelled.
+    Withdrawal(Vec<u8>),
+}
+
+/// The channel for messages in addition to the response.
+#[must_use]
+pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
+    mpsc::channel(MAX_PENDING_NOTIFICATIONS)
+}
+
+/// Turns a plugin's log messages and progress into notifications of a revision.
+#[derive(Debug)]
+pub struct Notifier {
+    revision: Revision,
+    wishes: Wishes,
+    last: Mutex<f64>,
+    out: mpsc::Sender<Aside>,
+}
+
+impl Notifier {
+    /// A notifier that sends to `out`.
+    #[must_use]
+    pub fn new(revision: Revision, wishes: Wishes, out: mpsc::Sender<Aside>) -> Self {
+        Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }
+    }
+
+    fn send(&self, method: &str, params: &impl Serialize) {
+        let mut message = Vec::with_capacity(128);
+        jsonrpc::write_notification(&mut message, method, Some(&render(params)));
+        if self.out.try_send(Aside::Notification(message)).is_err() {
+            tracing::debug!(method, "a notification was dropped: the client reads too slowly");
+        }
+    }
+}
+
+impl CallSink for Notifier {
+    fn log_enabled(&self, level: LogLevel) -> bool {
+        self.wishes.level.is_some_and(|least| level >= least)
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json) {
+        if self.log_enabled(level) {
+            self.send("notifications/message", &LogMessageParams { level, logger, data });
+        }
+    }
+
+    fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(token) = &self.wishes.token else { return };
+        {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            // "The progress value MUST increase with each notification" (basic/utilities/progress).
+            if !current.is_finite() || current <= *last {
+                return;
+            }
+            *last = current;
+        }
+        let message = message.filter(|_| self.revision.has(Feature::ProgressMessages));
+        self.send("notifications/progress", &ProgressParams { token, current, total, message });
+    }
+}
+
+struct LogMessageParams<'a> {
+    level: LogLevel,
+    logger: Option<&'a str>,
+    data: &'a Json,
+}
+
+impl Serialize for LogMessageParams<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { level, logger, data } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("level", level.as_str())?;
+        if let Some(logger) = logger {
+            map.serialize_entry("logger", logger)?;
+        }
+        map.serialize_entry("data", data)?;
+        map.end()
+    }
+}
+
+struct ProgressParams<'a> {
+    token: &'a Json,
+    current: f64,
+    total: Option<f64>,
+    message: Option<&'a str>,
+}
+
+impl Serialize for ProgressParams<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { token, current, total, message } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("progressToken", token)?;
+        map.serialize_entry("progress", &Number(*current))?;
+        if let Some(total) = total.filter(|total| total.is_finite()) {
+            map.serialize_entry("total", &Number(total))?;
+        }
+        if let Some(message) = message {
+            map.serialize_entry("message", message)?;
+        }
+        map.end()
+    }
+}
+
+/// A number that is written without `.0` if it is whole, as most clients print it.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
+        if self.0.fract() == 0.0 && self.0.abs() < EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+            return serializer.serialize_i64(self.0 as i64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}

@@ -1,0 +1,206 @@
+//! The endpoint: determines the era of each message, checks it in the specified order and answers it.
+//!
+//! Both eras are served side by side, and the era is determined for every message. Transports pass bytes and what
+//! they know about the peer, and get bytes back. Nothing here depends on sockets or HTTP libraries.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::changes::Updates;
+use crate::dispatch::{Dispatcher, Observer};
+use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
+use crate::mcp::envelope;
+use crate::mcp::{
+    Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
+};
+use crate::session::{AnswerBudget, RunningRequest, Sessions};
+
+mod detach;
+mod headers;
+mod http;
+mod listen_streams;
+mod memory_budget;
+mod observer;
+mod request;
+mod response_stream;
+mod stdio;
+
+pub use crate::session::Event;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub use headers::fuzz_headers;
+pub use headers::{Header, Headers};
+pub use http::{Events, Get, HttpAnswer, HttpReply, LegacySseConnection, Post, StreamLifetime};
+pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
+pub use stdio::{LineReply, StdioConnection};
+
+use http::LegacySseClients;
+use listen_streams::ListenStreams;
+use memory_budget::RequestMemoryBudget;
+use response_stream::finish;
+
+/// At most 100 messages in a batch (2025-03-26 only).
+const PARSE_LIMITS: ParseLimits = ParseLimits { max_batch: 100 };
+
+/// The options of an endpoint.
+#[derive(Debug)]
+pub struct ServerOptions {
+    /// The options of the protocol.
+    pub protocol: ProtocolOptions,
+    /// The maximum number of handshake sessions over HTTP, and of clients of 2024-11-05.
+    pub max_sessions: usize,
+    /// The time after which an idle session ends.
+    pub session_idle: std::time::Duration,
+    /// The source of resource updates.
+    pub updates: Arc<Updates>,
+    /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
+    pub close_streams_after: Option<std::time::Duration>,
+}
+
+/// Current usage of an endpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServerGauges {
+    /// Handshake sessions over HTTP.
+    pub sessions: usize,
+    /// Open notification streams of stateless revisions (2026-07-28, `subscriptions/listen`), on all transports.
+    pub listen_streams: usize,
+    /// Connected clients of 2024-11-05.
+    pub legacy_sse_clients: usize,
+}
+
+/// An endpoint over one catalog, shared by all transports.
+#[derive(Debug)]
+pub struct Server {
+    protocol: Arc<Protocol>,
+    sessions: Sessions,
+    updates: Arc<Updates>,
+    listen_streams: ListenStreams,
+    legacy_clients: LegacySseClients,
+    request_memory: RequestMemoryBudget,
+    answer_budget: AnswerBudget,
+    close_streams_after: Option<std::time::Duration>,
+    observer: Option<Arc<dyn Observer>>,
+    /// Set when the gateway stops.
+    stop: CancellationToken,
+}
+
+impl Server {
+    /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
+    #[must_use]
+    pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
+        let stop = CancellationToken::new();
+        let observer = dispatcher.observer().cloned();
+        Arc::new(Self {
+            protocol: Arc::new(Protocol::new(dispatcher, protocol)),
+            sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
+            updates,
+            listen_streams: ListenStreams::default(),
+            legacy_clients: LegacySseClients::new(max_sessions),
+            request_memory: RequestMemoryBudget::default(),
+            answer_budget: AnswerBudget::default(),
+            close_streams_after,
+            observer,
+            stop,
+        })
+    }
+
+    /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests
+    /// are still answered.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Cancels everything that still runs in sessions and for clients of 2024-11-05. Running calls get their plugin's
+    /// cancellation grace, or as long as the process lives.
+    pub fn give_up(&self) {
+        self.sessions.cancel_all();
+        self.legacy_clients.cancel_all();
+    }
+
+    /// Current usage.
+    #[must_use]
+    pub fn gauges(&self) -> ServerGauges {
+        ServerGauges {
+            sessions: self.sessions.count(),
+            listen_streams: self.listen_streams.count(),
+            legacy_sse_clients: self.legacy_clients.count(),
+        }
+    }
+}
+
+/// Renders a response.
+fn response(id: &Id, answer: &Answer) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    match answer {
+        Answer::Result(result) | Answer::ToolError(result) => jsonrpc::write_result(&mut out, id, result),
+        Answer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
+        Answer::Error(error) => jsonrpc::write_error(&mut out, Some(id), UnknownId::Null, &error.error),
+    }
+    out
+}
+
+/// Renders the response to a malformed message.
+fn malformed(malformed: &Malformed, unknown: UnknownId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    jsonrpc::write_error(&mut out, malformed.id.as_ref(), unknown, &malformed.error);
+    out
+}
+
+/// Renders an error without a request.
+fn stray_error(error: &ProtocolError, unknown: UnknownId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    jsonrpc::write_error(&mut out, None, unknown, &error.error);
+    out
+}
+
+/// The placeholder for an unreadable id: newer revisions omit it, plain JSON-RPC has `null`.
+fn unknown_id(revision: Option<Revision>) -> UnknownId {
+    match revision {
+        Some(revision) if revision.has(Feature::OptionalErrorId) => UnknownId::Omit,
+        Some(_) | None => UnknownId::Null,
+    }
+}
+
+/// The error for a batch in a revision without batches.
+const NO_BATCHES: &str = "batches aren't supported in this revision";
+
+/// The reason to refuse a whole batch in a revision with batches: one of its messages would change the revision.
+fn batch_error(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
+    entries.iter().flatten().find_map(|message| {
+        let params = match message {
+            Message::Request(request) if request.method == Method::Initialize.as_str() => {
+                return Some("`initialize` can't be part of a batch");
+            }
+            Message::Request(request) => request.params,
+            Message::Notification(notification) => notification.params,
+            Message::Response(_) => None,
+        };
+        Params::read(params).is_ok_and(|params| envelope::claims(&params)).then_some(NO_BATCHES)
+    })
+}
+
+/// Joins responses into an array.
+fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = vec![b'['];
+    out.extend_from_slice(&responses.join(&b','));
+    out.push(b']');
+    out
+}
+
+/// The answer to a request whose id is already in use.
+fn duplicate_id() -> Answer {
+    Answer::Error(ProtocolError::invalid_request("a request with this id is already running"))
+}
+
+/// Finishes a request that is registered as running. `None` means that it was cancelled.
+async fn finish_running(begun: Begun, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
+    let answer = finish(begun).await;
+    let cancelled = running.is_cancelled();
+    drop(running);
+    (!cancelled).then(|| response(&id, &answer))
+}
+
+#[cfg(test)]
+mod tests;

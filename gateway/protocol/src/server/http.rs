@@ -1,0 +1,273 @@
+//! Messages over Streamable HTTP, once the transport has checked host, origin, token, method, content type and size.
+//!
+//! This file has the types of requests and answers; each HTTP method has a file of its own.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::{self, Stream, StreamExt as _};
+use tokio::time::Instant;
+
+use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
+use crate::mcp::errors::SESSION_NOT_FOUND;
+use crate::mcp::{Era, Feature, ProtocolError, Revision};
+use crate::names::Principal;
+use crate::session::{Event, EventReader, Session};
+
+use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
+use super::response_stream::StreamSupport;
+use super::{Server, malformed, stray_error};
+
+mod get;
+mod legacy_sse;
+mod post;
+mod upgrade;
+
+pub(super) use legacy_sse::LegacySseClients;
+pub use legacy_sse::LegacySseConnection;
+
+/// A POST to the endpoint.
+#[derive(Clone, Copy)]
+pub struct Post<'a> {
+    /// The caller.
+    pub principal: &'a Principal,
+    /// The request's headers.
+    pub headers: &'a dyn Headers,
+    /// The request's body.
+    pub body: &'a [u8],
+    /// The client's support for event streams.
+    pub streaming: StreamSupport,
+}
+
+/// A GET of the endpoint.
+#[derive(Clone, Copy)]
+pub struct Get<'a> {
+    /// The caller.
+    pub principal: &'a Principal,
+    /// The request's headers.
+    pub headers: &'a dyn Headers,
+    /// The client's support for event streams.
+    pub streaming: StreamSupport,
+}
+
+impl std::fmt::Debug for Get<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Get").field("principal", self.principal).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Post<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Post").field("principal", self.principal).finish_non_exhaustive()
+    }
+}
+
+/// An answer in one piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpReply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers in addition to content type and length.
+    pub headers: Vec<(&'static str, String)>,
+    /// One JSON text, or empty.
+    pub body: Vec<u8>,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub enum HttpAnswer {
+    /// At most one message.
+    Whole(HttpReply),
+    /// An event stream, with status 200.
+    Events(Events),
+}
+
+/// The lifetime of an event stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamLifetime {
+    /// The stream ends with the response to a request.
+    UntilResponse,
+    /// The stream stays open until either side closes it.
+    UntilClosed,
+}
+
+/// An event stream.
+pub struct Events {
+    stream: Pin<Box<dyn Stream<Item = Event> + Send>>,
+    lifetime: StreamLifetime,
+}
+
+impl Events {
+    pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lifetime: StreamLifetime) -> Self {
+        Self { stream: Box::pin(stream), lifetime }
+    }
+
+    /// The same stream; `inspect` sees each event as it passes.
+    #[must_use]
+    pub fn inspect(self, mut inspect: impl FnMut(&Event) + Send + 'static) -> Self {
+        let Self { stream, lifetime } = self;
+        Self::new(stream.inspect(move |event| inspect(event)), lifetime)
+    }
+
+    /// The lifetime of the stream.
+    #[must_use]
+    pub fn lifetime(&self) -> StreamLifetime {
+        self.lifetime
+    }
+}
+
+impl Stream for Events {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.stream.as_mut().poll_next(cx)
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("lifetime", &self.lifetime).finish_non_exhaustive()
+    }
+}
+
+impl From<HttpReply> for HttpAnswer {
+    fn from(reply: HttpReply) -> Self {
+        Self::Whole(reply)
+    }
+}
+
+impl From<EventReader> for Events {
+    fn from(reader: EventReader) -> Self {
+        let lifetime = if reader.awaits_response() {
+            StreamLifetime::UntilResponse
+        } else {
+            StreamLifetime::UntilClosed
+        };
+        let events =
+            stream::unfold(
+                reader,
+                |mut reader| async move { reader.next().await.map(|event| (event, reader)) },
+            );
+        Self::new(events, lifetime)
+    }
+}
+
+impl HttpReply {
+    fn new(status: u16, body: Vec<u8>) -> Self {
+        Self { status, headers: Vec::new(), body }
+    }
+
+    /// An error that doesn't answer a single request: the message is empty, a notification, a response or a batch.
+    ///
+    /// `null` would mean that a request's id couldn't be read, so the error has no id at all (2025-11-25,
+    /// basic/transports: "a JSON-RPC error response that has no `id`").
+    fn stray(error: &ProtocolError) -> Self {
+        Self::new(error.status, stray_error(error, UnknownId::Omit))
+    }
+
+    /// The answer to a malformed message. A malformed notification is accepted and ignored. A malformed response is
+    /// rejected without its id, which is one of the gateway's and would look like the client's own.
+    fn malformed(error: &Malformed, unknown: UnknownId) -> Self {
+        match error.shape {
+            Shape::Unknown | Shape::Request => Self::new(400, malformed(error, unknown)),
+            Shape::Notification => Self::accepted(),
+            Shape::Response => {
+                let nameless = Malformed { id: None, ..error.clone() };
+                Self::new(400, malformed(&nameless, UnknownId::Omit))
+            }
+        }
+    }
+
+    /// The message was accepted and has no answer.
+    fn accepted() -> Self {
+        Self::new(202, Vec::new())
+    }
+
+    /// The method isn't allowed.
+    fn method_not_allowed(allow: &str) -> Self {
+        let error = ProtocolError::invalid_request("HTTP method not allowed");
+        Self {
+            status: 405,
+            headers: vec![("allow", allow.to_owned())],
+            body: stray_error(&error, UnknownId::Omit),
+        }
+    }
+}
+
+/// The revision in the `MCP-Protocol-Version` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClaimedRevision {
+    /// No header.
+    Nothing,
+    /// A known revision.
+    Known(Revision),
+    /// An unknown or invalid value.
+    Unknown,
+}
+
+impl ClaimedRevision {
+    fn of(headers: &dyn Headers) -> Self {
+        match headers.get(PROTOCOL_VERSION_HEADER) {
+            Header::Absent => Self::Nothing,
+            Header::Invalid => Self::Unknown,
+            Header::Text(text) => Revision::from_name(text).map_or(Self::Unknown, Self::Known),
+        }
+    }
+
+    fn revision(self) -> Option<Revision> {
+        match self {
+            Self::Known(revision) => Some(revision),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
+
+    fn is_stateless(self) -> bool {
+        self.revision().is_some_and(|revision| revision.era() == Era::Stateless)
+    }
+}
+
+impl Server {
+    /// The session of a request, if the caller owns it.
+    fn session(
+        &self,
+        principal: &Principal,
+        headers: &dyn Headers,
+        claimed_revision: ClaimedRevision,
+    ) -> Result<Arc<Session>, ProtocolError> {
+        if claimed_revision == ClaimedRevision::Unknown {
+            return Err(unknown_revision());
+        }
+        match headers.get(SESSION_ID_HEADER) {
+            Header::Text(id) => self.sessions.find(id, principal).ok_or_else(session_not_found),
+            Header::Invalid => Err(session_not_found()),
+            Header::Absent => Err(session_required()),
+        }
+    }
+
+    /// The time at which a stream opened now is closed early, so that its client reconnects. Only newer clients support
+    /// that (2025-11-25, basic/transports).
+    fn closes_at(&self, session: &Session) -> Option<Instant> {
+        let known = session.greeting().revision.has(Feature::Priming);
+        self.close_streams_after.filter(|_| known).map(|after| Instant::now() + after)
+    }
+}
+
+fn unknown_revision() -> ProtocolError {
+    let known: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
+    ProtocolError::invalid_request(format!(
+        "unknown revision in the `MCP-Protocol-Version` header; supported: {}",
+        known.join(", ")
+    ))
+}
+
+fn session_not_found() -> ProtocolError {
+    let message = "session not found; send `initialize` again".to_owned();
+    ProtocolError { error: ErrorObject { code: SESSION_NOT_FOUND, message, data: None }, status: 404 }
+}
+
+fn session_required() -> ProtocolError {
+    ProtocolError::invalid_request(
+        "a session is required (open one with `initialize` and send its `Mcp-Session-Id` header), or the headers and the `_meta` of a stateless revision",
+    )
+}

@@ -1,0 +1,69 @@
+//! GET and DELETE: the event streams of a session, and its end (2025-11-25, basic/transports).
+
+use std::sync::Arc;
+
+use crate::mcp::ProtocolError;
+use crate::names::Principal;
+use crate::session::ResumeError;
+
+use super::{
+    ClaimedRevision, Get, HttpAnswer, HttpReply, session_not_found, session_required, unknown_revision,
+};
+use crate::server::Server;
+use crate::server::headers::{Header, Headers, LAST_EVENT_ID_HEADER, SESSION_ID_HEADER};
+use crate::server::response_stream::StreamSupport;
+
+impl Server {
+    /// Serves a GET: opens a notification stream of a session, or resumes a stream after `Last-Event-ID`.
+    ///
+    /// If the stream has ended and was read to its end, the answer is 204, which tells clients not to reconnect (HTML,
+    /// server-sent events). With an empty stream, clients that miss the response of a cancelled request would reconnect
+    /// forever.
+    #[must_use]
+    pub fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
+        let claimed_revision = ClaimedRevision::of(get.headers);
+        if claimed_revision.is_stateless() {
+            return HttpReply::method_not_allowed("POST, OPTIONS").into();
+        }
+        let refuse = |error: ProtocolError| HttpReply::stray(&error).into();
+        let session = match self.session(get.principal, get.headers, claimed_revision) {
+            Ok(session) => session,
+            Err(error) => return refuse(error),
+        };
+        if get.streaming == StreamSupport::Unsupported {
+            return refuse(ProtocolError::not_acceptable(
+                "this is an event stream; send `Accept: text/event-stream`",
+            ));
+        }
+        let closes_at = self.closes_at(&session);
+        let resumed = match get.headers.get(LAST_EVENT_ID_HEADER) {
+            Header::Absent | Header::Text("") => Ok(session.open_notification_stream(closes_at)),
+            Header::Text(last) => session.resume(last, closes_at),
+            Header::Invalid => Err(ResumeError::Unknown),
+        };
+        match resumed {
+            Ok(reader) => HttpAnswer::Events(reader.into()),
+            Err(ResumeError::Ended) => HttpReply::new(204, Vec::new()).into(),
+            Err(ResumeError::Unknown) => refuse(ProtocolError::invalid_request(
+                "the event in `Last-Event-ID` is unknown or no longer kept in this session",
+            )),
+        }
+    }
+
+    /// Serves a DELETE: ends a session.
+    #[must_use]
+    pub fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
+        let claimed_revision = ClaimedRevision::of(headers);
+        if claimed_revision.is_stateless() {
+            return HttpReply::method_not_allowed("POST, OPTIONS");
+        }
+        if claimed_revision == ClaimedRevision::Unknown {
+            return HttpReply::stray(&unknown_revision());
+        }
+        match headers.get(SESSION_ID_HEADER) {
+            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
+            Header::Text(_) => HttpReply::stray(&session_not_found()),
+            Header::Absent | Header::Invalid => HttpReply::stray(&session_required()),
+        }
+    }
+}

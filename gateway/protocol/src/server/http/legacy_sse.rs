@@ -1,0 +1,199 @@
+//! HTTP+SSE of 2024-11-05: one long GET carries every message to the client, and the client posts its own messages to
+//! another path (2024-11-05, basic/transports, "HTTP with SSE").
+//!
+//! Apart from the framing it works like stdio: one connection, one client, at most one handshake. The GET is the
+//! connection; when it ends, so does everything that runs for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::dispatch::NetworkTransport;
+use crate::jsonrpc::{self, Incoming, Message};
+use crate::mcp::ProtocolError;
+use crate::names::Principal;
+use crate::server::response_stream::OutgoingMessage;
+use crate::server::stdio::{LineReply, StdioConnection};
+use crate::server::{PARSE_LIMITS, Server, unknown_id};
+use crate::session::{Event, random_id};
+
+use super::{Events, HttpReply, StreamLifetime, session_not_found};
+
+/// The number of requests of one client that may wait for their answer, or for the client to read it.
+const MAX_PENDING_REQUESTS: u32 = 64;
+
+/// The upper limit of connected clients, whatever is configured: each one occupies a connection for as long as it likes.
+const MAX_LEGACY_SSE_CLIENTS: usize = 256;
+
+/// All connected clients.
+#[derive(Debug)]
+pub(in crate::server) struct LegacySseClients {
+    connected: Mutex<HashMap<String, Arc<LegacySseClient>>>,
+    max: usize,
+}
+
+/// A connected client.
+#[derive(Debug)]
+struct LegacySseClient {
+    principal: Principal,
+    connection: Arc<StdioConnection>,
+    out: mpsc::Sender<Vec<u8>>,
+    permits: Arc<Semaphore>,
+}
+
+/// The connection of a client.
+#[derive(Debug)]
+pub struct LegacySseConnection {
+    /// The unguessable id that the client must send with every message.
+    pub id: String,
+    /// The messages to the client.
+    pub events: Events,
+}
+
+impl LegacySseClients {
+    /// At most `max` clients, and never more than [`MAX_LEGACY_SSE_CLIENTS`].
+    pub(in crate::server) fn new(max: usize) -> Self {
+        Self { connected: Mutex::default(), max: max.min(MAX_LEGACY_SSE_CLIENTS) }
+    }
+
+    /// The number of connected clients.
+    pub(in crate::server) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Cancels the requests of all clients.
+    pub(in crate::server) fn cancel_all(&self) {
+        self.lock().values().for_each(|client| client.connection.cancel_all());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LegacySseClient>>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Connects a client. Dropping its events ends everything that runs for it.
+    ///
+    /// # Errors
+    /// Too many clients are connected.
+    pub fn connect_legacy_sse(
+        self: &Arc<Self>,
+        principal: &Principal,
+    ) -> Result<LegacySseConnection, HttpReply> {
+        let refuse =
+            |why: &str| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
+        let id = random_id().map_err(|error| refuse(&error.to_string()))?;
+        let (out, inbox) = mpsc::channel(MAX_PENDING_REQUESTS as usize);
+        let connection = StdioConnection::with_transport(principal.clone(), NetworkTransport::Tcp);
+        let permits = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS as usize));
+        let client = LegacySseClient {
+            principal: principal.clone(),
+            connection: Arc::clone(&connection),
+            out,
+            permits: Arc::clone(&permits),
+        };
+        {
+            let mut connected = self.legacy_clients.lock();
+            if connected.len() >= self.legacy_clients.max {
+                return Err(refuse("too many clients are connected; try again later"));
+            }
+            connected.insert(id.clone(), Arc::new(client));
+        }
+        let reader = LegacySseReader { server: Arc::clone(self), id: id.clone(), connection, inbox, permits };
+        let events = stream::unfold(reader, |mut reader| async move {
+            let message = reader.next().await?;
+            Some((Event::Message { id: None, message: message.into() }, reader))
+        });
+        Ok(LegacySseConnection { id, events: Events::new(events, StreamLifetime::UntilResponse) })
+    }
+
+    /// Handles a message that a client posted. The answer is sent on its stream.
+    #[must_use]
+    pub fn post_legacy_message(self: &Arc<Self>, principal: &Principal, id: &str, body: &[u8]) -> HttpReply {
+        let client =
+            self.legacy_clients.lock().get(id).filter(|client| client.principal == *principal).cloned();
+        let Some(client) = client else { return HttpReply::stray(&session_not_found()) };
+        let expects_answer = match jsonrpc::parse(body, PARSE_LIMITS) {
+            Err(error) => {
+                return HttpReply::malformed(&error, unknown_id(client.connection.revision()));
+            }
+            Ok(Incoming::Single(Message::Request(_)) | Incoming::Batch(_)) => true,
+            Ok(Incoming::Single(Message::Notification(_) | Message::Response(_))) => false,
+        };
+        if !expects_answer {
+            let _ = self.stdio_line(&client.connection, body); // has no reply
+            return HttpReply::accepted();
+        }
+        let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
+            let error = ProtocolError::internal("too many requests are pending; read their answers first");
+            return HttpReply::stray(&ProtocolError { status: 503, ..error });
+        };
+        let reply = self.stdio_line(&client.connection, body);
+        if client.out.is_closed() {
+            client.connection.cancel_all(); // the client has just disconnected, and nothing else ends this request
+        }
+        let out = client.out.clone();
+        tokio::spawn(async move {
+            deliver(reply, &out).await;
+            drop(permit);
+        });
+        HttpReply::accepted()
+    }
+}
+
+/// Sends a reply. If the client has disconnected, the request still runs to its end.
+async fn deliver(reply: LineReply, out: &mpsc::Sender<Vec<u8>>) {
+    match reply {
+        LineReply::None => {}
+        LineReply::Ready(message) => {
+            let _ = out.send(message).await;
+        }
+        LineReply::Pending(pending) => {
+            if let Some(message) = pending.await {
+                let _ = out.send(message).await;
+            }
+        }
+        LineReply::Stream(mut messages) => {
+            while let Some(message) = messages.next().await.map(OutgoingMessage::into_message) {
+                let _ = out.send(message).await;
+            }
+        }
+    }
+}
+
+/// The stream of a client.
+struct LegacySseReader {
+    server: Arc<Server>,
+    id: String,
+    connection: Arc<StdioConnection>,
+    inbox: mpsc::Receiver<Vec<u8>>,
+    permits: Arc<Semaphore>,
+}
+
+impl LegacySseReader {
+    /// The next message. `None` once the gateway stops and everything was answered. Cancel-safe.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let stop = self.server.stop.clone();
+        loop {
+            let stopping = stop.is_cancelled();
+            tokio::select! {
+                biased;
+                message = self.inbox.recv() => return message,
+                () = stop.cancelled(), if !stopping => self.connection.close_streams(),
+                notification = self.connection.next_notification(), if !stopping => return Some(notification),
+                _ = self.permits.acquire_many(MAX_PENDING_REQUESTS), if stopping => return self.inbox.try_recv().ok(),
+            }
+        }
+    }
+}
+
+impl Drop for LegacySseReader {
+    fn drop(&mut self) {
+        self.inbox.close(); // first, because a message may be posted at this moment
+        self.server.legacy_clients.lock().remove(&self.id);
+        self.connection.cancel_all();
+    }
+}

@@ -1,0 +1,322 @@
+//! POST: messages to the gateway.
+//!
+//! The order of the checks is visible to clients: the shape of the message, its era, then for stateless revisions the
+//! version header, the envelope, whether the gateway serves the revision, the other headers, and the method
+//! (2026-07-28, basic/transports/streamable-http).
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::NetworkTransport;
+use crate::jsonrpc::{self, Incoming, Malformed, Message, Notification, Request};
+use crate::mcp::envelope::{self, Envelope};
+use crate::mcp::{Answer, Aside, Begun, Feature, Greeting, Method, Params, ProtocolError};
+use crate::session::Session;
+
+use super::upgrade::{self, Upgraded};
+use super::{ClaimedRevision, HttpAnswer, HttpReply, Post, StreamLifetime};
+use crate::server::headers::{self, Header, SESSION_ID_HEADER};
+use crate::server::listen_streams::StreamEnds;
+use crate::server::observer::ServerSpan;
+use crate::server::request::receive_notification;
+use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
+use crate::server::{
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_running, join_batch,
+    malformed, response, stray_error, unknown_id,
+};
+
+impl Server {
+    /// Serves a POST.
+    ///
+    /// Dropping the future, or the stream that it returns, cancels a call of a stateless revision. A call in a session
+    /// continues (2025-11-25, basic/transports: a lost connection doesn't cancel).
+    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpAnswer {
+        let claimed_revision = ClaimedRevision::of(post.headers);
+        let unknown = unknown_id(claimed_revision.revision());
+        match jsonrpc::parse(post.body, PARSE_LIMITS) {
+            Err(error) => HttpReply::malformed(&error, unknown).into(),
+            Ok(Incoming::Single(Message::Request(request))) => {
+                self.post_request(post, claimed_revision, &request).await
+            }
+            Ok(Incoming::Single(Message::Notification(notification))) => {
+                self.post_notification(post, claimed_revision, &notification).into()
+            }
+            Ok(Incoming::Single(Message::Response(_))) if claimed_revision.is_stateless() => {
+                let error = ProtocolError::invalid_request("responses can't be posted in this revision");
+                HttpReply::stray(&error).into()
+            }
+            Ok(Incoming::Single(Message::Response(answer))) => {
+                match self.session(post.principal, post.headers, claimed_revision) {
+                    Ok(session) => {
+                        session.receive_response(&answer);
+                        HttpReply::accepted().into()
+                    }
+                    Err(error) => HttpReply::stray(&error).into(),
+                }
+            }
+            Ok(Incoming::Batch(entries)) => self.post_batch(post, claimed_revision, entries).await.into(),
+        }
+    }
+
+    fn post_notification(
+        &self,
+        post: Post<'_>,
+        claimed_revision: ClaimedRevision,
+        notification: &Notification<'_>,
+    ) -> HttpReply {
+        let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
+        if claimed || claimed_revision.is_stateless() {
+            return HttpReply::accepted();
+        }
+        match self.session(post.principal, post.headers, claimed_revision) {
+            Ok(session) => {
+                receive_notification(Some(&session), &session.in_flight, notification);
+                HttpReply::accepted()
+            }
+            Err(error) => HttpReply::stray(&error),
+        }
+    }
+
+    async fn post_request(
+        self: &Arc<Self>,
+        post: Post<'_>,
+        claimed_revision: ClaimedRevision,
+        request: &Request<'_>,
+    ) -> HttpAnswer {
+        let mut span = self.span(request, NetworkTransport::Tcp);
+        let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
+            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &Answer::Error(error))))
+        };
+        let params = match self.read_params(request) {
+            Ok(params) => params,
+            Err(error) => {
+                let early = if claimed_revision.is_stateless() { 400 } else { 200 };
+                let status = if error.status == 503 { 503 } else { early };
+                return refuse(span, status, error);
+            }
+        };
+        self.record_tool(&mut span, post.principal, &params);
+        let is_initialize = request.method == Method::Initialize.as_str();
+        if is_initialize && envelope::claimed_version(&params).is_none() {
+            if claimed_revision.is_stateless() {
+                let message = "the revision in the header has no `initialize`";
+                return refuse(span, 400, ProtocolError::header("MCP-Protocol-Version", message));
+            }
+            return self.initialize(post, request, &params, span).into();
+        }
+        if envelope::claims(&params) || claimed_revision.is_stateless() {
+            let started = self.post_stateless(post, request, params, &mut span);
+            return match span.instrument(started) {
+                Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
+                    let messages = response_stream(later, side_messages, request.id.clone(), None);
+                    let is_listening = request.method == Method::Listen.as_str();
+                    let lifetime = if is_listening {
+                        StreamLifetime::UntilClosed
+                    } else {
+                        StreamLifetime::UntilResponse
+                    };
+                    upgrade::stateless(messages, &request.id, lifetime).await
+                }
+                Ok(RequestInProgress { begun, .. }) => {
+                    let answer = finish(begun).await;
+                    HttpReply::new(answer.status(), response(&request.id, &answer)).into()
+                }
+                Err(error) => {
+                    HttpReply::new(error.status, response(&request.id, &Answer::Error(error))).into()
+                }
+            };
+        }
+        match self.session(post.principal, post.headers, claimed_revision) {
+            Ok(session) => self.post_in_session(&session, request, params, post.streaming, span).await,
+            Err(error) => refuse(span, error.status, error),
+        }
+    }
+
+    /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
+    fn post_stateless(
+        &self,
+        post: Post<'_>,
+        request: &Request<'_>,
+        params: Params,
+        span: &mut ServerSpan,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        if let Some(claimed) = envelope::claimed_version(&params) {
+            headers::check_version(post.headers, claimed)?;
+        }
+        let envelope = Envelope::read(&params)?;
+        span.set_revision(envelope.revision);
+        headers::check_standard(post.headers, &request.method, &params)?;
+        if request.method == Method::CallTool.as_str() {
+            headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
+        }
+        if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
+            if post.streaming == StreamSupport::Unsupported {
+                return Err(ProtocolError::not_acceptable(
+                    "the response is an event stream; send `Accept: text/event-stream`",
+                ));
+            }
+            let ends = StreamEnds { cancelled: CancellationToken::new(), closing: CancellationToken::new() };
+            return self.listen(&envelope, &request.id, &params, post.principal, ends);
+        }
+        let principal = post.principal.clone();
+        let cancel = CancellationToken::new();
+        let on_drop = cancel.clone();
+        let request = self.stateless(envelope, &request.method, params, principal, cancel, post.streaming)?;
+        Ok(request.detached_on_drop(on_drop))
+    }
+
+    /// Opens a session.
+    fn initialize(
+        &self,
+        post: Post<'_>,
+        request: &Request<'_>,
+        params: &Params,
+        mut span: ServerSpan,
+    ) -> HttpReply {
+        let refuse = |span: ServerSpan, status, error| {
+            HttpReply::new(status, span.respond(&request.id, &Answer::Error(error)))
+        };
+        if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
+            && self.sessions.find(id, post.principal).is_some()
+        {
+            return refuse(span, 400, ProtocolError::invalid_request("this session is already initialized"));
+        }
+        let greeting = match Greeting::read(params) {
+            Ok(greeting) => greeting,
+            Err(error) => return refuse(span, 200, error),
+        };
+        span.set_revision(greeting.revision);
+        let result = self.protocol.greet(&greeting);
+        let listener = self.protocol.listener(&self.updates);
+        match self.sessions.open(post.principal.clone(), greeting, listener) {
+            Ok(session) => {
+                let mut reply = HttpReply::new(200, span.respond(&request.id, &Answer::Result(result)));
+                reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
+                reply
+            }
+            Err(error) => refuse(span, 503, ProtocolError::internal(error.to_string())),
+        }
+    }
+
+    /// Serves a request in a session. It runs in a task of its own, because it continues if the client disconnects.
+    async fn post_in_session(
+        &self,
+        session: &Arc<Session>,
+        request: &Request<'_>,
+        params: Params,
+        streaming: StreamSupport,
+        mut span: ServerSpan,
+    ) -> HttpAnswer {
+        let id = &request.id;
+        span.set_revision(session.greeting().revision);
+        let Ok(running) = session.in_flight.begin(id) else {
+            return HttpReply::new(200, span.respond(id, &duplicate_id())).into();
+        };
+        let closes_at = match streaming {
+            StreamSupport::Supported => self.closes_at(session),
+            StreamSupport::Unknown | StreamSupport::Unsupported => None,
+        };
+        let started = self.in_session(session, &request.method, params, &running, streaming);
+        let body = match span.instrument(started) {
+            Ok(RequestInProgress { begun: Begun::Later(later), side_messages })
+                if side_messages.is_some() || closes_at.is_some() =>
+            {
+                let messages = response_stream(
+                    later,
+                    side_messages.unwrap_or_else(no_side_messages),
+                    id.clone(),
+                    Some(running),
+                );
+                match upgrade::in_session(session, messages, closes_at).await {
+                    Upgraded::Response(message) => message,
+                    Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
+                    Upgraded::Cancelled => response(id, &Answer::Error(ProtocolError::cancelled())),
+                    Upgraded::Stopping => response(id, &Answer::Error(stopping())),
+                }
+            }
+            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { begun, .. }) => {
+                match tokio::spawn(finish_running(begun, id.clone(), running)).await {
+                    Ok(Some(body)) => body,
+                    Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(id, &Answer::Error(stopping())),
+                }
+            }
+            Err(error) => response(id, &Answer::Error(error)),
+        };
+        HttpReply::new(200, body).into()
+    }
+
+    async fn post_batch(
+        self: &Arc<Self>,
+        post: Post<'_>,
+        claimed_revision: ClaimedRevision,
+        entries: Vec<Result<Message<'_>, Malformed>>,
+    ) -> HttpReply {
+        let unknown = unknown_id(claimed_revision.revision());
+        let refuse = |message: &str| {
+            let error = ProtocolError::invalid_request(message);
+            HttpReply::new(error.status, stray_error(&error, unknown))
+        };
+        if claimed_revision.is_stateless() {
+            return refuse(NO_BATCHES);
+        }
+        if let Some(why) = batch_error(&entries) {
+            return refuse(why);
+        }
+        let session = match self.session(post.principal, post.headers, claimed_revision) {
+            Ok(session) => session,
+            Err(error) => return HttpReply::stray(&error),
+        };
+        if !session.greeting().revision.has(Feature::Batches) {
+            return refuse(NO_BATCHES);
+        }
+        let answers = entries.into_iter().map(|entry| {
+            let session = Arc::clone(&session);
+            async move {
+                match entry {
+                    Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
+                    Ok(Message::Request(request)) => {
+                        let mut span = self.span(&request, NetworkTransport::Tcp);
+                        let params = match self.read_params(&request) {
+                            Ok(params) => params,
+                            Err(error) => {
+                                return Some(span.respond(&request.id, &Answer::Error(error)));
+                            }
+                        };
+                        self.record_tool(&mut span, post.principal, &params);
+                        let answer = self
+                            .post_in_session(&session, &request, params, StreamSupport::Unsupported, span)
+                            .await;
+                        match answer {
+                            HttpAnswer::Whole(reply) => Some(reply.body),
+                            HttpAnswer::Events(_) => None, // never without stream support
+                        }
+                    }
+                    Ok(Message::Notification(notification)) => {
+                        receive_notification(Some(&session), &session.in_flight, &notification);
+                        None
+                    }
+                    Ok(Message::Response(answer)) => {
+                        session.receive_response(&answer);
+                        None
+                    }
+                }
+            }
+        });
+        let responses: Vec<_> = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten().collect();
+        if responses.is_empty() { HttpReply::accepted() } else { HttpReply::new(200, join_batch(&responses)) }
+    }
+}
+
+/// A channel without messages.
+fn no_side_messages() -> mpsc::Receiver<Aside> {
+    mpsc::channel(1).1
+}
+
+fn stopping() -> ProtocolError {
+    ProtocolError::internal("the gateway is stopping")
+}

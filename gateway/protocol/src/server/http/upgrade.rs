@@ -1,0 +1,101 @@
+//! Upgrade of a response to an event stream, once something is sent before the response.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use crate::jsonrpc::Id;
+use crate::mcp::{Answer, ProtocolError};
+use crate::server::response;
+use crate::server::response_stream::{OutgoingMessage, ResponseStream};
+use crate::session::{Event, EventReader, EventWriter, Session};
+
+use super::{Events, HttpAnswer, HttpReply, StreamLifetime};
+
+/// The answer to a request in a session.
+#[derive(Debug)]
+pub(super) enum Upgraded {
+    /// The response, with nothing before it.
+    Response(Vec<u8>),
+    /// A stream that ends with the response.
+    Stream(EventReader),
+    /// No answer, because the request was cancelled.
+    Cancelled,
+    /// No answer, because the gateway stops.
+    Stopping,
+}
+
+/// Upgrades an answer that can't be resumed: a message is made only when the client reads it.
+pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: StreamLifetime) -> HttpAnswer {
+    match messages.next().await {
+        Some(OutgoingMessage::Response { message, status }) => HttpReply::new(status, message).into(),
+        Some(first @ (OutgoingMessage::Notification(_) | OutgoingMessage::Request(_))) => {
+            let event = |message: OutgoingMessage| Event::Message {
+                id: None,
+                message: message.into_message().into(),
+            };
+            let events = stream::iter([first]).chain(messages).map(event);
+            HttpAnswer::Events(Events::new(events, lifetime))
+        }
+        None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
+    }
+}
+
+/// Upgrades the answer to a request in a session. The request runs in a task of its own, which continues if the client
+/// disconnects, and its messages are kept for a reconnect. At `closes_at`, the answer is upgraded in any case.
+pub(super) async fn in_session(
+    session: &Arc<Session>,
+    messages: ResponseStream,
+    closes_at: Option<Instant>,
+) -> Upgraded {
+    let (sender, upgraded) = oneshot::channel();
+    tokio::spawn(run(Arc::clone(session), messages, closes_at, sender));
+    upgraded.await.unwrap_or(Upgraded::Stopping)
+}
+
+async fn run(
+    session: Arc<Session>,
+    mut messages: ResponseStream,
+    closes_at: Option<Instant>,
+    upgraded: oneshot::Sender<Upgraded>,
+) {
+    let first = match closes_at {
+        Some(at) => timeout_at(at, messages.next()).await.ok(),
+        None => Some(messages.next().await),
+    };
+    let first = match first {
+        Some(Some(OutgoingMessage::Response { message, .. })) => {
+            let _ = upgraded.send(Upgraded::Response(message)); // without a stream, a lost client can't resume
+            return;
+        }
+        Some(None) => {
+            let _ = upgraded.send(Upgraded::Cancelled);
+            return;
+        }
+        Some(message @ Some(OutgoingMessage::Notification(_) | OutgoingMessage::Request(_))) => message,
+        None => None,
+    };
+    if upgraded.is_closed() {
+        while messages.next().await.is_some() {} // the request continues all the same
+        return;
+    }
+    let (writer, reader) = session.open_stream(closes_at);
+    if let Some(first) = first {
+        write(&writer, first);
+    }
+    let _ = upgraded.send(Upgraded::Stream(reader));
+    drop(session); // from here on only the stream keeps it alive
+    while let Some(message) = messages.next().await {
+        write(&writer, message);
+    }
+}
+
+fn write(writer: &EventWriter, message: OutgoingMessage) {
+    match message {
+        OutgoingMessage::Notification(message) => writer.send_droppable(message),
+        OutgoingMessage::Request(message) | OutgoingMessage::Response { message, .. } => writer.send(message),
+    }
+}

@@ -1,0 +1,117 @@
+//! Observation of requests, from when they are read until they are answered, cancelled or dropped.
+
+use std::time::Instant;
+
+use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestSpan};
+use crate::jsonrpc::{Id, Request};
+use crate::mcp::{Answer, Begun, Later, Method, Params, ProtocolError, Revision};
+use crate::names::{Principal, PublicName};
+
+use super::response_stream::RequestInProgress;
+use super::{Server, response};
+
+/// An observed request.
+#[derive(Debug)]
+pub(super) struct ObservedRequest {
+    method: Option<Method>,
+    tool: Option<PublicName>,
+    revision: Option<Revision>,
+    transport: NetworkTransport,
+    read_at: Instant,
+}
+
+impl Observed for ObservedRequest {
+    /// The error as [`Answer::error_kind`] names it. `None` means success.
+    type End<'e> = Option<&'static str>;
+
+    fn report(&self, observer: Option<&dyn Observer>, error: Option<&'static str>) {
+        let Self { method, tool, revision, transport, read_at } = self;
+        if let Some(observer) = observer {
+            observer.request_ended(&RequestEnd {
+                method: method.map(Method::as_str),
+                tool: tool.as_ref(),
+                revision: revision.map(Revision::as_str),
+                transport: *transport,
+                error,
+                took: read_at.elapsed(),
+            });
+        }
+    }
+
+    fn dropped(&self) -> Option<&'static str> {
+        if std::thread::panicking() {
+            Some(ProtocolError::internal("a panic").kind())
+        } else if self.method == Some(Method::Listen) {
+            None // closing the connection is how a client ends a notification stream
+        } else {
+            Some(ProtocolError::cancelled().kind())
+        }
+    }
+}
+
+/// The span of a request.
+pub(super) type ServerSpan = RequestSpan<ObservedRequest>;
+
+impl Server {
+    /// Opens the span of a request.
+    pub(super) fn span(&self, request: &Request<'_>, transport: NetworkTransport) -> ServerSpan {
+        let observer = self.observer.as_ref();
+        let named = |method: &Method| method.as_str() == request.method;
+        let method = observer.and_then(|_| Method::ALL.into_iter().find(named));
+        let request =
+            ObservedRequest { method, tool: None, revision: None, transport, read_at: Instant::now() };
+        RequestSpan::new(observer, false, request)
+    }
+
+    /// Adds the tool that the parameters name, if the catalog has it.
+    pub(super) fn record_tool(&self, span: &mut ServerSpan, principal: &Principal, params: &Params) {
+        if let Some(request) = span.observed()
+            && request.method == Some(Method::CallTool)
+        {
+            request.tool = self.protocol.named_tool(principal, params);
+        }
+    }
+}
+
+impl ServerSpan {
+    /// Adds the revision.
+    pub(super) fn set_revision(&mut self, revision: Revision) {
+        if let Some(request) = self.observed() {
+            request.revision = Some(revision);
+        }
+    }
+
+    /// Keeps the span open until the request has its answer.
+    pub(super) fn instrument(
+        mut self,
+        started: Result<RequestInProgress, ProtocolError>,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        if self.observed().is_none() {
+            return started;
+        }
+        let RequestInProgress { begun, side_messages } =
+            started.inspect_err(|error| self.end(Some(error.kind())))?;
+        let begun = match begun {
+            Begun::Now(answer) => {
+                self.end(answer.error_kind());
+                Begun::Now(answer)
+            }
+            Begun::Later(later) => Begun::Later(self.instrument_later(later)),
+        };
+        Ok(RequestInProgress { begun, side_messages })
+    }
+
+    fn instrument_later(mut self, later: Later) -> Later {
+        Box::pin(async move {
+            let answer = later.await;
+            self.end(answer.error_kind());
+            answer
+        })
+    }
+
+    /// Ends the span and renders its response.
+    pub(super) fn respond(mut self, id: &Id, answer: &Answer) -> Vec<u8> {
+        self.end(answer.error_kind());
+        response(id, answer)
+    }
+}

@@ -1,0 +1,153 @@
+//! Requests and notifications, on any transport, once their era is known.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallSink, NoSink};
+use crate::json;
+use crate::jsonrpc::{Id, Notification, Request};
+use crate::mcp::envelope::Envelope;
+use crate::mcp::{
+    self, Answer, Aside, Exchange, Method, Notifier, Params, Peer, ProtocolError, Revision, Wishes,
+};
+use crate::names::Principal;
+use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
+
+use super::Server;
+use super::response_stream::{RequestInProgress, StreamSupport};
+
+impl Server {
+    /// Parses the parameters, which count towards the memory budget until they are dropped.
+    ///
+    /// # Errors
+    /// The parameters are invalid (the error's status is 400), or the budget is used up (503).
+    pub(super) fn read_params(&self, request: &Request<'_>) -> Result<Params, ProtocolError> {
+        let reserved = self.request_memory.reserve(request)?;
+        let params = Params::read(request.params)?;
+        Ok(match reserved {
+            Some(permit) => params.holding(permit),
+            None => params,
+        })
+    }
+
+    /// Starts a request of a handshake session.
+    pub(super) fn in_session(
+        &self,
+        session: &Session,
+        method: &str,
+        params: Params,
+        running: &RunningRequest,
+        streaming: StreamSupport,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        let revision = session.greeting().revision;
+        let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
+        if method != Method::Ping {
+            session.set_ready();
+        }
+        match method {
+            Method::Initialize => {
+                return Err(ProtocolError::invalid_request("this session is already initialized"));
+            }
+            Method::SetLevel => {
+                session.set_level(params.level()?);
+                return Ok(RequestInProgress::done(Answer::empty()));
+            }
+            Method::Subscribe => {
+                self.protocol.subscribe(session.listener(), revision, session.principal(), &params)?;
+                return Ok(RequestInProgress::done(Answer::empty()));
+            }
+            Method::Unsubscribe => {
+                self.protocol.unsubscribe(session.listener(), &params)?;
+                return Ok(RequestInProgress::done(Answer::empty()));
+            }
+            Method::Ping
+            | Method::Discover
+            | Method::ListTools
+            | Method::CallTool
+            | Method::ListResources
+            | Method::ListTemplates
+            | Method::ReadResource
+            | Method::ListPrompts
+            | Method::GetPrompt
+            | Method::Complete
+            | Method::Listen => {}
+        }
+        let questions = session.pending_requests().filter(|_| method.may_ask());
+        let questions = questions.map(|pending| (pending, &self.answer_budget));
+        let CallChannels { sink, peer, side_messages } =
+            call_channels(revision, Wishes::read(&params, session.level()), streaming, questions);
+        let exchange = session.exchange(running.token(), sink, peer);
+        Ok(RequestInProgress { begun: self.protocol.begin(exchange, method, params), side_messages })
+    }
+
+    /// Starts a request of a stateless revision, after the checks of its envelope and headers.
+    pub(super) fn stateless(
+        &self,
+        envelope: Envelope,
+        method: &str,
+        params: Params,
+        principal: Principal,
+        cancel: CancellationToken,
+        streaming: StreamSupport,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        let Envelope { revision, client, capabilities, level } = envelope;
+        let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
+        let CallChannels { sink, peer, side_messages } =
+            call_channels(revision, Wishes::read(&params, level), streaming, None);
+        let exchange = Exchange { revision, principal, client, capabilities, cancel, sink, peer };
+        Ok(RequestInProgress { begun: self.protocol.begin(exchange, method, params), side_messages })
+    }
+}
+
+/// The channels from a running call to its client.
+struct CallChannels {
+    sink: Arc<dyn CallSink>,
+    peer: Option<Arc<dyn Peer>>,
+    side_messages: Option<mpsc::Receiver<Aside>>,
+}
+
+/// Opens the channels. Without stream support, or if the client neither wants notifications nor answers questions,
+/// everything is discarded.
+fn call_channels(
+    revision: Revision,
+    wishes: Wishes,
+    streaming: StreamSupport,
+    questions: Option<(&Arc<PendingRequests>, &AnswerBudget)>,
+) -> CallChannels {
+    let discard = || Arc::new(NoSink) as Arc<dyn CallSink>;
+    if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {
+        return CallChannels { sink: discard(), peer: None, side_messages: None };
+    }
+    let (sender, side_messages) = mcp::asides();
+    let peer = questions
+        .map(|(pending, budget)| Arc::new(pending.requester(sender.clone(), budget)) as Arc<dyn Peer>);
+    let sink = if wishes.is_empty() { discard() } else { Arc::new(Notifier::new(revision, wishes, sender)) };
+    CallChannels { sink, peer, side_messages: Some(side_messages) }
+}
+
+/// Handles a notification. Unknown and malformed ones are ignored, and none is ever answered.
+///
+/// Generic JSON-RPC clients send `$/cancelRequest` in place of `notifications/cancelled`; their `$/progress` is ignored.
+pub(super) fn receive_notification(
+    session: Option<&Arc<Session>>,
+    in_flight: &InFlightRequests,
+    notification: &Notification<'_>,
+) {
+    let member = match &*notification.method {
+        "notifications/initialized" => {
+            if let Some(session) = session {
+                session.set_ready();
+            }
+            return;
+        }
+        "notifications/cancelled" => "requestId",
+        "$/cancelRequest" => "id",
+        _ => return,
+    };
+    let id = notification.params.and_then(|params| json::member(params.get(), member));
+    if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {
+        in_flight.cancel(&id);
+    }
+}

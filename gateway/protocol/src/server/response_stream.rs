@@ -1,0 +1,172 @@
+//! The messages of one request: notifications and questions while it runs, then the response, as one stream.
+//!
+//! A transport that can carry several messages for one request writes them in this order. A transport without
+//! [`StreamSupport`] receives only the response.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use futures_util::FutureExt;
+use futures_util::stream::{self, Stream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::jsonrpc::Id;
+use crate::mcp::{Answer, Aside, Begun, Later, ProtocolError};
+use crate::session::RunningRequest;
+
+use super::detach::DetachOnDrop;
+use super::response;
+
+/// Support of the transport and the client for several messages in answer to one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamSupport {
+    /// The response can be a stream with notifications and questions.
+    Supported,
+    /// The transport supports streams, but the client may not: only the response is sent.
+    Unknown,
+    /// Only the response can be sent.
+    Unsupported,
+}
+
+/// One message to the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutgoingMessage {
+    /// A notification that belongs to a running request.
+    Notification(Vec<u8>),
+    /// A question. The client answers it with a message of its own.
+    Request(Vec<u8>),
+    /// The response, which is the last message.
+    Response {
+        /// The message.
+        message: Vec<u8>,
+        /// The HTTP status, if this is also the first message.
+        status: u16,
+    },
+}
+
+impl OutgoingMessage {
+    /// The JSON-RPC message.
+    #[must_use]
+    pub fn into_message(self) -> Vec<u8> {
+        match self {
+            Self::Notification(message) | Self::Request(message) | Self::Response { message, .. } => message,
+        }
+    }
+}
+
+impl From<Aside> for OutgoingMessage {
+    fn from(message: Aside) -> Self {
+        match message {
+            Aside::Notification(message) | Aside::Withdrawal(message) => Self::Notification(message),
+            Aside::Request(message) => Self::Request(message),
+        }
+    }
+}
+
+/// All messages of one request, in order. The stream ends without a response if the request was cancelled.
+pub type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingMessage> + Send>>;
+
+/// A request in progress, and the notifications and questions that it sends before its response.
+#[derive(Debug)]
+pub(super) struct RequestInProgress {
+    pub(super) begun: Begun,
+    pub(super) side_messages: Option<mpsc::Receiver<Aside>>,
+}
+
+impl RequestInProgress {
+    /// A request that is already answered.
+    pub(super) fn done(answer: Answer) -> Self {
+        Self { begun: Begun::Now(answer), side_messages: None }
+    }
+
+    /// The same request; dropping it sets `cancel` and lets the call continue in the background for its plugin's
+    /// cancellation grace.
+    pub(super) fn detached_on_drop(self, cancel: CancellationToken) -> Self {
+        let begun = match self.begun {
+            Begun::Later(later) => Begun::Later(Box::pin(DetachOnDrop::new(later, cancel))),
+            now @ Begun::Now(_) => now,
+        };
+        Self { begun, ..self }
+    }
+}
+
+/// Waits for the answer. A panic becomes an error response with the request's id.
+pub(super) async fn finish(begun: Begun) -> Answer {
+    match begun {
+        Begun::Now(answer) => answer,
+        Begun::Later(later) => catch_panic(later).await,
+    }
+}
+
+async fn catch_panic(later: Later) -> Answer {
+    AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("internal error: a request handler panicked");
+        Answer::Error(ProtocolError::internal("internal error; see the gateway's log"))
+    })
+}
+
+/// The messages of a pending request. `running` is released when the response is ready.
+pub(super) fn response_stream(
+    later: Later,
+    side_messages: mpsc::Receiver<Aside>,
+    id: Id,
+    running: Option<RunningRequest>,
+) -> ResponseStream {
+    let answer = Some(Box::pin(catch_panic(later)) as Later);
+    let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running };
+    Box::pin(stream::unfold(
+        state,
+        |mut state| async move { state.next().await.map(|message| (message, state)) },
+    ))
+}
+
+struct ResponseState {
+    /// `None` once the answer is in `remaining`.
+    answer: Option<Later>,
+    side_messages: mpsc::Receiver<Aside>,
+    remaining: VecDeque<OutgoingMessage>,
+    id: Id,
+    running: Option<RunningRequest>,
+}
+
+impl ResponseState {
+    async fn next(&mut self) -> Option<OutgoingMessage> {
+        let Some(answer) = &mut self.answer else { return self.remaining.pop_front() };
+        let is_cancelled = || self.running.as_ref().is_some_and(RunningRequest::is_cancelled);
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(message) = self.side_messages.recv() => {
+                    if is_sent(&message, is_cancelled()) {
+                        return Some(message.into());
+                    }
+                }
+                answer = &mut *answer => break answer,
+            }
+        };
+        self.answer = None;
+        self.side_messages.close(); // nothing may follow the response
+        let cancelled = self.running.take().is_some_and(|running| running.is_cancelled());
+        while let Ok(message) = self.side_messages.try_recv() {
+            if is_sent(&message, cancelled) {
+                self.remaining.push_back(message.into());
+            }
+        }
+        if !cancelled {
+            let status = answer.status();
+            self.remaining
+                .push_back(OutgoingMessage::Response { message: response(&self.id, &answer), status });
+        }
+        self.remaining.pop_front()
+    }
+}
+
+/// After the client has cancelled its request, only withdrawals of questions are still sent.
+fn is_sent(message: &Aside, cancelled: bool) -> bool {
+    match message {
+        Aside::Withdrawal(_) => true,
+        Aside::Notification(_) | Aside::Request(_) => !cancelled,
+    }
+}

@@ -1,0 +1,300 @@
+//! Messages over stdio: both eras share one process and one id space.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::NoSink;
+use crate::dispatch::NetworkTransport;
+use crate::jsonrpc::{self, Incoming, Message, Request, UnknownId};
+use crate::mcp::envelope::{self, Envelope};
+use crate::mcp::{Answer, Begun, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::names::Principal;
+use crate::session::{InFlightRequests, RunningRequest, Session};
+
+use super::listen_streams::StreamEnds;
+use super::observer::ServerSpan;
+use super::request::receive_notification;
+use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
+use super::{
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_running, join_batch, malformed,
+    response, stray_error, unknown_id,
+};
+
+/// One stdio peer: the session that it opened, if any, and its running requests.
+#[derive(Debug)]
+pub struct StdioConnection {
+    principal: Principal,
+    transport: NetworkTransport,
+    session: SetOnce<Arc<Session>>,
+    in_flight: Arc<InFlightRequests>,
+    /// The revision of its first request without a handshake.
+    stateless: OnceLock<Revision>,
+    /// Set when streams without an end of their own must end.
+    closing: CancellationToken,
+}
+
+impl StdioConnection {
+    /// A peer that hasn't sent anything yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Self::with_transport(Principal::Local, NetworkTransport::Pipe)
+    }
+
+    /// A peer on another transport that uses the message flow of stdio.
+    pub(super) fn with_transport(principal: Principal, transport: NetworkTransport) -> Arc<Self> {
+        Arc::new(Self {
+            principal,
+            transport,
+            session: SetOnce::new(),
+            in_flight: Arc::default(),
+            stateless: OnceLock::new(),
+            closing: CancellationToken::new(),
+        })
+    }
+
+    /// Cancels all running requests.
+    pub fn cancel_all(&self) {
+        self.in_flight.cancel_all();
+    }
+
+    /// Ends streams without an end of their own, and the wait for answers: the peer sends nothing more.
+    pub fn close_streams(&self) {
+        self.closing.cancel();
+    }
+
+    /// The next notification about a change, once a handshake was made. Cancel-safe.
+    pub async fn next_notification(&self) -> Vec<u8> {
+        self.session.wait().await.next_notification().await
+    }
+
+    fn session(&self) -> Option<Arc<Session>> {
+        self.session.get().cloned()
+    }
+
+    pub(super) fn revision(&self) -> Option<Revision> {
+        self.session().map(|session| session.greeting().revision)
+    }
+
+    /// The placeholder for an unreadable id, in the revision of the handshake, else of the first stateless request.
+    fn unknown_id(&self) -> UnknownId {
+        unknown_id(self.revision().or_else(|| self.stateless.get().copied()))
+    }
+}
+
+/// A pending response. `None` means that the request was cancelled.
+type PendingLine = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
+/// The reply to a line. Messages have no line end.
+pub enum LineReply {
+    /// Nothing to write.
+    None,
+    /// One message, ready.
+    Ready(Vec<u8>),
+    /// One message, pending.
+    Pending(PendingLine),
+    /// Several messages. The last one is the response.
+    Stream(ResponseStream),
+}
+
+impl std::fmt::Debug for LineReply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Ready(_) => "Ready",
+            Self::Pending(_) => "Pending",
+            Self::Stream(_) => "Stream",
+        })
+    }
+}
+
+impl Server {
+    /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
+    /// in any order and concurrently.
+    pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
+        let unknown = || connection.unknown_id();
+        match jsonrpc::parse(line, PARSE_LIMITS) {
+            Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
+            Err(_) => LineReply::None,
+            Ok(Incoming::Single(message)) => {
+                self.stdio_message(connection, message, StreamSupport::Supported)
+            }
+            Ok(Incoming::Batch(entries)) => {
+                let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
+                if let Some(why) = if allowed { batch_error(&entries) } else { Some(NO_BATCHES) } {
+                    return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown()));
+                }
+                let replies = entries.into_iter().map(|entry| match entry {
+                    Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
+                    Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
+                    Err(_) => LineReply::None,
+                });
+                batch_reply(replies.collect())
+            }
+        }
+    }
+
+    /// The answer to a line above the transport's limit of `limit` bytes.
+    #[must_use]
+    pub fn line_too_long(&self, connection: &Arc<StdioConnection>, limit: usize) -> Vec<u8> {
+        let error = ProtocolError::invalid_request(format!("the line is longer than {limit} bytes"));
+        stray_error(&error, connection.unknown_id())
+    }
+
+    fn stdio_message(
+        &self,
+        connection: &Arc<StdioConnection>,
+        message: Message<'_>,
+        streaming: StreamSupport,
+    ) -> LineReply {
+        match message {
+            Message::Request(request) => self.stdio_request(connection, &request, streaming),
+            Message::Notification(notification) => {
+                receive_notification(connection.session.get(), &connection.in_flight, &notification);
+                LineReply::None
+            }
+            Message::Response(answer) => {
+                if let Some(session) = connection.session() {
+                    session.receive_response(&answer);
+                }
+                LineReply::None
+            }
+        }
+    }
+
+    fn stdio_request(
+        &self,
+        connection: &Arc<StdioConnection>,
+        request: &Request<'_>,
+        streaming: StreamSupport,
+    ) -> LineReply {
+        let mut span = self.span(request, connection.transport);
+        let Ok(running) = connection.in_flight.begin(&request.id) else {
+            return LineReply::Ready(span.respond(&request.id, &duplicate_id()));
+        };
+        let id = request.id.clone();
+        let started = self.start_stdio(connection, request, &running, streaming, &mut span);
+        match span.instrument(started) {
+            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => {
+                LineReply::Ready(response(&id, &answer))
+            }
+            Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
+                LineReply::Stream(response_stream(later, side_messages, id, Some(running)))
+            }
+            Ok(RequestInProgress { begun, side_messages: None }) => {
+                LineReply::Pending(Box::pin(finish_running(begun, id, running)))
+            }
+            Err(error) => LineReply::Ready(response(&id, &Answer::Error(error))),
+        }
+    }
+
+    /// Determines the era of a request and starts it.
+    fn start_stdio(
+        &self,
+        connection: &Arc<StdioConnection>,
+        request: &Request<'_>,
+        running: &RunningRequest,
+        streaming: StreamSupport,
+        span: &mut ServerSpan,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        let params = self.read_params(request)?;
+        self.record_tool(span, &connection.principal, &params);
+        let session = connection.session();
+        let is_initialize = request.method == Method::Initialize.as_str();
+        if envelope::claims(&params) && !(is_initialize && envelope::claimed_version(&params).is_none()) {
+            let envelope = Envelope::read(&params)?;
+            span.set_revision(envelope.revision);
+            let _ = connection.stateless.set(envelope.revision); // only the first one is kept
+            if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
+                let ends = StreamEnds { cancelled: running.token(), closing: connection.closing.clone() };
+                return self.listen(&envelope, &request.id, &params, &connection.principal, ends);
+            }
+            return self.stateless(
+                envelope,
+                &request.method,
+                params,
+                connection.principal.clone(),
+                running.token(),
+                streaming,
+            );
+        }
+        if is_initialize {
+            if session.is_some() {
+                return Err(ProtocolError::invalid_request("this connection is already initialized"));
+            }
+            let greeting = Greeting::read(&params)?;
+            span.set_revision(greeting.revision);
+            let result = self.protocol.greet(&greeting);
+            let session = Session::for_stdio(
+                connection.principal.clone(),
+                greeting,
+                self.protocol.listener(&self.updates),
+                Arc::clone(&connection.in_flight),
+                connection.closing.clone(),
+            );
+            let _ = connection.session.set(Arc::new(session)); // unset, as checked above
+            return Ok(RequestInProgress::done(Answer::Result(result)));
+        }
+        let Some(session) = session else {
+            return self.before_handshake(connection, &request.method, params, running);
+        };
+        span.set_revision(session.greeting().revision);
+        self.in_session(&session, &request.method, params, running, streaming)
+    }
+
+    /// Before the handshake, only `ping` is served, and methods without a handshake require an envelope.
+    fn before_handshake(
+        &self,
+        connection: &StdioConnection,
+        method: &str,
+        params: Params,
+        running: &RunningRequest,
+    ) -> Result<RequestInProgress, ProtocolError> {
+        if method == Method::Ping.as_str() {
+            let exchange = Exchange {
+                revision: Revision::LATEST_HANDSHAKE,
+                principal: connection.principal.clone(),
+                client: None,
+                capabilities: Arc::default(),
+                cancel: running.token(),
+                sink: Arc::new(NoSink),
+                peer: None,
+            };
+            let begun = self.protocol.begin(exchange, Method::Ping, params);
+            return Ok(RequestInProgress { begun, side_messages: None });
+        }
+        if method == Method::Discover.as_str() {
+            Envelope::read(&params)?;
+        }
+        Err(ProtocolError::invalid_request(format!(
+            "`{}` was sent before `initialize`, and without the `_meta` of a stateless revision",
+            method.escape_debug()
+        )))
+    }
+}
+
+fn batch_reply(replies: Vec<LineReply>) -> LineReply {
+    let pending = replies.into_iter().map(|reply| async {
+        match reply {
+            LineReply::None => None,
+            LineReply::Ready(message) => Some(message),
+            LineReply::Pending(pending) => pending.await,
+            LineReply::Stream(mut messages) => {
+                let mut last = None;
+                while let Some(message) = messages.next().await {
+                    last = Some(message.into_message());
+                }
+                last
+            }
+        }
+    });
+    let all = join_all(pending.collect::<Vec<_>>());
+    LineReply::Pending(Box::pin(async move {
+        let responses: Vec<_> = all.await.into_iter().flatten().collect();
+        (!responses.is_empty()).then(|| join_batch(&responses))
+    }))
+}

@@ -1,0 +1,165 @@
+//! Questions of the gateway to a client of the handshake revisions, while a request of that client runs.
+//!
+//! A question is sent on the stream of its request, and its answer arrives as a message of its own (2025-11-25,
+//! basic/transports). Ids start with `s-`, so that clients can't confuse them with their own. A question that is
+//! dropped without an answer is withdrawn with `notifications/cancelled`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::json::Json;
+use crate::jsonrpc::{self, ErrorObject, Id, Response};
+use crate::mcp::{Aside, AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
+
+/// The client's answer.
+type Answer = Result<Json, ErrorObject>;
+
+/// The open questions of one session.
+#[derive(Debug)]
+pub struct PendingRequests {
+    open: Mutex<OpenQuestions>,
+    /// Set when no answer can arrive any more.
+    closed: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct OpenQuestions {
+    /// The number of questions ever asked.
+    count: u64,
+    waiting: HashMap<Id, oneshot::Sender<Answer>>,
+}
+
+/// The unit of the budget, in bytes. Shorter answers aren't counted, because a call can have only a few of them.
+const ANSWER_UNIT_BYTES: usize = 1024;
+
+/// Limits the memory of answers that wait with their request for further answers, in all sessions together.
+#[derive(Debug, Clone)]
+pub struct AnswerBudget(Arc<Semaphore>);
+
+impl Default for AnswerBudget {
+    /// 64 MiB.
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(64 * 1024)))
+    }
+}
+
+/// Asks the client questions on the stream of one request.
+#[derive(Debug)]
+pub struct ClientRequester {
+    pending: Arc<PendingRequests>,
+    out: mpsc::Sender<Aside>,
+    budget: AnswerBudget,
+    /// The memory of this request's answers.
+    permits: Mutex<Vec<OwnedSemaphorePermit>>,
+}
+
+/// An open question. Dropping it before its answer arrived withdraws it.
+struct Question<'a> {
+    requester: &'a ClientRequester,
+    id: Id,
+    answer: oneshot::Receiver<Answer>,
+    /// The reason for the withdrawal. `None` before the question is sent.
+    withdrawal: Option<&'static str>,
+}
+
+impl PendingRequests {
+    /// No questions. `closed` is set when no answer can arrive any more.
+    #[must_use]
+    pub fn new(closed: CancellationToken) -> Self {
+        Self { open: Mutex::default(), closed }
+    }
+
+    /// Asks on the stream of a request: `out` carries its side messages, and the request's answers count towards
+    /// `budget` until it ends.
+    #[must_use]
+    pub fn requester(self: &Arc<Self>, out: mpsc::Sender<Aside>, budget: &AnswerBudget) -> ClientRequester {
+        ClientRequester { pending: Arc::clone(self), out, budget: budget.clone(), permits: Mutex::default() }
+    }
+
+    /// Handles an answer. It is ignored if no question is waiting for it.
+    pub fn receive_response(&self, answer: &Response<'_>) {
+        let waiting = answer.id.as_ref().and_then(|id| self.lock().waiting.remove(id));
+        if let Some(waiting) = waiting {
+            // Fails if the question has just been dropped.
+            let _ = waiting.send(answer.outcome.clone().map(Json::from));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenQuestions> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientRequester {
+    fn question(&self) -> Result<Question<'_>, AskError> {
+        let (sender, answer) = oneshot::channel();
+        let mut open = self.pending.lock();
+        if open.waiting.len() >= OPEN_QUESTIONS {
+            return Err(AskError::TooMany(OPEN_QUESTIONS));
+        }
+        open.count += 1;
+        let id = Id::string(&format!("s-{}", open.count));
+        open.waiting.insert(id.clone(), sender);
+        Ok(Question { requester: self, id, answer, withdrawal: None })
+    }
+
+    async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, AskError> {
+        let mut question = self.question()?;
+        let mut message = Vec::with_capacity(256);
+        jsonrpc::write_request(&mut message, &question.id, method, params.map(Json::raw));
+        self.out.send(Aside::Request(message)).await.map_err(|_| AskError::Gone)?;
+        question.withdrawal = Some("the request that asked was cancelled");
+        let answer = tokio::select! {
+            answer = timeout(PATIENCE, &mut question.answer) => answer,
+            () = self.pending.closed.cancelled() => {
+                question.withdrawal = Some("the connection is closing");
+                return Err(AskError::Gone);
+            }
+        };
+        match answer {
+            Ok(Ok(Ok(answer))) => self.reserve(&answer).map(|()| answer),
+            Ok(Ok(Err(refusal))) => Err(AskError::Refused(refusal)),
+            Ok(Err(_)) => Err(AskError::Gone),
+            Err(_) => {
+                question.withdrawal = Some("no answer in time");
+                Err(AskError::Silence(PATIENCE))
+            }
+        }
+    }
+
+    /// Reserves memory for an answer.
+    fn reserve(&self, answer: &Json) -> Result<(), AskError> {
+        let units = u32::try_from(answer.get().len() / ANSWER_UNIT_BYTES).unwrap_or(u32::MAX);
+        if units > 0 {
+            let budget = Arc::clone(&self.budget.0);
+            let permit = budget.try_acquire_many_owned(units).map_err(|_| AskError::NoRoom)?;
+            self.permits.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
+        }
+        Ok(())
+    }
+}
+
+impl Peer for ClientRequester {
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a> {
+        Box::pin(self.answer(method, params))
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let unanswered = self.requester.pending.lock().waiting.remove(&self.id).is_some();
+        let Some(reason) = self.withdrawal.filter(|_| unanswered) else { return };
+        let id: serde_json::Value = serde_json::from_str(self.id.as_json()).expect("an id is JSON");
+        let params = Json::from_value(&json!({ "requestId": id, "reason": reason }));
+        let mut message = Vec::with_capacity(128);
+        jsonrpc::write_notification(&mut message, "notifications/cancelled", Some(params.raw()));
+        if self.requester.out.try_send(Aside::Withdrawal(message)).is_err() {
+            tracing::debug!("question not withdrawn: the client reads too slowly");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The running requests of one session or connection, and their cancellation.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::jsonrpc::Id;
+
+/// The running requests of one session or connection.
+#[derive(Debug, Default)]
+pub struct InFlightRequests(Mutex<Requests>);
+
+/// The running requests, by number and by id.
+#[derive(Debug)]
+struct Requests {
+    /// By a number of the gateway's own, because a peer may reuse the id of a cancelled request while that one still
+    /// ends.
+    running: HashMap<u64, CancellationToken>,
+    /// The number that an id refers to.
+    ids: HashMap<Id, u64>,
+    /// The number of requests so far.
+    count: u64,
+    /// The time of the peer's last message or of a request's end.
+    last_activity: Instant,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { running: HashMap::new(), ids: HashMap::new(), count: 0, last_activity: Instant::now() }
+    }
+}
+
+/// A running request. It counts as running until this is dropped.
+#[derive(Debug)]
+pub struct RunningRequest {
+    in_flight: Arc<InFlightRequests>,
+    number: u64,
+    id: Id,
+    cancel: CancellationToken,
+}
+
+/// The id is already in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a request with this id is already running")]
+pub struct DuplicateRequestId;
+
+impl InFlightRequests {
+    /// Registers a request.
+    ///
+    /// # Errors
+    /// A request with this id is already running.
+    pub fn begin(self: &Arc<Self>, id: &Id) -> Result<RunningRequest, DuplicateRequestId> {
+        let cancel = CancellationToken::new();
+        let mut requests = self.lock();
+        if requests.ids.contains_key(id) {
+            return Err(DuplicateRequestId);
+        }
+        requests.count += 1;
+        let number = requests.count;
+        requests.ids.insert(id.clone(), number);
+        requests.running.insert(number, cancel.clone());
+        Ok(RunningRequest { in_flight: Arc::clone(self), number, id: id.clone(), cancel })
+    }
+
+    /// Cancels a request and frees its id. Unknown ids are ignored.
+    pub fn cancel(&self, id: &Id) {
+        let mut requests = self.lock();
+        let number = requests.ids.remove(id);
+        if let Some(cancel) = number.and_then(|number| requests.running.get(&number)) {
+            cancel.cancel();
+        }
+    }
+
+    /// Cancels all requests.
+    pub fn cancel_all(&self) {
+        self.lock().running.values().for_each(CancellationToken::cancel);
+    }
+
+    /// The time since which nothing runs and nothing was received. `None` while a request runs.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let requests = self.lock();
+        requests.running.is_empty().then_some(requests.last_activity)
+    }
+
+    /// Records a message of the peer.
+    pub(super) fn touch(&self) {
+        self.lock().last_activity = Instant::now();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Requests> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunningRequest {
+    /// Set when the request is cancelled.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// Whether the request was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        let mut requests = self.in_flight.lock();
+        requests.running.remove(&self.number);
+        requests.last_activity = Instant::now();
+        if requests.ids.get(&self.id) == Some(&self.number) {
+            requests.ids.remove(&self.id);
+        }
+    }
+}

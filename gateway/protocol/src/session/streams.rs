@@ -1,0 +1,280 @@
+//! Resumable event streams of a session over HTTP (2025-11-25, basic/transports, "Resumability and Redelivery").
+//!
+//! Each request whose answer is upgraded to an event stream has one, and so has each plain GET. Events have ids and are
+//! kept within limits; a client that sends the last id that it received gets the following events. Streams of requests
+//! continue without a reader. Notifications that belong to no request are sent on the newest stream of a GET; without
+//! one they stay pending in the session, which knows what the client was sent.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::Feature;
+
+use super::Session;
+
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+mod id;
+mod store;
+
+use id::EventId;
+pub(super) use store::StreamMemory;
+use store::{NextEvent, ResumePoint, Retention, StreamKind, StreamStore};
+
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_event_id;
+
+/// The time after which a client should reconnect.
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
+
+/// An event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An id without a message, so that a client can resume from there (from 2025-11-25 on).
+    Priming {
+        /// The event id.
+        id: String,
+        /// The time to wait before reconnecting.
+        retry: Duration,
+    },
+    /// A message.
+    Message {
+        /// The event id within the session. `None` if the stream can't be resumed.
+        id: Option<String>,
+        /// The JSON-RPC message.
+        message: Arc<[u8]>,
+    },
+}
+
+/// The reason that a stream can't be resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeError {
+    /// The stream has ended, and the client received all of it.
+    Ended,
+    /// The event is unknown in this session, or no longer kept.
+    Unknown,
+}
+
+/// The streams of one session.
+pub(super) struct SessionStreams {
+    /// Distinguishes this session's event ids from those of other sessions.
+    tag: u32,
+    store: Mutex<StreamStore>,
+    /// Set when the session ends, and with it all its streams.
+    ended: CancellationToken,
+    /// Set when the gateway stops, and with it the notification streams.
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for SessionStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionStreams").field("tag", &self.tag).finish_non_exhaustive()
+    }
+}
+
+impl SessionStreams {
+    /// `memory` counts the kept events of all sessions.
+    pub(super) fn new(tag: u32, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
+        Self { tag, store: Mutex::new(StreamStore::new(memory)), ended: CancellationToken::new(), stop }
+    }
+
+    /// Ends all streams.
+    pub(super) fn end(&self) {
+        self.ended.cancel();
+    }
+
+    /// Whether a stream has a reader. If so, the client is connected, although it may send no requests.
+    pub(super) fn are_read(&self) -> bool {
+        self.store().is_read()
+    }
+
+    /// Removes expired streams.
+    pub(super) fn evict(&self) {
+        self.store().evict();
+    }
+
+    fn store(&self) -> MutexGuard<'_, StreamStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Opens a stream for the answer to a request. At `closes_at` the reader is disconnected and has to resume.
+    #[must_use]
+    pub fn open_stream(self: &Arc<Self>, closes_at: Option<Instant>) -> (EventWriter, EventReader) {
+        let stream = self.streams.store().open(StreamKind::Response);
+        let writer = EventWriter { session: Arc::clone(self), stream };
+        (writer, self.reader(stream, 0, StreamKind::Response, closes_at))
+    }
+
+    /// Opens a notification stream.
+    #[must_use]
+    pub fn open_notification_stream(self: &Arc<Self>, closes_at: Option<Instant>) -> EventReader {
+        let stream = self.streams.store().open(StreamKind::Notifications);
+        self.reader(stream, 0, StreamKind::Notifications, closes_at)
+    }
+
+    /// Resumes a stream after an event. A notification stream that is no longer kept starts again, because the session
+    /// knows which changes the client wasn't sent.
+    ///
+    /// # Errors
+    /// The stream has ended and was read to its end, or it is unknown.
+    pub fn resume(
+        self: &Arc<Self>,
+        last: &str,
+        closes_at: Option<Instant>,
+    ) -> Result<EventReader, ResumeError> {
+        let id = EventId::parse(last).ok_or(ResumeError::Unknown)?;
+        let place = if id.tag == self.streams.tag {
+            self.streams.store().resume_point(id.stream, id.event)
+        } else {
+            ResumePoint::Unknown
+        };
+        match (place, id.kind) {
+            (ResumePoint::Open(kind), _) => Ok(self.reader(id.stream, id.event, kind, closes_at)),
+            (ResumePoint::Ended, _) => Err(ResumeError::Ended),
+            (ResumePoint::Unknown, StreamKind::Notifications) => Ok(self.open_notification_stream(closes_at)),
+            (ResumePoint::Unknown, StreamKind::Response) => Err(ResumeError::Unknown),
+        }
+    }
+
+    fn reader(
+        self: &Arc<Self>,
+        stream: u64,
+        after: u64,
+        kind: StreamKind,
+        closes_at: Option<Instant>,
+    ) -> EventReader {
+        let (reader, wake) = self.streams.store().attach(stream);
+        let send_priming = self.greeting.revision.has(Feature::Priming);
+        EventReader { session: Arc::clone(self), stream, reader, after, kind, wake, send_priming, closes_at }
+    }
+}
+
+/// Writes the messages of one request. Dropping it ends the stream.
+#[derive(Debug)]
+pub struct EventWriter {
+    session: Arc<Session>,
+    stream: u64,
+}
+
+impl EventWriter {
+    /// Sends a message that is dropped if the client reads too slowly.
+    pub fn send_droppable(&self, message: Vec<u8>) {
+        self.push(message, Retention::Droppable);
+    }
+
+    /// Sends a message that is never dropped.
+    pub fn send(&self, message: Vec<u8>) {
+        self.push(message, Retention::Required);
+    }
+
+    fn push(&self, message: Vec<u8>, keep: Retention) {
+        self.session.streams.store().push(self.stream, message, keep);
+    }
+}
+
+impl Drop for EventWriter {
+    fn drop(&mut self) {
+        self.session.streams.store().finish(self.stream);
+    }
+}
+
+/// A connection that reads a stream. A newer reader of the same stream replaces it.
+pub struct EventReader {
+    session: Arc<Session>,
+    stream: u64,
+    reader: u64,
+    /// The last event that was read.
+    after: u64,
+    kind: StreamKind,
+    wake: Arc<Notify>,
+    /// Whether the priming event is still to be sent.
+    send_priming: bool,
+    closes_at: Option<Instant>,
+}
+
+impl fmt::Debug for EventReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventReader")
+            .field("stream", &self.stream)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EventReader {
+    /// Whether the stream ends with a response.
+    #[must_use]
+    pub fn awaits_response(&self) -> bool {
+        match self.kind {
+            StreamKind::Response => true,
+            StreamKind::Notifications => false,
+        }
+    }
+
+    /// The next event. `None` if the connection must be closed. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.send_priming) {
+            return Some(Event::Priming { id: self.id(self.after), retry: RECONNECT_DELAY });
+        }
+        let wake = Arc::clone(&self.wake);
+        loop {
+            let woken = wake.notified();
+            let is_newest = match self.take() {
+                NextEvent::Event(number, message) => {
+                    self.after = number;
+                    return Some(Event::Message { id: Some(self.id(number)), message });
+                }
+                NextEvent::End => return None,
+                NextEvent::Nothing { is_newest } => is_newest,
+            };
+            let streams = &self.session.streams;
+            let closes_at = async {
+                match self.closes_at {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = streams.ended.cancelled() => return None,
+                () = streams.stop.cancelled(), if self.kind == StreamKind::Notifications => return None,
+                () = closes_at => return None,
+                () = woken => {}
+                // From here on the notification counts as sent, so it is stored before anything else happens.
+                notification = self.session.next_notification(), if is_newest => {
+                    streams.store().push(self.stream, notification, Retention::Required);
+                }
+            }
+        }
+    }
+
+    fn take(&self) -> NextEvent {
+        let mut store = self.session.streams.store();
+        let is_due = self.closes_at.is_some_and(|at| at <= Instant::now());
+        if is_due && !store.is_finished(self.stream) {
+            return NextEvent::End;
+        }
+        store.take(self.stream, self.reader, self.after)
+    }
+
+    fn id(&self, event: u64) -> String {
+        EventId { tag: self.session.streams.tag, kind: self.kind, stream: self.stream, event }.to_string()
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        self.session.in_flight.touch();
+        self.session.streams.store().detach(self.stream, self.reader);
+    }
+}
+
+#[cfg(test)]
+mod tests;

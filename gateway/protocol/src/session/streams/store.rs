@@ -1,0 +1,357 @@
+//! The kept events of a session's streams, and their readers.
+//!
+//! Plain state behind one lock. Timers and waiting are in [`EventReader`](super::EventReader).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The number of kept events of one stream, except required ones.
+pub(super) const MAX_STREAM_EVENTS: usize = 256;
+/// The size of the kept events of one stream, except required ones.
+const MAX_STREAM_BYTES: usize = 256 * 1024;
+/// The number of kept streams of one session without a reader.
+pub(super) const MAX_UNREAD_STREAMS: usize = 32;
+/// The size of all streams of one session above which the oldest ended stream is removed.
+pub(super) const MAX_SESSION_BYTES: usize = 1024 * 1024;
+/// The size of the streams of all sessions above which each session is limited to its share.
+pub(super) const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
+/// The share of a session. Above it, ended streams are removed even if they weren't delivered.
+pub(super) const SESSION_SHARE_BYTES: usize = 64 * 1024;
+/// The time for which a delivered stream without a reader is kept, in case its connection broke.
+pub(super) const DELIVERED_STREAM_TTL: Duration = Duration::from_secs(60);
+/// The time for which a stream without a reader is kept.
+pub(super) const UNREAD_STREAM_TTL: Duration = Duration::from_secs(5 * 60);
+
+/// The purpose of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// The messages and the response of one request.
+    Response,
+    /// Notifications that belong to no request.
+    Notifications,
+}
+
+/// Whether an event may be dropped if the stream is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Retention {
+    /// The event may be dropped: progress, log messages.
+    Droppable,
+    /// The event is never dropped: responses, questions.
+    Required,
+}
+
+/// A kept event.
+#[derive(Debug)]
+struct LoggedEvent {
+    number: u64,
+    message: Arc<[u8]>,
+    retention: Retention,
+}
+
+/// A stream and its kept events.
+#[derive(Debug)]
+struct EventLog {
+    kind: StreamKind,
+    events: VecDeque<LoggedEvent>,
+    bytes: usize,
+    /// The number of the newest event. 0 before the first one.
+    last_number: u64,
+    /// The newest event that a reader has taken.
+    delivered_to: u64,
+    /// Nothing follows.
+    finished: bool,
+    /// A reader has taken everything, including the end.
+    delivered: bool,
+    /// The current reader. A newer one replaces it.
+    reader: Option<u64>,
+    /// The time since which the stream has no reader, or nothing follows.
+    unused_since: Instant,
+    wake: Arc<Notify>,
+}
+
+/// The size of the streams of all sessions.
+#[derive(Debug, Default)]
+pub(in crate::session) struct StreamMemory(AtomicUsize);
+
+/// The size of the streams of one session, which is also counted in the total.
+#[derive(Debug)]
+struct SessionMemory {
+    bytes: usize,
+    total: Arc<StreamMemory>,
+}
+
+/// All streams of a session.
+#[derive(Debug)]
+pub(super) struct StreamStore {
+    logs: BTreeMap<u64, EventLog>,
+    memory: SessionMemory,
+    /// The number of streams ever opened.
+    opened_streams: u64,
+    /// The number of readers ever attached.
+    attached_readers: u64,
+    /// The number of current readers.
+    reader_count: usize,
+    /// The notification streams with a reader, the newest last. Notifications are sent on that one.
+    notification_streams: Vec<u64>,
+}
+
+/// The next step of a reader.
+#[derive(Debug)]
+pub(super) enum NextEvent {
+    /// An event and its number.
+    Event(u64, Arc<[u8]>),
+    /// Nothing yet.
+    Nothing {
+        /// Whether this reader's stream is the newest notification stream.
+        is_newest: bool,
+    },
+    /// The stream has ended, was removed, or has another reader.
+    End,
+}
+
+/// The state of a stream at the event from which a client resumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResumePoint {
+    /// Events follow, or may follow.
+    Open(StreamKind),
+    /// The stream has ended with this event.
+    Ended,
+    /// There is no such event.
+    Unknown,
+}
+
+impl StreamMemory {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > MAX_TOTAL_BYTES
+    }
+}
+
+impl SessionMemory {
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.total.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.total.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for SessionMemory {
+    fn drop(&mut self) {
+        self.release(self.bytes);
+    }
+}
+
+impl StreamStore {
+    /// No streams yet.
+    pub(super) fn new(total: Arc<StreamMemory>) -> Self {
+        Self {
+            logs: BTreeMap::new(),
+            memory: SessionMemory { bytes: 0, total },
+            opened_streams: 0,
+            attached_readers: 0,
+            reader_count: 0,
+            notification_streams: Vec::new(),
+        }
+    }
+
+    /// Opens a stream and returns its number.
+    pub(super) fn open(&mut self, kind: StreamKind) -> u64 {
+        self.evict();
+        self.opened_streams += 1;
+        let log = EventLog {
+            kind,
+            events: VecDeque::new(),
+            bytes: 0,
+            last_number: 0,
+            delivered_to: 0,
+            finished: false,
+            delivered: false,
+            reader: None,
+            unused_since: Instant::now(),
+            wake: Arc::default(),
+        };
+        self.logs.insert(self.opened_streams, log);
+        self.opened_streams
+    }
+
+    /// Adds an event. A droppable event is dropped if too many are unread.
+    pub(super) fn push(&mut self, stream: u64, message: Vec<u8>, retention: Retention) {
+        let Some(log) = self.logs.get_mut(&stream) else { return };
+        let before = log.bytes;
+        if log.has_room() || retention == Retention::Required {
+            log.last_number += 1;
+            log.bytes += message.len();
+            log.events.push_back(LoggedEvent { number: log.last_number, message: message.into(), retention });
+            log.wake.notify_waiters();
+        } else {
+            tracing::debug!("notification dropped: the client reads too slowly");
+        }
+        let after = log.bytes;
+        self.memory.release(before);
+        self.memory.add(after);
+        self.evict();
+    }
+
+    /// Marks the end of a stream.
+    pub(super) fn finish(&mut self, stream: u64) {
+        if let Some(log) = self.logs.get_mut(&stream) {
+            log.finished = true;
+            log.unused_since = Instant::now();
+            log.wake.notify_waiters();
+        }
+        self.evict();
+    }
+
+    /// The state of a stream at this event.
+    pub(super) fn resume_point(&self, stream: u64, event: u64) -> ResumePoint {
+        match self.logs.get(&stream) {
+            None => ResumePoint::Unknown,
+            Some(log) if event > log.last_number => ResumePoint::Unknown,
+            Some(log) if log.finished && log.events.back().is_none_or(|kept| kept.number <= event) => {
+                ResumePoint::Ended
+            }
+            Some(log) => ResumePoint::Open(log.kind),
+        }
+    }
+
+    /// Attaches a reader in place of the current one. Returns its number and its wake-up.
+    pub(super) fn attach(&mut self, stream: u64) -> (u64, Arc<Notify>) {
+        self.attached_readers += 1;
+        self.reader_count += 1;
+        let reader = self.attached_readers;
+        let Some(log) = self.logs.get_mut(&stream) else { return (reader, Arc::default()) };
+        log.reader = Some(reader);
+        log.wake.notify_waiters();
+        let wake = Arc::clone(&log.wake);
+        if log.kind == StreamKind::Notifications {
+            self.notification_streams.retain(|other| *other != stream);
+            self.notification_streams.push(stream);
+            self.wake_notification_readers();
+        }
+        (reader, wake)
+    }
+
+    /// Detaches a reader.
+    pub(super) fn detach(&mut self, stream: u64, reader: u64) {
+        self.reader_count -= 1;
+        if let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) {
+            log.reader = None;
+            log.unused_since = Instant::now();
+            self.notification_streams.retain(|other| *other != stream);
+            self.wake_notification_readers();
+        }
+        self.evict();
+    }
+
+    /// The event after this number.
+    pub(super) fn take(&mut self, stream: u64, reader: u64, after: u64) -> NextEvent {
+        let is_newest = self.notification_streams.last() == Some(&stream);
+        let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) else {
+            return NextEvent::End;
+        };
+        let next = log.events.partition_point(|kept| kept.number <= after);
+        match log.events.get(next) {
+            Some(kept) => {
+                log.delivered_to = log.delivered_to.max(kept.number);
+                NextEvent::Event(kept.number, Arc::clone(&kept.message))
+            }
+            None if log.finished => {
+                log.delivered = true;
+                NextEvent::End
+            }
+            None => NextEvent::Nothing { is_newest },
+        }
+    }
+
+    /// Whether a stream has ended or was removed.
+    pub(super) fn is_finished(&self, stream: u64) -> bool {
+        self.logs.get(&stream).is_none_or(|log| log.finished)
+    }
+
+    /// Whether any stream has a reader.
+    pub(super) fn is_read(&self) -> bool {
+        self.reader_count > 0
+    }
+
+    /// Removes streams without reader and writer: expired ones, then the oldest while there are too many or they are
+    /// too large. The last one is kept for its time, however large, unless it was delivered or the total of all
+    /// sessions is too large.
+    pub(super) fn evict(&mut self) {
+        if self.logs.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let expired = |log: &EventLog| {
+            let kept = if log.delivered { DELIVERED_STREAM_TTL } else { UNREAD_STREAM_TTL };
+            log.is_unused() && now.duration_since(log.unused_since) >= kept
+        };
+        let memory = &mut self.memory;
+        self.logs.retain(|_, log| {
+            let stays = !expired(log);
+            if !stays {
+                memory.release(log.bytes);
+            }
+            stays
+        });
+        loop {
+            let mut left = self.logs.iter().filter(|(_, log)| log.is_unused());
+            let Some((&oldest, log)) = left.next() else { return };
+            let others = left.count();
+            let too_large = (self.memory.bytes > MAX_SESSION_BYTES && (others > 0 || log.delivered))
+                || (self.memory.bytes > SESSION_SHARE_BYTES && self.memory.total.is_full());
+            if others < MAX_UNREAD_STREAMS && !too_large {
+                return;
+            }
+            self.memory.release(log.bytes);
+            self.logs.remove(&oldest);
+        }
+    }
+
+    fn wake_notification_readers(&self) {
+        for log in self.notification_streams.iter().filter_map(|stream| self.logs.get(stream)) {
+            log.wake.notify_waiters();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn usage(&self) -> (usize, usize) {
+        let bytes = self.logs.values().flat_map(|log| &log.events).map(|kept| kept.message.len()).sum();
+        assert_eq!(self.memory.bytes, bytes, "the byte count is wrong");
+        (self.logs.len(), bytes)
+    }
+}
+
+impl EventLog {
+    /// Whether one more event fits, after removing taken ones if necessary. Taken notifications are removable even if
+    /// they are required, because a client may keep a stream open for months.
+    fn has_room(&mut self) -> bool {
+        while self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES {
+            let spare = |kept: &LoggedEvent| {
+                kept.number <= self.delivered_to
+                    && (kept.retention == Retention::Droppable || self.kind == StreamKind::Notifications)
+            };
+            let Some(spare) = self.events.iter().position(spare) else { return false };
+            let gone = self.events.remove(spare);
+            self.bytes -= gone.map_or(0, |kept| kept.message.len());
+        }
+        true
+    }
+
+    /// Whether the stream has neither a reader nor a writer.
+    fn is_unused(&self) -> bool {
+        self.reader.is_none() && (self.finished || self.kind == StreamKind::Notifications)
+    }
+}

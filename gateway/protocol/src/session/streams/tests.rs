@@ -1,0 +1,476 @@
+//! Streams of a client whose connections break.
+
+use std::collections::VecDeque;
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::unconstrained;
+
+use super::store::{
+    DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_TOTAL_BYTES, MAX_UNREAD_STREAMS,
+    SESSION_SHARE_BYTES, UNREAD_STREAM_TTL,
+};
+use super::*;
+use crate::catalog::Catalog;
+use crate::changes::{Listener, Updates};
+use crate::mcp::{Greeting, Params};
+use crate::names::{Principal, ResourceUri};
+use crate::session::Sessions;
+
+/// A session with a ready client, and its catalog.
+struct Client {
+    sessions: Sessions,
+    session: Arc<Session>,
+    updates: Arc<Updates>,
+    stop: CancellationToken,
+}
+
+fn client(revision: &str) -> Client {
+    let initialize = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+    let raw = serde_json::value::to_raw_value(&initialize).unwrap();
+    let greeting = Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap();
+    let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
+    let updates: Arc<Updates> = Arc::default();
+    let listener = Listener::new(catalog, &updates, []);
+    let stop = CancellationToken::new();
+    let sessions = Sessions::new(10, Duration::from_secs(60), stop.clone());
+    let session = sessions.open(Principal::Anonymous, greeting, listener).unwrap();
+    session.set_ready();
+    Client { sessions, session, updates, stop }
+}
+
+impl Client {
+    /// Publishes a change that the client wants to know.
+    fn change(&self, number: u64) {
+        let uri = ResourceUri::new(&format!("test://{number}")).unwrap();
+        self.session.listener().subscribe(&uri).unwrap();
+        self.updates.updated(&uri);
+    }
+
+    fn usage(&self) -> (usize, usize) {
+        self.session.streams.store().usage()
+    }
+}
+
+/// The next event, the end, or nothing yet.
+fn now(reader: &mut EventReader) -> Option<Option<Event>> {
+    unconstrained(reader.next()).now_or_never()
+}
+
+/// The event's id, and its message as a number, if it has one.
+fn read(event: Event) -> (String, Option<u64>) {
+    match event {
+        Event::Priming { id, .. } => (id, None),
+        Event::Message { id, message } => {
+            let text = std::str::from_utf8(&message).unwrap();
+            let number = text.parse().unwrap_or_else(|_| {
+                let notification: Value = serde_json::from_str(text).unwrap();
+                notification["params"]["uri"].as_str().unwrap()["test://".len()..].parse().unwrap()
+            });
+            (id.unwrap(), Some(number))
+        }
+    }
+}
+
+/// All available events as numbers, and whether the stream has ended.
+fn all(reader: &mut EventReader) -> (Vec<u64>, bool) {
+    let mut numbers = Vec::new();
+    loop {
+        match now(reader) {
+            Some(Some(event)) => numbers.extend(read(event).1),
+            Some(None) => return (numbers, true),
+            None => return (numbers, false),
+        }
+    }
+}
+
+fn send(writer: &EventWriter, number: u64) {
+    writer.send(number.to_string().into_bytes());
+}
+
+/// A deterministic sequence of random numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, max: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % max
+    }
+}
+
+#[test]
+fn event_ids_round_trip() {
+    let id = EventId { tag: 0x00ab_cdef, kind: StreamKind::Response, stream: 12, event: 7 };
+    assert_eq!(id.to_string(), "00abcdefp12-7");
+    assert_eq!(EventId::parse("00abcdefp12-7"), Some(id));
+    for other in [
+        "",
+        "7",
+        "12-7",
+        "00abcdef",
+        "00abcdefp",
+        "00abcdefp12",
+        "00abcdefx12-7",
+        "00abcdefp12-07",
+        "00ABCDEFp12-7",
+        "00abcdefp+12-7",
+        "00abcdefp12-7 ",
+        "00abcdefp12--7",
+        "00abcdefé12-7",
+        "0é0abcdefp12-7",
+        "00abcdefp12-99999999999999999999",
+    ] {
+        assert_eq!(EventId::parse(other), None, "{other}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn resumes_exactly_after_the_last_event() {
+    for seed in 1..200 {
+        let mut dice = Dice(seed);
+        let client = client(["2025-03-26", "2025-11-25"][usize::from(dice.below(2) == 0)]);
+        let (writer, reader) = client.session.open_stream(None);
+        let (mut writer, mut reader) = (Some(writer), Some(reader));
+        let (mut sent, mut got): (u64, Vec<u64>) = (0, Vec::new());
+        let mut last: Option<String> = None;
+        // Events that the gateway wrote on this connection and the client hasn't received.
+        let mut under_way: VecDeque<(String, Option<u64>)> = VecDeque::new();
+        loop {
+            match dice.below(8) {
+                0 | 1 if sent < 60 => {
+                    sent += 1;
+                    send(writer.as_ref().unwrap(), sent);
+                }
+                2 if sent == 60 => writer = None,
+                3 => {
+                    // The connection breaks, before or after the client has reconnected.
+                    let Some(last) = &last else { continue };
+                    under_way.clear();
+                    let old = if dice.below(2) == 0 { reader.take() } else { None };
+                    drop(old);
+                    match client.session.resume(last, None) {
+                        Ok(new) => {
+                            if let Some(mut old) = reader.replace(new) {
+                                assert_eq!(all(&mut old), (vec![], true), "the newer one has replaced it");
+                            }
+                        }
+                        Err(why) => {
+                            assert_eq!((why, writer.is_none(), got.len()), (ResumeError::Ended, true, 60));
+                            break;
+                        }
+                    }
+                }
+                4 => {
+                    let seen = dice.below(4);
+                    for (id, number) in (0..seen).map_while(|_| under_way.pop_front()) {
+                        assert!(last.as_ref().is_none_or(|last| event(last) <= event(&id)), "{last:?} {id}");
+                        last = Some(id);
+                        got.extend(number);
+                    }
+                }
+                _ => {
+                    if let Some(Some(Some(event))) = reader.as_mut().map(now) {
+                        under_way.push_back(read(event));
+                    }
+                }
+            }
+        }
+        assert_eq!(got, (1..=60).collect::<Vec<_>>(), "seed {seed}");
+        drop(reader);
+        client.usage();
+    }
+}
+
+fn event(id: &str) -> u64 {
+    EventId::parse(id).unwrap().event
+}
+
+#[tokio::test(start_paused = true)]
+async fn sends_each_notification_once_on_the_newest_stream() {
+    for seed in 1..100 {
+        let mut dice = Dice(seed);
+        let client = client("2025-06-18");
+        let mut readers: Vec<EventReader> = Vec::new();
+        // Streams that the client lost, with the last event that it received of each.
+        let mut lost: Vec<String> = Vec::new();
+        let (mut changes, mut got): (u64, Vec<u64>) = (0, Vec::new());
+        for _ in 0..300 {
+            match dice.below(6) {
+                0 if changes < 100 => {
+                    changes += 1;
+                    client.change(changes);
+                }
+                1 if readers.len() < 4 => readers.push(client.session.open_notification_stream(None)),
+                2 if !readers.is_empty() => {
+                    let which = usize::try_from(dice.below(readers.len() as u64)).unwrap();
+                    let reader = readers.remove(which);
+                    lost.push(reader.id(reader.after));
+                }
+                3 if !lost.is_empty() => {
+                    let which = usize::try_from(dice.below(lost.len() as u64)).unwrap();
+                    readers.push(client.session.resume(&lost.remove(which), None).unwrap());
+                }
+                _ => {
+                    let newest = readers.len().saturating_sub(1);
+                    for (place, reader) in readers.iter_mut().enumerate() {
+                        let (numbers, ended) = all(reader);
+                        assert!(!ended && (place == newest || numbers.is_empty()), "seed {seed}");
+                        got.extend(numbers);
+                    }
+                }
+            }
+        }
+        let mut reader = client.session.open_notification_stream(None);
+        got.extend(all(&mut reader).0);
+        got.sort_unstable();
+        assert_eq!(got, (1..=changes).collect::<Vec<_>>(), "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn resends_lost_notifications() {
+    let client = client("2025-11-25");
+    let mut reader = client.session.open_notification_stream(None);
+    let Some(Some(Event::Priming { id: place, .. })) = now(&mut reader) else {
+        panic!("the place comes first")
+    };
+    client.change(1);
+    assert_eq!(all(&mut reader), (vec![1], false));
+    drop(reader);
+    client.change(2);
+    let mut reader = client.session.resume(&place, None).unwrap();
+    assert_eq!(all(&mut reader), (vec![1, 2], false));
+    let mut second = client.session.open_notification_stream(None);
+    client.change(3);
+    assert_eq!(all(&mut reader), (vec![], false), "an older stream stays open");
+    assert_eq!(all(&mut second), (vec![3], false));
+    drop(second);
+    client.change(4);
+    assert_eq!(all(&mut reader), (vec![4], false), "and is the newest stream again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sends_priming_events_to_supporting_clients_only() {
+    for (revision, is_primed) in [("2024-11-05", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        let client = client(revision);
+        let (writer, mut reader) = client.session.open_stream(None);
+        send(&writer, 1);
+        let first = now(&mut reader).unwrap().unwrap();
+        assert_eq!(matches!(first, Event::Priming { .. }), is_primed, "{revision}");
+        let mut listening = client.session.open_notification_stream(None);
+        assert_eq!(matches!(now(&mut listening), Some(Some(Event::Priming { .. }))), is_primed, "{revision}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_events_resume_only_notification_streams() {
+    let ann = client("2025-06-18");
+    let bob = client("2025-06-18");
+    let (writer, mut reader) = ann.session.open_stream(None);
+    let _others = bob.session.open_stream(None);
+    send(&writer, 1);
+    let (id, _) = read(now(&mut reader).unwrap().unwrap());
+    assert!(ann.session.resume(&id, None).is_ok());
+    for unknown in [&id.replace("p1-1", "p1-2"), &id.replace("p1-1", "p9-1"), "1", "_GET_stream_1"] {
+        assert_eq!(ann.session.resume(unknown, None).unwrap_err(), ResumeError::Unknown, "{unknown}");
+    }
+    assert_eq!(
+        bob.session.resume(&id, None).unwrap_err(),
+        ResumeError::Unknown,
+        "it belongs to another session"
+    );
+    ann.change(1);
+    let mut listening = ann.session.open_notification_stream(None);
+    let (id, _) = read(now(&mut listening).unwrap().unwrap());
+    let mut others = bob.session.resume(&id, None).unwrap();
+    assert_eq!(all(&mut others), (vec![], false), "nothing of another session is sent");
+    drop(listening);
+    tokio::time::advance(UNREAD_STREAM_TTL).await;
+    ann.change(2);
+    let mut listening = ann.session.resume(&id, None).unwrap();
+    assert_eq!(all(&mut listening), (vec![2], false), "removed, and started again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ended_streams_expire() {
+    let client = client("2025-06-18");
+    for (reads, kept) in [(true, DELIVERED_STREAM_TTL), (false, UNREAD_STREAM_TTL)] {
+        let (writer, mut reader) = client.session.open_stream(None);
+        let start = reader.id(0);
+        send(&writer, 1);
+        drop(writer);
+        if reads {
+            assert_eq!(all(&mut reader), (vec![1], true));
+            assert_eq!(client.session.resume(&reader.id(1), None).unwrap_err(), ResumeError::Ended);
+        }
+        drop(reader);
+        tokio::time::advance(kept - Duration::from_secs(1)).await;
+        client.session.streams.evict();
+        let mut again = client.session.resume(&start, None).unwrap();
+        if reads {
+            assert_eq!(all(&mut again), (vec![1], true));
+        }
+        drop(again);
+        tokio::time::advance(kept).await;
+        client.session.streams.evict();
+        assert_eq!(client.session.resume(&start, None).unwrap_err(), ResumeError::Unknown);
+        assert_eq!(client.usage(), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn evicts_the_oldest_ended_streams_only() {
+    let client = client("2025-06-18");
+    let (running, _) = client.session.open_stream(None);
+    for number in 0..100 {
+        let (writer, _) = client.session.open_stream(None);
+        send(&writer, number);
+    }
+    assert_eq!(client.usage().0, MAX_UNREAD_STREAMS + 1);
+    running.send(vec![b' '; MAX_SESSION_BYTES]);
+    assert_eq!(client.usage(), (2, MAX_SESSION_BYTES + 2), "the last one that ended stays");
+    let (writer, _) = client.session.open_stream(None);
+    writer.send(vec![b' '; MAX_SESSION_BYTES]);
+    drop(writer);
+    assert_eq!(client.usage(), (2, 2 * MAX_SESSION_BYTES), "however large it is");
+}
+
+#[tokio::test(start_paused = true)]
+async fn drops_notifications_but_never_responses_for_slow_clients() {
+    let client = client("2025-06-18");
+    let (writer, mut reader) = client.session.open_stream(None);
+    for number in 0..10_000 {
+        writer.send_droppable(number.to_string().into_bytes());
+    }
+    for number in 10_000..10_010 {
+        send(&writer, number);
+    }
+    drop(writer);
+    let (numbers, ended) = all(&mut reader);
+    let expected: Vec<u64> = (0..MAX_STREAM_EVENTS as u64).chain(10_000..10_010).collect();
+    assert_eq!((numbers, ended), (expected, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reading_client_gets_every_notification() {
+    let client = client("2025-06-18");
+    let (writer, mut reader) = client.session.open_stream(None);
+    send(&writer, 0);
+    let start = reader.id(0);
+    for number in 1..10_000 {
+        writer.send_droppable(number.to_string().into_bytes());
+        let (numbers, _) = all(&mut reader);
+        assert_eq!(numbers.last(), Some(&number));
+    }
+    let mut again = client.session.resume(&start, None).unwrap();
+    let (numbers, _) = all(&mut again);
+    assert_eq!(
+        (numbers.len(), numbers[0], numbers[MAX_STREAM_EVENTS - 1]),
+        (MAX_STREAM_EVENTS, 0, 9_999),
+        "a question is kept"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn delivered_notifications_are_evicted() {
+    let client = client("2025-06-18");
+    let mut reader = client.session.open_notification_stream(None);
+    client.change(0);
+    let (first, _) = read(now(&mut reader).unwrap().unwrap());
+    for number in 1..10_000 {
+        client.change(number % 100);
+        assert_eq!(all(&mut reader), (vec![number % 100], false));
+    }
+    assert!(client.usage().1 < MAX_STREAM_EVENTS * 200, "{:?}", client.usage());
+    drop(reader);
+    client.change(1);
+    let (numbers, ended) = all(&mut client.session.resume(&first, None).unwrap());
+    assert_eq!(
+        (numbers.len(), numbers.last(), ended),
+        (MAX_STREAM_EVENTS + 1, Some(&1), false),
+        "the newest are kept"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_stream_memory_of_all_sessions() {
+    let client = client("2025-06-18");
+    let leave = |session: &Arc<Session>, bytes: usize| {
+        let (writer, reader) = session.open_stream(None);
+        let start = reader.id(0);
+        writer.send(vec![b' '; bytes]);
+        start
+    };
+    let open = || {
+        let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
+        let listener = Listener::new(catalog, &client.updates, []);
+        client.sessions.open(Principal::Anonymous, client.session.greeting().clone(), listener).unwrap()
+    };
+    let large = open();
+    let first = leave(&large, MAX_TOTAL_BYTES);
+    assert!(large.resume(&first, None).is_ok(), "one more fits");
+    let second = leave(&client.session, SESSION_SHARE_BYTES);
+    assert!(client.session.resume(&second, None).is_ok(), "its share is the same for all");
+    let third = leave(&client.session, 1);
+    assert_eq!(
+        client.session.resume(&second, None).unwrap_err(),
+        ResumeError::Unknown,
+        "the oldest is evicted"
+    );
+    assert!(client.session.resume(&third, None).is_ok());
+    drop(open());
+    assert_eq!(large.resume(&first, None).unwrap_err(), ResumeError::Unknown, "and that of idle sessions");
+    assert!(client.sessions.end(large.id(), &Principal::Anonymous));
+    assert_eq!(client.sessions.stream_memory.bytes(), 1);
+    let forth = leave(&client.session, MAX_SESSION_BYTES);
+    assert!(client.session.resume(&forth, None).is_ok(), "one more fits again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_closed_early_can_be_resumed() {
+    let client = client("2025-11-25");
+    let soon = || Some(Instant::now() + Duration::from_secs(1));
+    let (writer, mut reader) = client.session.open_stream(soon());
+    send(&writer, 1);
+    let (first, _) = read(reader.next().await.unwrap());
+    assert_eq!(reader.next().await.map(read).unwrap().1, Some(1));
+    assert_eq!(reader.next().await, None, "after a second");
+    send(&writer, 2);
+    let mut again = client.session.resume(&first, soon()).unwrap();
+    assert_eq!(all(&mut again), (vec![1, 2], false));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    send(&writer, 3);
+    assert_eq!(now(&mut again), Some(None), "too late for anything but the end");
+    drop(writer);
+    assert_eq!(all(&mut again), (vec![3], true), "but the end is reported");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ending_a_session_ends_its_streams() {
+    let client = client("2025-06-18");
+    let (writer, mut reader) = client.session.open_stream(None);
+    let mut listening = client.session.open_notification_stream(None);
+    assert_eq!((now(&mut reader), now(&mut listening)), (None, None));
+    client.stop.cancel();
+    assert_eq!((now(&mut reader), now(&mut listening)), (None, Some(None)));
+    assert!(client.sessions.end(client.session.id(), &Principal::Anonymous));
+    assert_eq!(now(&mut reader), Some(None));
+    drop(writer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_stream_keeps_its_session() {
+    let client = client("2025-06-18");
+    let id = client.session.id();
+    let listening = client.session.open_notification_stream(None);
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(client.sessions.count(), 1);
+    drop(listening);
+    tokio::time::advance(Duration::from_secs(59)).await;
+    assert!(client.sessions.find(id, &Principal::Anonymous).is_some(), "idle from the end of the stream on");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert!(client.sessions.find(id, &Principal::Anonymous).is_none());
+}

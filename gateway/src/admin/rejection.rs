@@ -1,0 +1,70 @@
+//! Rejected requests to the admin listener, and their response: `{"error": "…"}`.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+
+use crate::admin::router::{Route, respond};
+use crate::transport::http::rejection::Rejection;
+
+/// The reason to reject a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum AdminRejection {
+    /// A reason that all HTTP listeners share.
+    Http(Rejection),
+    /// The body isn't a valid reload request.
+    Body(String),
+    /// The gateway is starting.
+    Starting,
+    /// Too many requests are waiting for a reload.
+    Busy,
+    /// The gateway is stopping.
+    Stopping,
+}
+
+impl From<Rejection> for AdminRejection {
+    fn from(rejection: Rejection) -> Self {
+        Self::Http(rejection)
+    }
+}
+
+impl AdminRejection {
+    pub(super) fn respond(self) -> Response {
+        let json = |status, message: &str| respond(status, "application/json", body(message));
+        match self {
+            Self::Http(rejection) => rejection.respond(body(&message(rejection)).into_bytes()),
+            Self::Body(message) => json(StatusCode::BAD_REQUEST, &message),
+            Self::Starting => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is starting"),
+            Self::Busy => {
+                json(StatusCode::SERVICE_UNAVAILABLE, "too many reload requests are waiting; try again later")
+            }
+            Self::Stopping => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"),
+        }
+    }
+}
+
+fn body(message: &str) -> String {
+    format!("{}\n", json!({ "error": message }))
+}
+
+/// The messages that differ here, because no setting changes these checks.
+fn message(rejection: Rejection) -> String {
+    match rejection {
+        Rejection::Host => {
+            "unknown host in the `Host` header; use `localhost` or the listener's address".to_owned()
+        }
+        Rejection::Origin => "requests from web pages are blocked".to_owned(),
+        Rejection::Path => format!("not found; available: {}", Route::list()),
+        Rejection::ContentType => {
+            "the body must be JSON; send `{}` with `Content-Type: application/json`".to_owned()
+        }
+        Rejection::NoToken
+        | Rejection::BadToken
+        | Rejection::Method(_)
+        | Rejection::ContentEncoding
+        | Rejection::Accept
+        | Rejection::TooLarge(_)
+        | Rejection::Slow
+        | Rejection::BrokenOff => rejection.message(),
+    }
+}

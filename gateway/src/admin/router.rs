@@ -1,0 +1,215 @@
+//! The checks of a request to the admin listener, in this order: host and origin, path, method, content type and size.
+//! Then it is answered.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::admin::Admin;
+use crate::admin::health::{self, Readiness};
+use crate::admin::rejection::AdminRejection;
+use crate::admin::report::{self, Process};
+use crate::metrics;
+use crate::supervisor::control::{Cause, Ended, Reloaded};
+use crate::transport::http::body;
+use crate::transport::http::connections::ConnectionHandle;
+use crate::transport::http::origin::Origins;
+use crate::transport::http::rejection::Rejection;
+
+/// The maximum size of a body, in bytes.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// The number of requests that may wait for a reload: far below the number of connections.
+pub(super) const MAX_WAITING_RELOADS: usize = 16;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// A path of the admin listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Whether the process answers at all.
+    Livez,
+    /// Whether the gateway is ready.
+    Readyz,
+    /// Metrics.
+    Metrics,
+    /// The status, as JSON.
+    Status,
+    /// Re-reads the configuration and all plugins.
+    Reload,
+}
+
+impl Route {
+    /// All paths, including aliases.
+    const ALL: [(&'static str, Self); 6] = [
+        ("/livez", Self::Livez),
+        ("/healthz", Self::Livez),
+        ("/readyz", Self::Readyz),
+        ("/metrics", Self::Metrics),
+        ("/status.json", Self::Status),
+        ("/reload", Self::Reload),
+    ];
+
+    /// The list of paths, for people.
+    pub(super) fn list() -> String {
+        Self::ALL.map(|(path, route)| format!("{} {path}", route.method())).join(", ")
+    }
+
+    fn from_path(path: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == path).map(|(_, route)| *route)
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        Self::ALL.iter().find(|(_, route)| *route == self).expect("each route has a path").0
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET",
+            Self::Reload => "POST",
+        }
+    }
+
+    /// The supported methods, as in `Allow`.
+    fn methods(self) -> &'static str {
+        match self {
+            Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET, HEAD",
+            Self::Reload => "POST",
+        }
+    }
+
+    fn supports(self, method: &Method) -> bool {
+        self.methods().split(", ").any(|supported| supported == method.as_str())
+    }
+}
+
+/// The state of the admin listener.
+#[derive(Debug)]
+pub(super) struct AdminRouter {
+    origins: Origins,
+    process: Process,
+    admin: OnceLock<Admin>,
+    reloading: Semaphore,
+}
+
+impl AdminRouter {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self {
+            origins: Origins::new(address, &[], &[]),
+            process: Process::current(),
+            admin: OnceLock::new(),
+            reloading: Semaphore::new(MAX_WAITING_RELOADS),
+        }
+    }
+
+    pub(super) fn open(&self, admin: Admin) {
+        // A gateway starts only once.
+        let _ = self.admin.set(admin);
+    }
+
+    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
+        self.origins.check(head)?;
+        if !is_same_origin(&head.headers) {
+            return Err(Rejection::Origin.into());
+        }
+        let route = Route::from_path(head.uri.path()).ok_or(Rejection::Path)?;
+        if !route.supports(&head.method) {
+            return Err(Rejection::Method(route.methods()).into());
+        }
+        match route {
+            Route::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
+            Route::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
+            Route::Metrics => Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)())),
+            Route::Status => {
+                let admin = self.opened()?;
+                let status = Arc::clone(&admin.status.borrow());
+                let ready = Readiness::of(Some(admin)).is_ready();
+                Ok(document(&report::document(&status, &self.process, ready)))
+            }
+            Route::Reload => self.reload(head, body).await,
+        }
+    }
+
+    fn opened(&self) -> Result<&Admin, AdminRejection> {
+        self.admin.get().ok_or(AdminRejection::Starting)
+    }
+
+    fn ready(&self, query: &str) -> Response {
+        let readiness = Readiness::of(self.admin.get());
+        let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        respond(status, TEXT, readiness.text(health::Detail::of(query)))
+    }
+
+    async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
+        body::check_type(&head.headers)?;
+        let body = body::read(&head.headers, body, MAX_BODY_BYTES).await?;
+        check_options(&body)?;
+        let admin = self.opened()?;
+        // A reload can take long, so its connection counts as busy.
+        let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
+        // Each waiting request occupies a connection, and monitors need some, too.
+        let _permit = self.reloading.try_acquire().map_err(|_| AdminRejection::Busy)?;
+        let reloaded = tokio::select! {
+            biased;
+            reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
+            () = admin.draining.cancelled() => Err(Ended),
+        };
+        let Reloaded { changed, failed, needs_restart } =
+            reloaded.map_err(|Ended| AdminRejection::Stopping)?;
+        Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
+    }
+}
+
+/// Handles any request.
+pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let mut response = router.answer(&head, body).await.unwrap_or_else(AdminRejection::respond);
+    let fields = response.headers_mut();
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    fields.insert(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
+    response
+}
+
+/// Whether the request has no origin, or the origin of this listener. Pages of other servers on this machine may not
+/// call.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return true };
+    let ours = |host: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes());
+    headers.get(HOST).is_some_and(ours)
+}
+
+/// The body must be a JSON object. There are no options yet.
+fn check_options(body: &[u8]) -> Result<(), AdminRejection> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(members)) => match members.keys().next() {
+            None => Ok(()),
+            Some(unknown) => Err(AdminRejection::Body(format!("unknown key `{unknown}`; send `{{}}`"))),
+        },
+        Ok(_) | Err(_) => Err(AdminRejection::Body("the body must be a JSON object; send `{}`".to_owned())),
+    }
+}
+
+fn document(document: &Value) -> Response {
+    respond(StatusCode::OK, JSON, format!("{document}\n"))
+}
+
+pub(super) fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

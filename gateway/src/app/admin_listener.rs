@@ -1,0 +1,104 @@
+//! The admin listener, which answers from before anything is loaded until everything else has ended.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_protocol::gate::Gate;
+use moongate_protocol::server::Server;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::admin::{Admin, AdminError, Opener};
+use crate::host::WasmHost;
+use crate::metrics::{Metrics, Snapshot};
+use crate::supervisor::Supervisor;
+use crate::supervisor::status::Status;
+
+/// At shutdown, answers in progress get this long.
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The running listener.
+#[derive(Debug)]
+pub(super) struct AdminListener {
+    address: SocketAddr,
+    opener: Opener,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+/// The sources of the metrics.
+struct MetricsSources {
+    host: Arc<WasmHost>,
+    gate: Arc<Gate>,
+    status: watch::Receiver<Arc<Status>>,
+    server: Arc<Server>,
+    metrics: Arc<Metrics>,
+}
+
+impl AdminListener {
+    /// Listens at `address` and reports that the gateway is starting.
+    ///
+    /// # Errors
+    /// The address can't be listened on, or other machines could reach it.
+    pub(super) async fn start(address: SocketAddr) -> Result<Self, AdminError> {
+        let bound = Admin::bind(address).await?;
+        let address = bound.address();
+        let opener = bound.opener();
+        let stop = CancellationToken::new();
+        let task = AbortOnDropHandle::new(tokio::spawn(bound.serve(stop.clone())));
+        Ok(Self { address, opener, stop, task })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Reports from now on that the gateway serves, until `draining` is cancelled.
+    pub(super) fn open(
+        &self,
+        supervisor: &Supervisor,
+        server: &Arc<Server>,
+        metrics: &Arc<Metrics>,
+        draining: &CancellationToken,
+    ) {
+        let sources = MetricsSources {
+            host: Arc::clone(supervisor.host()),
+            gate: Arc::clone(supervisor.gate()),
+            status: supervisor.status(),
+            server: Arc::clone(server),
+            metrics: Arc::clone(metrics),
+        };
+        self.opener.open(Admin {
+            status: supervisor.status(),
+            reloader: supervisor.reloader(),
+            metrics: Box::new(move || sources.render()),
+            draining: draining.clone(),
+        });
+    }
+
+    /// Ends the listener once answers in progress are sent.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        if timeout(LAST_ANSWERS_TIMEOUT, self.task).await.is_err() {
+            tracing::debug!("admin listener aborted");
+        }
+    }
+}
+
+impl MetricsSources {
+    fn render(&self) -> String {
+        let status = Arc::clone(&self.status.borrow());
+        self.metrics.render(&Snapshot {
+            status: &status,
+            gauges: self.host.gauges(),
+            generations: self.host.generations(),
+            idle: self.host.idle(),
+            requests: self.host.requests(),
+            loads: self.gate.loads(),
+            clients: self.server.gauges(),
+        })
+    }
+}

@@ -1,0 +1,308 @@
+//! Notifies the service manager that the gateway is ready, reloads or stops (systemd's `sd_notify(3)`).
+//!
+//! Does nothing without a service manager. Notifications go through one task, so they stay in order, and the gateway
+//! doesn't wait for a manager that doesn't read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+
+use crate::supervisor::status::{PluginState, Status};
+
+/// At shutdown, the last notification gets this long.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// State changes that may wait to be sent.
+const STATE_QUEUE: usize = 16;
+
+/// Notifies the service manager, if there is one.
+#[derive(Debug)]
+pub struct Service(Option<NotifierTask>);
+
+#[derive(Debug)]
+struct NotifierTask {
+    states: mpsc::Sender<StateChange>,
+    task: JoinHandle<()>,
+}
+
+/// Notifies the service manager of reloads. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Teller(Option<mpsc::Sender<StateChange>>);
+
+/// A change of the gateway's state.
+#[derive(Debug)]
+enum StateChange {
+    Loading(usize),
+    Ready(watch::Receiver<Arc<Status>>),
+    Reloading,
+    Reloaded,
+    Stopping,
+}
+
+/// A notification to the service manager.
+#[derive(Debug)]
+enum Notification {
+    Status(String),
+    Ready(String),
+    Reloading,
+    Stopping,
+    Watchdog,
+}
+
+impl Service {
+    /// Finds the service manager by `NOTIFY_SOCKET`. Must be called in a tokio runtime.
+    #[must_use]
+    pub fn find() -> Self {
+        if !manager::exists() {
+            return Self(None);
+        }
+        let (states, receiver) = mpsc::channel(STATE_QUEUE);
+        let notifier = Notifier {
+            states: receiver,
+            watchdog: manager::watchdog_timeout().map(watchdog_interval),
+            serving: None,
+        };
+        Self(Some(NotifierTask { states, task: tokio::spawn(notifier.run()) }))
+    }
+
+    /// The gateway is loading this many plugins.
+    pub async fn loading(&self, plugins: usize) {
+        self.teller().send(StateChange::Loading(plugins)).await;
+    }
+
+    /// The gateway is ready. From now on, notifications contain a summary of its status.
+    pub async fn ready(&self, status: watch::Receiver<Arc<Status>>) {
+        self.teller().send(StateChange::Ready(status)).await;
+    }
+
+    /// The gateway is stopping.
+    pub async fn stopping(&self) {
+        self.teller().send(StateChange::Stopping).await;
+    }
+
+    /// Notifies of reloads.
+    #[must_use]
+    pub fn teller(&self) -> Teller {
+        Teller(self.0.as_ref().map(|task| task.states.clone()))
+    }
+
+    /// Waits until everything was sent. All [`Teller`]s must be dropped before.
+    pub async fn finish(self) {
+        if let Some(NotifierTask { states, task }) = self.0 {
+            drop(states);
+            if timeout(FLUSH_TIMEOUT, task).await.is_err() {
+                tracing::debug!("service manager doesn't read notifications");
+            }
+        }
+    }
+}
+
+impl Teller {
+    /// A reload starts.
+    pub async fn reloading(&self) {
+        self.send(StateChange::Reloading).await;
+    }
+
+    /// The reload has ended.
+    pub async fn reloaded(&self) {
+        self.send(StateChange::Reloaded).await;
+    }
+
+    async fn send(&self, change: StateChange) {
+        if let Some(states) = &self.0 {
+            let _ = states.send(change).await; // the task ends after all senders
+        }
+    }
+}
+
+/// Sends all notifications.
+struct Notifier {
+    states: mpsc::Receiver<StateChange>,
+    watchdog: Option<Interval>,
+    serving: Option<Serving>,
+}
+
+impl Notifier {
+    /// Sends notifications in order until all senders are dropped.
+    async fn run(mut self) {
+        loop {
+            let notification = tokio::select! {
+                change = self.states.recv() => match change {
+                    None => return,
+                    Some(change) => self.on_change(change),
+                },
+                summary = changed(&mut self.serving) => Some(Notification::Status(summary)),
+                () = tick(&mut self.watchdog) => Some(Notification::Watchdog),
+            };
+            if let Some(notification) = notification {
+                manager::send(notification).await;
+            }
+        }
+    }
+
+    fn on_change(&mut self, change: StateChange) -> Option<Notification> {
+        match change {
+            StateChange::Loading(plugins) => {
+                Some(Notification::Status(format!("loading {}", count(plugins, "plugin"))))
+            }
+            StateChange::Ready(status) => {
+                Some(Notification::Ready(self.serving.insert(Serving::new(status)).summary()))
+            }
+            StateChange::Reloading => Some(Notification::Reloading),
+            StateChange::Reloaded => Some(Notification::Ready(self.serving.as_mut()?.summary())),
+            StateChange::Stopping => {
+                self.serving = None;
+                Some(Notification::Stopping)
+            }
+        }
+    }
+}
+
+/// Twice within the time after which the manager kills a silent process.
+fn watchdog_interval(limit: Duration) -> Interval {
+    let mut ticks = interval((limit / 2).max(Duration::from_millis(1)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+async fn tick(ticks: &mut Option<Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The status of a gateway that serves, and the summary that was sent last.
+#[derive(Debug)]
+struct Serving {
+    status: watch::Receiver<Arc<Status>>,
+    sent: String,
+}
+
+impl Serving {
+    fn new(status: watch::Receiver<Arc<Status>>) -> Self {
+        Self { status, sent: String::new() }
+    }
+
+    /// The present summary.
+    fn summary(&mut self) -> String {
+        self.sent = summary(&self.status.borrow_and_update());
+        self.sent.clone()
+    }
+
+    /// Waits until the summary changes. Cancel-safe.
+    async fn changed(&mut self) -> Option<String> {
+        loop {
+            self.status.changed().await.ok()?;
+            let now = summary(&self.status.borrow_and_update());
+            if now != self.sent {
+                self.sent.clone_from(&now);
+                return Some(now);
+            }
+        }
+    }
+}
+
+async fn changed(serving: &mut Option<Serving>) -> String {
+    if let Some(serving) = serving
+        && let Some(summary) = serving.changed().await
+    {
+        return summary;
+    }
+    std::future::pending().await
+}
+
+/// A summary such as `6 plugins, 43 tools; 1 degraded, 1 failed`.
+fn summary(status: &Status) -> String {
+    let mut plugins = 0;
+    let mut degraded = 0;
+    let mut failed = 0;
+    for plugin in &status.plugins {
+        match plugin.state {
+            PluginState::Loading => {}
+            PluginState::Serving => plugins += 1,
+            PluginState::Degraded(_) => {
+                plugins += 1;
+                degraded += 1;
+            }
+            PluginState::Failed(_) => failed += 1,
+        }
+    }
+    let tools = status.plugins.iter().map(|plugin| plugin.offers.tools).sum();
+    let trouble = [(degraded, "degraded"), (failed, "failed")];
+    let trouble =
+        trouble.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}"));
+    let trouble = trouble.collect::<Vec<_>>().join(", ");
+    let served = format!("{}, {}", count(plugins, "plugin"), count(tools, "tool"));
+    if trouble.is_empty() { served } else { format!("{served}; {trouble}") }
+}
+
+fn count(number: usize, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(unix)]
+mod manager {
+    use std::io;
+    use std::time::Duration;
+
+    use sd_notify::NotifyState;
+    use tokio::task::spawn_blocking;
+
+    use super::Notification;
+
+    pub(super) fn exists() -> bool {
+        std::env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty())
+    }
+
+    /// The time after which the manager kills a silent process.
+    pub(super) fn watchdog_timeout() -> Option<Duration> {
+        sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero())
+    }
+
+    pub(super) async fn send(notification: Notification) {
+        match spawn_blocking(move || notify(&notification)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "cannot notify the service manager"),
+            Err(error) => tracing::debug!(%error, "notification of the service manager was interrupted"),
+        }
+    }
+
+    fn notify(notification: &Notification) -> io::Result<()> {
+        match notification {
+            Notification::Status(status) => sd_notify::notify(&[NotifyState::Status(status)]),
+            Notification::Ready(status) => {
+                sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)])
+            }
+            // The time shows the manager that this isn't the answer to an earlier request.
+            Notification::Reloading => {
+                let now = NotifyState::monotonic_usec_now()?;
+                sd_notify::notify(&[NotifyState::Reloading, now, NotifyState::Status("reloading")])
+            }
+            Notification::Stopping => {
+                sd_notify::notify(&[NotifyState::Stopping, NotifyState::Status("waiting for calls to end")])
+            }
+            Notification::Watchdog => sd_notify::notify(&[NotifyState::Watchdog]),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod manager {
+    use std::time::Duration;
+
+    use super::Notification;
+
+    pub(super) fn exists() -> bool {
+        false
+    }
+
+    pub(super) fn watchdog_timeout() -> Option<Duration> {
+        None
+    }
+
+    pub(super) async fn send(_: Notification) {}
+}

@@ -1,0 +1,74 @@
+//! The client with listeners that aren't a gateway.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use moongate_config::from_text;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// A listener that responds to one request with these bytes; the task returns the request.
+async fn answering(bytes: &'static str) -> (AdminClient, tokio::task::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gateway = AdminClient(listener.local_addr().unwrap());
+    let asked = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 4096];
+        let length = stream.read(&mut request).await.unwrap();
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        String::from_utf8_lossy(&request[..length]).into_owned()
+    });
+    (gateway, asked)
+}
+
+#[tokio::test]
+async fn sends_json_requests_and_reads_whole_responses() {
+    let (gateway, asked) =
+        answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n").await;
+    let answer = gateway.post(Route::Reload).await.unwrap();
+    assert!(answer.is_ok);
+    assert_eq!(answer.body, "{}");
+    let request = asked.await.unwrap();
+    assert!(request.starts_with("POST /reload HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains(&format!("host: {}\r\n", gateway.address())), "{request}");
+    assert!(request.contains("content-type: application/json\r\n"), "{request}");
+    assert!(request.ends_with("\r\n\r\n{}"), "{request}");
+}
+
+#[tokio::test]
+async fn reports_errors_of_gateways_and_of_other_servers() {
+    let (gateway, _) = answering("HTTP/1.1 503 X\r\nContent-Length: 17\r\n\r\n{\"error\":\"later\"}").await;
+    let answer = gateway.get(Route::Status, "").await.unwrap();
+    assert!(!answer.is_ok);
+    assert_eq!(answer.unexpected_response().to_string(), "the gateway reported an error: later");
+    let (gateway, _) = answering("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>").await;
+    let error = gateway.get(Route::Status, "").await.unwrap().json().unwrap_err();
+    assert!(error.to_string().contains("isn't a Moongate gateway"), "{error}");
+    let (gateway, _) = answering("SSH-2.0-server\r\n").await;
+    let silence = gateway.get(Route::Status, "").await.unwrap_err();
+    assert!(matches!(silence, AdminClientError::Unreachable(..)), "{silence}");
+}
+
+#[tokio::test]
+async fn an_unreachable_gateway_is_named_by_its_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let silence = AdminClient(address).get(Route::Livez, "").await.unwrap_err();
+    assert_eq!(silence.to_string(), format!("no gateway responds at {address}: nothing listens there"));
+}
+
+#[test]
+fn finds_the_address_in_an_invalid_configuration() {
+    let of = |text: &str| {
+        let text = format!("version = 1\n{text}");
+        AdminClient::of(&from_text(Path::new("gateway.toml"), text, &BTreeMap::new()))
+    };
+    assert!(matches!(of(""), Err(AdminClientError::NoAdminListener)));
+    assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(AdminClientError::UnknownPort)));
+    for text in ["[admin]", "[admin]\n[gateway]\nunknown = 1", "[admin]\n[plugins.x]\nsource = "] {
+        assert_eq!(of(text).unwrap().address(), "127.0.0.1:8932".parse().unwrap(), "{text}");
+    }
+}

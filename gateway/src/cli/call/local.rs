@@ -1,0 +1,114 @@
+//! Calls a tool in this process, as a client of the newest revision. Used by `call`.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use moongate_model::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
+use moongate_model::json::Json;
+use moongate_model::names::Principal;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::mcp::{
+    CacheScope, Conversed, Exchange, Identity, Params, Protocol, ProtocolOptions, Revision, SealingKey,
+    Trouble,
+};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::rounds::{RoundInput, RoundResult};
+use crate::cli::mcp_client::CLIENT_NAME;
+use crate::cli::version;
+
+/// The error of a local call.
+pub(super) enum LocalCallError {
+    /// An internal error of this process.
+    Process(anyhow::Error),
+    /// The call failed.
+    Tool(Trouble),
+}
+
+impl From<Trouble> for LocalCallError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Tool(trouble)
+    }
+}
+
+/// A client of the plugins in this process.
+pub(super) struct LocalCall {
+    protocol: Protocol,
+    catalog: Arc<Catalog>,
+    exchange: Exchange,
+    ledger: Option<Arc<Ledger>>,
+}
+
+impl LocalCall {
+    /// A client of `dispatcher` with these capabilities.
+    ///
+    /// # Errors
+    /// The system has no random bytes.
+    pub(super) fn new(
+        dispatcher: Dispatcher,
+        capabilities: &Value,
+        ledger: Option<Arc<Ledger>>,
+    ) -> Result<Self> {
+        let catalog = dispatcher.catalog();
+        let options = ProtocolOptions {
+            identity: Identity::default(),
+            cache_scope: CacheScope::Private,
+            page_size: None,
+            sealing_key: SealingKey::random()?,
+        };
+        let client = ClientInfo {
+            name: CLIENT_NAME.to_owned(),
+            version: version::SHORT.to_owned(),
+            ..ClientInfo::default()
+        };
+        let exchange = Exchange {
+            revision: Revision::V2026_07_28,
+            principal: Principal::Local,
+            client: Some(Arc::new(client)),
+            capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
+            cancel: CancellationToken::new(),
+            sink: Arc::new(NoSink),
+            peer: None,
+        };
+        Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })
+    }
+
+    /// Sends one request.
+    ///
+    /// # Errors
+    /// The call failed, or its JSON can't be written or parsed.
+    pub(super) async fn request(
+        &self,
+        tool: &str,
+        arguments: &Json,
+        more: &RoundInput,
+    ) -> Result<RoundResult<ToolResult>, LocalCallError> {
+        let params = request_params(tool, arguments, more).map_err(LocalCallError::Process)?;
+        let params = Params::read(Some(&*params)).map_err(Trouble::Refused)?;
+        let called =
+            self.protocol.call_tool_here(&self.catalog, &self.exchange, &params, self.ledger.clone()).await;
+        match called? {
+            Conversed::Done(result) => Ok(RoundResult::Done(result)),
+            Conversed::Asks(text) => {
+                let asked = serde_json::from_str(text.get());
+                Ok(RoundResult::InputRequired(asked.map_err(|error| LocalCallError::Process(error.into()))?))
+            }
+        }
+    }
+}
+
+/// The JSON of a request's parameters, which contains the arguments unchanged.
+fn request_params(tool: &str, arguments: &Json, more: &RoundInput) -> Result<Box<RawValue>> {
+    let mut members = Map::from_iter([("name".to_owned(), Value::from(tool))]);
+    if let Some(state) = &more.state {
+        members.insert("requestState".to_owned(), Value::from(state.as_str()));
+        members.insert("inputResponses".to_owned(), Value::Object(more.answers.clone()));
+    }
+    let others = Value::Object(members).to_string();
+    let others = others.strip_prefix('{').context("the JSON of an object starts with a brace")?;
+    let text = format!("{{\"arguments\":{},{others}", arguments.get());
+    Ok(RawValue::from_string(text)?)
+}

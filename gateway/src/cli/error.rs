@@ -1,0 +1,113 @@
+//! The error of a command: text on stderr, and with `--format json` also a document on stdout.
+
+use moongate_config::{Problem, Source};
+use serde_json::{Value, json};
+
+use crate::cli::print::MAX_LINE_CHARS;
+use crate::cli::{ExitKind, print};
+use crate::supervisor::StartError;
+
+/// The result of a command.
+pub(super) type CommandResult = Result<ExitKind, CommandError>;
+
+/// The error of a command.
+#[derive(Debug)]
+pub(super) struct CommandError {
+    exit: ExitKind,
+    /// The errors of the document.
+    errors: Vec<Value>,
+    /// Other members of the document.
+    members: Vec<(&'static str, Value)>,
+    /// The text for stderr.
+    text: String,
+}
+
+impl CommandError {
+    /// An error with this exit code and no message yet.
+    pub(super) fn new(exit: ExitKind) -> Self {
+        Self { exit, errors: Vec::new(), members: Vec::new(), text: String::new() }
+    }
+
+    /// Adds a message and a hint.
+    pub(super) fn message(self, message: &str, hint: Option<&str>) -> Self {
+        self.message_with_details(message, "", hint)
+    }
+
+    /// Adds a message, details on lines of their own, and a hint.
+    pub(super) fn message_with_details(self, message: &str, about: &str, hint: Option<&str>) -> Self {
+        let text = print::error_text(message, about, hint);
+        self.add_error(message, hint).append_text(&text)
+    }
+
+    /// Adds a message to the document only, because it is already printed.
+    pub(super) fn add_error(mut self, message: &str, hint: Option<&str>) -> Self {
+        self.errors.push(error(message, hint));
+        self
+    }
+
+    /// Adds the problems of the configuration.
+    pub(super) fn diagnostics(mut self, problems: &[Problem], source: &Source) -> Self {
+        self.errors.extend(errors(problems));
+        self.append_text(&print::diagnostics_text(problems, source))
+    }
+
+    /// Inserts earlier problems into the document, which are already printed.
+    pub(super) fn preceded_by(mut self, problems: &[Problem]) -> Self {
+        self.errors.splice(..0, errors(problems));
+        self
+    }
+
+    /// Adds lines to the text.
+    pub(super) fn notes(self, text: &str) -> Self {
+        self.append_text(&print::safe_lines(text))
+    }
+
+    fn append_text(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Adds a member to the document.
+    pub(super) fn member(mut self, name: &'static str, value: Value) -> Self {
+        self.members.push((name, value));
+        self
+    }
+
+    /// Prints the error, and as a document if `is_json`; returns the exit code.
+    pub(super) fn report(self, is_json: bool) -> ExitKind {
+        let Self { exit, errors, members, text } = self;
+        print::stderr(&text);
+        if is_json {
+            let mut document = json!({ "errors": errors });
+            for (name, value) in members {
+                document[name] = value;
+            }
+            let _ = print::json(&document); // a closed stdout can't be reported
+        }
+        exit
+    }
+}
+
+fn error(message: &str, hint: Option<&str>) -> Value {
+    let line = |text: &str| print::safe_line(text, MAX_LINE_CHARS);
+    let message = line(message);
+    let hint = hint.map(line);
+    json!({ "message": message, "hint": hint })
+}
+
+fn errors(problems: &[Problem]) -> Vec<Value> {
+    let errors = problems.iter().filter(|problem| problem.is_error());
+    errors.map(|problem| error(&problem.message, problem.hint.as_deref())).collect()
+}
+
+impl From<anyhow::Error> for CommandError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(ExitKind::Failure).message(&format!("{error:#}"), None)
+    }
+}
+
+impl From<StartError> for CommandError {
+    fn from(error: StartError) -> Self {
+        anyhow::Error::new(error).into()
+    }
+}

@@ -1,0 +1,178 @@
+//! Hints on how to fix a plugin that can't be loaded.
+
+use std::path::Path;
+
+use moongate_config::{LimitKey, PluginConfig, Spot};
+
+use super::{LoadError, TooLow, Unreadable, shown};
+
+/// Where the component's file is named, and so where a fix can be written.
+#[derive(Debug, Clone, Copy)]
+pub enum Named<'a> {
+    /// By `source` in this configuration.
+    InTable(&'a PluginConfig),
+    /// On the command line, without a configuration.
+    ByHand,
+}
+
+impl Named<'_> {
+    /// The name of the path.
+    fn path_name(self) -> &'static str {
+        match self {
+            Self::InTable(_) => "`source`",
+            Self::ByHand => "the path",
+        }
+    }
+
+    /// A hint to name another file.
+    fn name_file(self, file: &str) -> String {
+        match self {
+            Self::InTable(_) => format!("set `source` to {file}"),
+            Self::ByHand => format!("name {file}"),
+        }
+    }
+
+    /// A hint to raise a limit. `enough`: a value that is probably sufficient.
+    fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
+        let spot = Spot::Limit(key);
+        // The defaults of these depend on the component's size.
+        let has_dynamic_default = matches!(key, LimitKey::CompileMemory | LimitKey::CompileTime);
+        let key = key.as_str();
+        match (self, enough) {
+            (Self::InTable(config), Some(enough)) => {
+                // The message points at the value, if there is one.
+                let is_set = config.places.contains_key(&spot);
+                let place =
+                    if is_set { "here".to_owned() } else { format!("in `[plugins.{}.limits]`", config.id) };
+                let remove = if is_set && has_dynamic_default { "remove the line, or " } else { "" };
+                format!("raise `limits.{key}`: {remove}write `{key} = {enough}` {place}")
+            }
+            (Self::ByHand, Some(enough)) => format!(
+                "configure it in `gateway.toml`, with `source` and with `limits = {{ {key} = {enough} }}`"
+            ),
+            (Self::InTable(_) | Self::ByHand, None) => {
+                format!("build it so that it needs less: `limits.{key}` can't be raised that far")
+            }
+        }
+    }
+
+    /// A hint to change the plugin, or else to raise the limit.
+    fn raise_or(self, low: Option<&TooLow>, better: &str) -> String {
+        match low {
+            None | Some(TooLow { enough: None, .. }) => better.to_owned(),
+            Some(TooLow { key, enough, .. }) => {
+                format!("{better}; or {}", self.raise(*key, enough.as_deref()))
+            }
+        }
+    }
+}
+
+impl LoadError {
+    /// The fix. `None` means that there is no general one.
+    #[must_use]
+    pub fn hint(&self, named: Named<'_>) -> Option<String> {
+        Some(match self {
+            Self::Read { path, why } => return read_hint(path, why, named),
+            Self::NoFile { .. } => named.name_file("the component's `.wasm` file"),
+            Self::Unsettled { .. } => {
+                "wait until it is written; to replace it safely, write another file and rename it".to_owned()
+            }
+            Self::Killed => "check the machine's free memory; compiling large components needs some".to_owned(),
+            Self::TooBig { size, .. } => {
+                let low = TooLow::wanting(LimitKey::Component, size.as_u64());
+                named.raise_or(Some(&low), "build the plugin with `--release` and without debug symbols")
+            }
+            Self::Digest { found, .. } => format!("to accept the new file, set `sha256 = \"{found}\"`"),
+            Self::Precompiled => "use the component that it was compiled from".to_owned(),
+            Self::CoreModule => {
+                "build it for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
+                    .to_owned()
+            }
+            Self::NotWasm { .. } => named.name_file("the `.wasm` file that the build wrote"),
+            Self::Compile { low, .. } => {
+                named.raise_or(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
+            }
+            Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
+            Self::Broken { .. } => "copy or build the file again".to_owned(),
+            Self::Async => "build it without async (componentize-qjs: `--sync`)".to_owned(),
+            Self::Contract { name, spoken, .. } => {
+                format!("build the plugin with an SDK for {spoken}, or use a matching gateway (see its `{name}`)")
+            }
+            Self::NewerFunctions { .. } => "update the gateway; the plugin was built for a newer one".to_owned(),
+            Self::UnknownImports { imports } => imports_hint(imports).to_owned(),
+            Self::Import { .. } | Self::Export { .. } => {
+                "rebuild the plugin with this gateway's `wit/` or SDK".to_owned()
+            }
+            Self::NoExports { other } => {
+                let truncated =
+                    if *other { "" } else { "; if it does already, the file is truncated: copy or build it again" };
+                format!(
+                    "export `moongate:plugin/lifecycle@0.1.0`, as `#[plugin]` of the Rust SDK does{truncated}"
+                )
+            }
+            Self::Describe { low, .. } | Self::Manifest { low, .. } => {
+                let TooLow { key, enough, .. } = low.as_deref()?;
+                named.raise(*key, enough.as_deref())
+            }
+            Self::Internal(_) => return None,
+            Self::Grant { hint, .. } => hint.clone(),
+        })
+    }
+}
+
+/// The fix for a file that can't be read.
+fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> {
+    Some(match why {
+        Unreadable::Absent { near: Some(near), .. } => format!("did you mean `{}`?", shown(near)),
+        Unreadable::Absent { link: Some(_), .. } => {
+            format!("fix the symlink, or correct {}", named.path_name())
+        }
+        Unreadable::Absent { link: None, .. } => {
+            let hint = missing_file_hint(path, named);
+            match named {
+                Named::InTable(_) => {
+                    format!("{hint}; a relative `source` starts in the directory of `gateway.toml`")
+                }
+                Named::ByHand => hint,
+            }
+        }
+        Unreadable::Denied => "let the gateway's user read the file and enter its directories".to_owned(),
+        Unreadable::Other(_) => return None,
+    })
+}
+
+/// The fix for a missing file. For a path in cargo's target directory, it names the usual reasons.
+fn missing_file_hint(path: &Path, named: Named<'_>) -> String {
+    if let (Named::ByHand, None, Some(name)) = (named, path.extension(), path.file_name()) {
+        let file = shown(Path::new(name));
+        return format!(
+            "name a `.wasm` file, such as `./{file}.wasm`; for a configured plugin, the name of its tool is enough"
+        );
+    }
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    let at = parts.iter().position(|part| part == "target");
+    let cargo = at.and_then(|at| Some((parts.get(at + 1)?, parts.get(at + 2)?)));
+    match cargo.filter(|(target, _)| target.starts_with("wasm32-")) {
+        Some((target, profile)) => {
+            let profile = match profile.as_ref() {
+                "debug" => String::new(),
+                "release" => " --release".to_owned(),
+                other => format!(" --profile {other}"),
+            };
+            format!(
+                "build it with `cargo build --target {target}{profile}`; its `Cargo.toml` needs `crate-type = [\"cdylib\"]` \
+                 under `[lib]`, cargo replaces `-` in the crate's name with `_`, and with `CARGO_TARGET_DIR` or \
+                 `build.target-dir` it builds into that directory"
+            )
+        }
+        None => format!("build or copy it there, or correct {}", named.path_name()),
+    }
+}
+
+/// The fix for unknown imports.
+fn imports_hint(imports: &[String]) -> &'static str {
+    if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
+        return "build it for wasm32-wasip2";
+    }
+    "plugins can import WASI 0.2 and moongate:plugin; build it without the others"
+}

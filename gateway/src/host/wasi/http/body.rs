@@ -1,0 +1,195 @@
+//! Bodies in transit, counted: a request's [`RequestBody`] and its response's [`ResponseBody`].
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use moongate_config::HttpOrigin;
+use tokio::time::{Sleep, sleep};
+use wasmtime_wasi_http::{Error, WasiBody};
+
+use super::pool::{Connection, ConnectionPool};
+use super::quota::{HttpQuota, RequestPermit};
+use super::{buffered, failure};
+
+/// The progress of a request's body, for the task that waits for the response.
+#[derive(Debug, Default)]
+pub(super) struct UploadProgress {
+    /// The body was sent or dropped.
+    ended: AtomicBool,
+    /// The body was larger than the call may send.
+    over_quota: AtomicBool,
+}
+
+impl UploadProgress {
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_over_quota(&self) -> bool {
+        self.over_quota.load(Ordering::Acquire)
+    }
+}
+
+/// The body of a request.
+pub(super) struct RequestBody {
+    body: WasiBody,
+    quota: Arc<HttpQuota>,
+    progress: Arc<UploadProgress>,
+}
+
+impl RequestBody {
+    pub(super) fn new(body: WasiBody, quota: Arc<HttpQuota>) -> Self {
+        Self { body, quota, progress: Arc::default() }
+    }
+
+    pub(super) fn progress(&self) -> Arc<UploadProgress> {
+        Arc::clone(&self.progress)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.progress.ended.store(true, Ordering::Release);
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+            && let Err(error) = self.quota.send(data.len())
+        {
+            self.progress.over_quota.store(true, Ordering::Release);
+            return Poll::Ready(Some(Err(error)));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of a response, with the connection that it comes from. Dropping it before its end closes the connection.
+pub(super) struct ResponseBody {
+    body: Incoming,
+    permit: RequestPermit,
+    /// How long the server may send nothing.
+    read_timeout: Duration,
+    /// Runs while the guest waits.
+    timer: Option<Pin<Box<Sleep>>>,
+    source: Option<ResponseSource>,
+}
+
+/// The connection of a response.
+pub(super) struct ResponseSource {
+    pub(super) connection: Connection,
+    pub(super) origin: HttpOrigin,
+    /// Where the connection is kept when both bodies have ended. `None` means that it is closed.
+    pub(super) pool: Option<Arc<ConnectionPool>>,
+    pub(super) upload: Arc<UploadProgress>,
+}
+
+impl ResponseBody {
+    pub(super) fn new(
+        body: Incoming,
+        permit: RequestPermit,
+        read_timeout: Duration,
+        source: ResponseSource,
+    ) -> Self {
+        let mut response = Self { body, permit, read_timeout, timer: None, source: Some(source) };
+        if response.body.is_end_stream() {
+            response.keep_connection();
+        }
+        response
+    }
+
+    /// The response has ended. If the request has too, its connection may be used again.
+    fn keep_connection(&mut self) {
+        if let Some(ResponseSource { connection, origin, pool: Some(pool), upload }) = self.source.take()
+            && upload.has_ended()
+        {
+            pool.put(&origin, connection);
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        self.source = None;
+        Poll::Ready(Some(Err(error)))
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        // A guest that knows the length doesn't read the end.
+        if self.body.is_end_stream() {
+            self.keep_connection();
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.timer = None;
+                let quota = self.permit.quota();
+                let fits = |trailers| buffered::undelivered_trailers(quota.undelivered(), trailers);
+                if !frame.trailers_ref().is_none_or(fits) {
+                    return self.fail(Error::HttpResponseTrailerSectionSize(None));
+                }
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                match quota.receive(length) {
+                    Ok(()) => Poll::Ready(Some(Ok(frame))),
+                    Err(error) => self.fail(error),
+                }
+            }
+            Poll::Ready(Some(Err(error))) => {
+                let error = failure::of_response(&error);
+                self.fail(error)
+            }
+            Poll::Ready(None) => {
+                self.keep_connection();
+                Poll::Ready(None)
+            }
+            Poll::Pending => {
+                let read_timeout = self.read_timeout;
+                let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(read_timeout)));
+                match timer.as_mut().poll(context) {
+                    Poll::Ready(()) => self.fail(Error::ConnectionReadTimeout),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

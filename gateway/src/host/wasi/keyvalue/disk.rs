@@ -1,0 +1,389 @@
+//! Stores on disk: the threads that access the database, and its state while it can't be used.
+//!
+//! One thread reads and one writes, each with its own connection, so no runtime worker ever waits for a disk, and readers
+//! don't wait for the writer. SQLite allows one writer at a time anyway. Operations wait in a bounded queue, and those of
+//! ended calls are skipped. An operation that was answered is committed; one that was given up may be committed or not.
+//! If another process has locked the database, the operation is retried until [`LOCK_TIMEOUT`] or the end of the call.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::database::{ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, Identity, identity};
+use super::entries::{OperationResult, StoreEntries};
+use super::{KeyPage, KeyValueError, StateProblem, StoreOwner, StoredValue, SwapConflict};
+
+/// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
+const QUEUE_LENGTH: usize = 32;
+/// How long an operation waits for other processes, from its start.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first pause before a locked database is tried again. Each further one is twice as long.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_micros(100);
+/// The longest pause.
+const MAX_RETRY_PAUSE: Duration = Duration::from_millis(5);
+/// The pause after a database that couldn't be opened.
+const REOPEN_PAUSE: Duration = Duration::from_secs(1);
+/// The log's size is checked after this many writes.
+const WRITES_PER_CHECKPOINT: u32 = 64;
+
+/// The database in the state directory. Its threads start when the first store is opened.
+pub(super) struct StateDatabase {
+    dir: PathBuf,
+    queues: OnceLock<WorkerQueues>,
+    health: Arc<DatabaseHealth>,
+}
+
+/// The queues of the threads. `None` means that the thread couldn't be started.
+struct WorkerQueues {
+    reader: Option<mpsc::Sender<Job>>,
+    writer: Option<mpsc::Sender<Job>>,
+}
+
+/// The store of one owner.
+pub(super) struct DiskStore {
+    disk: Arc<StateDatabase>,
+    owner: Arc<str>,
+}
+
+/// The state that both threads share.
+#[derive(Default)]
+struct DatabaseHealth {
+    /// The current problems, which were logged, by thread.
+    problems: Mutex<BTreeMap<ConnectionRole, StateProblem>>,
+    /// A damaged file, and how it is damaged. No thread uses it again.
+    damaged: Mutex<Option<(Identity, String)>>,
+}
+
+type Job = Box<dyn DatabaseJob>;
+
+/// An operation on the database.
+trait DatabaseJob: Send {
+    /// Runs the operation, which can be a retry. False means that nothing is to be committed.
+    fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool>;
+    /// Sends the result, once it is committed.
+    fn answer(self: Box<Self>, done: Result<(), KeyValueError>);
+    /// Whether the call has ended.
+    fn is_abandoned(&self) -> bool;
+    /// When the operation is given up.
+    fn deadline(&self) -> Instant;
+}
+
+struct Operation<F, T> {
+    run: F,
+    result: Option<Result<T, KeyValueError>>,
+    answer: oneshot::Sender<Result<T, KeyValueError>>,
+    deadline: Instant,
+}
+
+impl<F, T> DatabaseJob for Operation<F, T>
+where
+    F: FnMut(&Connection) -> OperationResult<T> + Send,
+    T: Send,
+{
+    fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool> {
+        let result = (self.run)(db)?;
+        let commit = result.is_ok();
+        self.result = Some(result);
+        Ok(commit)
+    }
+
+    fn answer(self: Box<Self>, done: Result<(), KeyValueError>) {
+        let Self { run: _, result, answer, deadline: _ } = *self;
+        let result = done.and_then(|()| result.unwrap_or(Err(KeyValueError::Unavailable)));
+        let _ = answer.send(result); // the call may have ended
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
+
+impl fmt::Debug for StateDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateDatabase").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+impl StateDatabase {
+    pub(super) fn new(dir: PathBuf) -> Self {
+        Self { dir, queues: OnceLock::new(), health: Arc::default() }
+    }
+
+    fn queues(&self) -> &WorkerQueues {
+        self.queues.get_or_init(|| WorkerQueues {
+            reader: self.start_worker(ConnectionRole::Reader),
+            writer: self.start_worker(ConnectionRole::Writer),
+        })
+    }
+
+    fn start_worker(&self, role: ConnectionRole) -> Option<mpsc::Sender<Job>> {
+        let (queue, jobs) = mpsc::channel(QUEUE_LENGTH);
+        let name = match role {
+            ConnectionRole::Reader => "state-reads",
+            ConnectionRole::Writer => "state-writes",
+        };
+        let worker = DatabaseWorker {
+            role,
+            dir: self.dir.clone(),
+            health: Arc::clone(&self.health),
+            database: None,
+            retry_at: None,
+            failed: false,
+            writes: 0,
+        };
+        let started = thread::Builder::new().name(name.to_owned()).spawn(move || worker.run(jobs));
+        match started {
+            Ok(_) => Some(queue),
+            Err(error) => {
+                tracing::error!("plugins' state can't be used: cannot start its thread: {error}");
+                None
+            }
+        }
+    }
+
+    /// Runs an operation on one of the threads.
+    async fn run<T: Send + 'static>(
+        &self,
+        role: ConnectionRole,
+        run: impl FnMut(&Connection) -> OperationResult<T> + Send + 'static,
+    ) -> Result<T, KeyValueError> {
+        let (answer, answered) = oneshot::channel();
+        let job = Box::new(Operation { run, result: None, answer, deadline: Instant::now() + LOCK_TIMEOUT });
+        let queues = self.queues();
+        let queue = match role {
+            ConnectionRole::Reader => &queues.reader,
+            ConnectionRole::Writer => &queues.writer,
+        };
+        let Some(queue) = queue else { return Err(KeyValueError::Unavailable) };
+        queue.send(job).await.map_err(|_| KeyValueError::Unavailable)?;
+        answered.await.unwrap_or(Err(KeyValueError::Unavailable))
+    }
+
+    /// The current problem, if a store was opened and there is one.
+    pub(super) async fn problem(&self) -> Option<StateProblem> {
+        self.queues.get()?;
+        for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
+            let _ = self.run(role, |_| Ok(Ok(()))).await;
+        }
+        self.health.problems.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
+    }
+}
+
+impl DiskStore {
+    pub(super) fn new(disk: &Arc<StateDatabase>, owner: &StoreOwner) -> Self {
+        disk.queues(); // so that problems are logged when the gateway starts
+        Self { disk: Arc::clone(disk), owner: owner.to_string().into() }
+    }
+
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        role: ConnectionRole,
+        mut run: impl FnMut(StoreEntries<'_>) -> OperationResult<T> + Send + 'static,
+    ) -> Result<T, KeyValueError> {
+        let owner = Arc::clone(&self.owner);
+        self.disk.run(role, move |db| run(StoreEntries { db, owner: &owner })).await
+    }
+
+    pub(super) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.get(&key).map(Ok)).await
+    }
+
+    pub(super) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.exists(&key).map(Ok)).await
+    }
+
+    pub(super) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+        self.run(ConnectionRole::Reader, move |entries| entries.page(cursor.as_deref()).map(Ok)).await
+    }
+
+    pub(super) async fn put(&self, key: String, value: StoredValue, limit: u64) -> Result<(), KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.put(&key, &value, limit)).await
+    }
+
+    pub(super) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.delete(&key).map(Ok)).await
+    }
+
+    pub(super) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.increment(&key, delta, limit)).await
+    }
+
+    pub(super) async fn swap(
+        &self,
+        key: String,
+        seen: Option<StoredValue>,
+        value: StoredValue,
+        limit: u64,
+    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
+        self.run(ConnectionRole::Writer, move |entries| entries.swap(&key, seen.as_ref(), &value, limit))
+            .await
+    }
+}
+
+/// One of the threads.
+struct DatabaseWorker {
+    role: ConnectionRole,
+    dir: PathBuf,
+    health: Arc<DatabaseHealth>,
+    database: Option<DatabaseConnection>,
+    /// The database isn't opened again before this.
+    retry_at: Option<Instant>,
+    /// The last attempt failed.
+    failed: bool,
+    writes: u32,
+}
+
+impl DatabaseWorker {
+    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        // Not only for the first operation, so that problems are logged at the start.
+        match self.open().map(drop) {
+            Ok(()) | Err(DatabaseError::Busy) => {}
+            Err(error) => self.report(&error),
+        }
+        while let Some(mut job) = jobs.blocking_recv() {
+            if !job.is_abandoned() {
+                let done = self.run_job(&mut *job);
+                job.answer(done);
+            }
+        }
+    }
+
+    fn run_job(&mut self, job: &mut dyn DatabaseJob) -> Result<(), KeyValueError> {
+        let mut pause = FIRST_RETRY_PAUSE;
+        loop {
+            if self.retry_at.is_some_and(|retry_at| Instant::now() < retry_at) {
+                return Err(KeyValueError::Unavailable);
+            }
+            match self.attempt(job) {
+                Ok(()) => {
+                    if self.failed {
+                        self.failed = false;
+                        self.health.recovered(self.role);
+                    }
+                    return Ok(());
+                }
+                Err(DatabaseError::Busy) if job.is_abandoned() => return Err(KeyValueError::Busy),
+                Err(DatabaseError::Busy) if Instant::now() < job.deadline() => {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(MAX_RETRY_PAUSE);
+                }
+                Err(error) => {
+                    self.report(&error);
+                    return Err(match error {
+                        DatabaseError::Busy => KeyValueError::Busy,
+                        _ => KeyValueError::Unavailable,
+                    });
+                }
+            }
+        }
+    }
+
+    fn attempt(&mut self, job: &mut dyn DatabaseJob) -> Result<(), DatabaseError> {
+        let role = self.role;
+        let database = self.open()?;
+        let done = match role {
+            ConnectionRole::Reader => job.attempt(&database.connection).map(drop),
+            ConnectionRole::Writer => write(&mut database.connection, job),
+        };
+        done.map_err(|error| database.database_error(&error))?;
+        if role == ConnectionRole::Writer {
+            self.writes += 1;
+            if self.writes.is_multiple_of(WRITES_PER_CHECKPOINT)
+                && let Some(database) = &self.database
+            {
+                database.checkpoint();
+            }
+        }
+        Ok(())
+    }
+
+    /// The database, which is opened again if the file was replaced.
+    fn open(&mut self) -> Result<&mut DatabaseConnection, DatabaseError> {
+        let usable = |database: &DatabaseConnection| {
+            let in_place = database.is_in_place();
+            if !in_place && self.role == ConnectionRole::Writer {
+                let dir = self.dir.display();
+                tracing::warn!(
+                    "`{DATABASE_FILE}` in `{dir}` was moved or removed; using the file that is there now"
+                );
+            }
+            in_place && self.health.damage(database.identity).is_none()
+        };
+        let database = match self.database.take().filter(usable) {
+            Some(database) => database,
+            None => {
+                let file = self.dir.join(DATABASE_FILE);
+                if let Some(reason) = identity(&file).and_then(|found| self.health.damage(found)) {
+                    return Err(DatabaseError::Damaged { file, reason });
+                }
+                DatabaseConnection::open(&self.dir, self.role)?
+            }
+        };
+        Ok(self.database.insert(database))
+    }
+
+    /// Reports an error, and closes the database.
+    fn report(&mut self, error: &DatabaseError) {
+        self.failed = true;
+        self.health.report(self.role, error);
+        if matches!(error, DatabaseError::Busy) {
+            return;
+        }
+        if let DatabaseError::Damaged { file: _, reason } = error
+            && let Some(found) = identity(&self.dir.join(DATABASE_FILE))
+        {
+            self.health.set_damaged(found, reason);
+        }
+        if self.database.take().is_none() {
+            self.retry_at = Some(Instant::now() + REOPEN_PAUSE); // it couldn't even be opened
+        }
+    }
+}
+
+/// Runs the operation in a transaction that has the write lock from its start.
+fn write(connection: &mut Connection, job: &mut dyn DatabaseJob) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if job.attempt(&transaction)? { transaction.commit() } else { transaction.rollback() }
+}
+
+impl DatabaseHealth {
+    /// Logs an error, once for both threads and as long as it stays the same.
+    fn report(&self, role: ConnectionRole, error: &DatabaseError) {
+        let problem = StateProblem { reason: error.to_string(), hint: error.hint() };
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if !problems.values().any(|before| *before == problem) {
+            let StateProblem { reason, hint } = &problem;
+            tracing::error!(
+                "plugins' state can't be used, and plugins that need it get an error: {reason}; {hint}"
+            );
+        }
+        problems.insert(role, problem);
+    }
+
+    /// The thread can use the database again.
+    fn recovered(&self, role: ConnectionRole) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if problems.remove(&role).is_some() && problems.is_empty() {
+            tracing::info!("plugins' state can be used again");
+        }
+    }
+
+    fn set_damaged(&self, file: Identity, reason: &str) {
+        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, reason.to_owned()));
+    }
+
+    fn damage(&self, file: Identity) -> Option<String> {
+        let damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        damaged.as_ref().filter(|(its, _)| *its == file).map(|(_, reason)| reason.clone())
+    }
+}

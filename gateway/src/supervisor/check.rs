@@ -1,0 +1,365 @@
+//! Checks one plugin: its file, its active code under its configuration, or both.
+//!
+//! A check changes nothing. It reports what it found, and the reconciler decides. Everything slow happens here:
+//! reading, compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time; a
+//! plugin that waits for that keeps nothing in memory and reads the latest content when its turn comes.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use moongate_config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
+use moongate_model::names::Digest;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
+
+use crate::blocking::Lanes;
+
+use super::control::{RequestNumber, earlier};
+use super::plugin_host::{ComponentFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
+
+/// Plugins that are loaded at once. Each runs to describe itself, and the instance pool has this many slots to spare.
+const MAX_CONCURRENT_LOADS: usize = 4;
+
+/// A file that takes longer to read is on a file system that doesn't respond. Reload requests don't wait longer for it.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Files that are read at once: their content is kept until the plugin is loaded, and there may be many.
+const MAX_CONCURRENT_READS: usize = 8;
+
+/// What a check looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckScope {
+    File,
+    /// What the active code offers under the configuration, even if it was checked before.
+    Config,
+    FileAndConfig,
+}
+
+impl CheckScope {
+    fn includes_file(self) -> bool {
+        matches!(self, Self::File | Self::FileAndConfig)
+    }
+
+    fn includes_config(self) -> bool {
+        matches!(self, Self::Config | Self::FileAndConfig)
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::FileAndConfig }
+    }
+}
+
+/// Why a check is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckCause {
+    /// Nothing changed, but an earlier check failed.
+    Retry,
+    Change,
+    /// The operator requested a reload, so changes that wait for the operator are applied. The first such request.
+    Operator(RequestNumber),
+}
+
+impl CheckCause {
+    /// The request that the check is done for.
+    pub(super) fn request(self) -> Option<RequestNumber> {
+        match self {
+            Self::Operator(number) => Some(number),
+            Self::Retry | Self::Change => None,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (earlier(self.request(), other.request()), self, other) {
+            (Some(number), _, _) => Self::Operator(number),
+            (None, Self::Retry, Self::Retry) => Self::Retry,
+            (None, _, _) => Self::Change,
+        }
+    }
+}
+
+/// A check that has to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CheckRequest {
+    /// When the change was detected.
+    pub(super) detected: Instant,
+    pub(super) scope: CheckScope,
+    pub(super) cause: CheckCause,
+    pub(super) not_before: Option<Instant>,
+}
+
+impl CheckRequest {
+    /// A check of a file that changed.
+    pub(super) fn of_file(detected: Instant) -> Self {
+        Self { detected, scope: CheckScope::File, cause: CheckCause::Change, not_before: None }
+    }
+
+    /// One check for both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            detected: self.detected.min(other.detected),
+            scope: self.scope.and(other.scope),
+            cause: self.cause.and(other.cause),
+            not_before: self.not_before.zip(other.not_before).map(|(a, b)| a.min(b)),
+        }
+    }
+}
+
+/// A check and everything that is known before it.
+#[derive(Debug)]
+pub(super) struct Check {
+    pub(super) request: CheckRequest,
+    pub(super) config: Arc<PluginConfig>,
+    pub(super) active: Option<LoadedPlugin>,
+    /// The digest of the version that is loaded but isn't active yet.
+    pub(super) candidate: Option<Digest>,
+    /// Code that is known to be unusable under this configuration.
+    pub(super) rejected: Option<Digest>,
+    /// Every plugin's configuration in force.
+    pub(super) all_configs: Arc<[Arc<PluginConfig>]>,
+}
+
+/// The result of a check.
+#[derive(Debug, Default)]
+pub(super) struct CheckResult {
+    /// `None` if the file wasn't checked.
+    pub(super) file: Option<FileFinding>,
+    /// `None` if the active code wasn't checked.
+    pub(super) config: Option<ConfigFinding>,
+}
+
+/// The content of the file.
+#[derive(Debug, Clone)]
+pub(super) enum FileFinding {
+    /// The active code.
+    Active(Digest),
+    /// The code of the version that isn't active yet.
+    Candidate,
+    /// Code that was found unusable before.
+    Rejected,
+    /// Other code, which the operator has to accept.
+    AwaitsOperator(Digest),
+    /// Other code, which was loaded.
+    Loaded(LoadedPlugin),
+    /// Nothing usable. The digest is known if the file was read.
+    Failed(LoadFailure, Option<Digest>),
+}
+
+/// What the active code offers under the configuration.
+#[derive(Debug, Clone)]
+pub(super) enum ConfigFinding {
+    Loaded(LoadedPlugin),
+    /// The configuration applies in part: new names for the old lists.
+    LoadedInPart(LoadedPlugin, LoadFailure),
+    Failed(LoadFailure),
+}
+
+/// Limits expensive work.
+#[derive(Debug)]
+pub(super) struct CheckPermits {
+    reading: Semaphore,
+    compiling: Semaphore,
+    loading: Semaphore,
+    /// Resolves paths, one plugin's after the other.
+    paths: Lanes,
+}
+
+impl Default for CheckPermits {
+    fn default() -> Self {
+        Self {
+            reading: Semaphore::new(MAX_CONCURRENT_READS),
+            compiling: Semaphore::new(1),
+            loading: Semaphore::new(MAX_CONCURRENT_LOADS),
+            paths: Lanes::new(1),
+        }
+    }
+}
+
+/// Runs a check. A panic is this plugin's failure.
+pub(super) async fn run(host: Arc<dyn PluginHost>, permits: Arc<CheckPermits>, check: Check) -> CheckResult {
+    let scope = check.request.scope;
+    let config = Arc::clone(&check.config);
+    AssertUnwindSafe(check.run(&*host, &permits)).catch_unwind().await.unwrap_or_else(|_| {
+        let failure = LoadFailure::internal(&config, &"the check panicked");
+        if scope.includes_file() {
+            CheckResult { file: Some(FileFinding::Failed(failure, None)), config: None }
+        } else {
+            CheckResult { file: None, config: Some(ConfigFinding::Failed(failure)) }
+        }
+    })
+}
+
+impl Check {
+    async fn run(self, host: &dyn PluginHost, permits: &CheckPermits) -> CheckResult {
+        let file = match self.request.scope.includes_file() {
+            true => Some(self.check_file(host, permits).await),
+            false => None,
+        };
+        // A version that is about to become active has the configuration; the active code would replace it again.
+        let stays_active = match &file {
+            Some(FileFinding::Loaded(_)) => false,
+            Some(FileFinding::Active(_) | FileFinding::AwaitsOperator(_)) => true,
+            Some(FileFinding::Candidate | FileFinding::Rejected | FileFinding::Failed(..)) | None => {
+                self.candidate.is_none()
+            }
+        };
+        let config = match &self.active {
+            Some(active) if stays_active && self.is_config_due(active) => {
+                let _permit = permits.loading.acquire().await;
+                Some(self.check_config(active).await)
+            }
+            Some(_) | None => None,
+        };
+        CheckResult { file, config }
+    }
+
+    fn is_config_due(&self, active: &LoadedPlugin) -> bool {
+        self.request.scope.includes_config() || !active.config.says_the_same_as(&self.config)
+    }
+
+    /// Reads the file, and loads it if its content is new.
+    async fn check_file(&self, host: &dyn PluginHost, permits: &CheckPermits) -> FileFinding {
+        let reading = permits.reading.acquire().await;
+        let file = match self.read_if_new(host, permits).await {
+            Ok(file) => file,
+            Err(finding) => return finding,
+        };
+        if file.is_compiled() {
+            return self.load(file, permits).await;
+        }
+        drop(file);
+        drop(reading);
+        let _compiling = permits.compiling.acquire().await;
+        let _reading = permits.reading.acquire().await;
+        match self.read_if_new(host, permits).await {
+            Ok(file) => self.load(file, permits).await,
+            Err(finding) => finding,
+        }
+    }
+
+    /// Reads the file. Returns it only if it has to be loaded.
+    async fn read_if_new(
+        &self,
+        host: &dyn PluginHost,
+        permits: &CheckPermits,
+    ) -> Result<Box<dyn ComponentFile>, FileFinding> {
+        let read = async {
+            match self.check_write_access(permits).await {
+                Some(failure) => Err(failure),
+                None => host.read(Arc::clone(&self.config)).await,
+            }
+        };
+        let read = timeout(READ_TIMEOUT, read).await;
+        let read = read.unwrap_or_else(|_| Err(LoadFailure::read_timeout(&self.config, READ_TIMEOUT)));
+        let file = read.map_err(|failure| FileFinding::Failed(failure, None))?;
+        match self.find_known(file.digest()) {
+            Some(known) => Err(known),
+            None => Ok(file),
+        }
+    }
+
+    /// Refuses a file on a path that a plugin may write to: a plugin that can change a component controls it.
+    async fn check_write_access(&self, permits: &CheckPermits) -> Option<LoadFailure> {
+        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        if !self.all_configs.iter().any(|config| config.allow.dirs.iter().any(may_write)) {
+            return None;
+        }
+        let config = Arc::clone(&self.config);
+        let all_configs = Arc::clone(&self.all_configs);
+        let paths = permits.paths.of(&self.config.id);
+        match paths.run(move || overlap::of_component(&config, &all_configs)).await {
+            Ok(problem) => {
+                Some(LoadFailure { recovery: Recovery::Retry, ..LoadFailure::new(vec![problem?]) })
+            }
+            Err(error) => Some(LoadFailure::internal(&self.config, &error)),
+        }
+    }
+
+    /// The finding for content that needn't be loaded.
+    fn find_known(&self, digest: Digest) -> Option<FileFinding> {
+        let active = self.active.as_ref().map(LoadedPlugin::digest);
+        let awaits_operator = match self.config.reload {
+            Reload::Live => false,
+            Reload::Pinned => active.is_some() && self.request.cause.request().is_none(),
+        };
+        // The candidate may be the active code under names that it can't have yet.
+        if self.candidate == Some(digest) {
+            Some(FileFinding::Candidate)
+        } else if active == Some(digest) {
+            Some(FileFinding::Active(digest))
+        } else if awaits_operator {
+            Some(FileFinding::AwaitsOperator(digest))
+        } else if self.rejected == Some(digest) {
+            Some(FileFinding::Rejected)
+        } else {
+            None
+        }
+    }
+
+    async fn load(&self, file: Box<dyn ComponentFile>, permits: &CheckPermits) -> FileFinding {
+        let digest = file.digest();
+        let _permit = permits.loading.acquire().await;
+        let loaded = match file.load(Arc::clone(&self.config)).await {
+            Ok(code) => self.check_offer(code).await,
+            Err(failure) => Err(failure),
+        };
+        match loaded {
+            Ok(loaded) => FileFinding::Loaded(loaded),
+            Err(failure) => FileFinding::Failed(failure, Some(digest)),
+        }
+    }
+
+    /// Puts the active code under the configuration as it is now. If that fails, as much of the configuration as
+    /// possible applies: the new names for the old lists, or nothing, and the plugin keeps its names.
+    async fn check_config(&self, active: &LoadedPlugin) -> ConfigFinding {
+        let code = active.code.with_config(Arc::clone(&self.config));
+        let described = match Arc::clone(&code).describe_again().await {
+            Ok(described) => self.check_offer(described).await,
+            Err(failure) => Err(failure),
+        };
+        let failure = match described {
+            Ok(loaded) => return ConfigFinding::Loaded(loaded),
+            Err(failure) => failure,
+        };
+        // The first attempt did this already.
+        if self.request.cause == CheckCause::Retry {
+            return ConfigFinding::Failed(failure);
+        }
+        match self.check_offer(code).await {
+            Ok(loaded) => ConfigFinding::LoadedInPart(loaded, failure),
+            Err(_) => ConfigFinding::Failed(failure),
+        }
+    }
+
+    async fn check_offer(&self, code: Arc<dyn LoadedCode>) -> Result<LoadedPlugin, LoadFailure> {
+        let config = Arc::clone(&self.config);
+        match spawn_blocking(move || LoadedPlugin::new(code, config)).await {
+            Ok(loaded) => loaded.map_err(LoadFailure::new),
+            Err(error) => Err(LoadFailure::internal(&self.config, &error)),
+        }
+    }
+}
+
+impl FileFinding {
+    /// Code that is unusable whenever it is tried, and why.
+    pub(super) fn unusable_code(&self) -> Option<(Digest, LoadFailure)> {
+        match self {
+            Self::Failed(failure, digest) if failure.recovery == Recovery::Change => {
+                Some(((*digest)?, failure.clone()))
+            }
+            Self::Failed(..)
+            | Self::Active(_)
+            | Self::Candidate
+            | Self::Rejected
+            | Self::AwaitsOperator(_)
+            | Self::Loaded(_) => None,
+        }
+    }
+
+    /// True for content that was known before, so that nothing was loaded.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self, Self::Active(_) | Self::Candidate | Self::Rejected)
+    }
+}

@@ -1,0 +1,250 @@
+//! The desired configuration: the one in use, the content of its file, and what of it has to wait.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use moongate_config::{
+    Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load, overlap,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::blocking::Lane;
+
+use super::control::{RequestNumber, earlier};
+
+/// A file may be read while it is being written, so it counts once two reads that are this far apart agree.
+const REREAD_DELAY: Duration = Duration::from_millis(100);
+/// The same for a missing file, which may be in the middle of being replaced.
+const MISSING_FILE_DELAY: Duration = Duration::from_secs(1);
+/// If it takes longer, the file, or one that it names, is on a file system that doesn't respond.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// A file that differs at every read is used as it is.
+const MAX_REREADS: usize = 20;
+
+/// Inspects a configuration that was read, before it is used, and may reject it.
+pub(super) type ConfigHook = Arc<dyn Fn(moongate_config::Loaded) -> moongate_config::Loaded + Send + Sync>;
+
+/// Reads the configuration.
+pub(super) trait ConfigReader: Send + Sync {
+    /// Blocks meanwhile.
+    fn read(&self) -> moongate_config::Loaded;
+}
+
+/// Reads the configuration from its file.
+pub(super) struct ConfigFile {
+    pub(super) path: PathBuf,
+    pub(super) environment: Arc<dyn Environment + Send + Sync>,
+    pub(super) hook: Option<ConfigHook>,
+}
+
+impl ConfigReader for ConfigFile {
+    fn read(&self) -> moongate_config::Loaded {
+        let mut loaded = load(&self.path, &*self.environment);
+        if loaded.config.is_none() && !self.path.exists() {
+            // The gateway was started with this file.
+            let hint = "put it back; until then, the configuration in use stays in force";
+            loaded.problems.iter_mut().for_each(|problem| problem.hint = Some(hint.to_owned()));
+        }
+        match &self.hook {
+            Some(hook) => hook(loaded),
+            None => loaded,
+        }
+    }
+}
+
+/// What a new configuration is compared with.
+#[derive(Debug, Clone)]
+pub(super) struct ConfigInForce {
+    /// The configuration that the gateway started with.
+    pub(super) started: Arc<Config>,
+    /// Every plugin's configuration in force.
+    pub(super) plugins: Arc<[Arc<PluginConfig>]>,
+}
+
+impl ConfigInForce {
+    /// Rejects a configuration that would let a plugin reach files that the gateway uses until it is restarted, and one
+    /// that a plugin may have written. Looks at directories and blocks meanwhile.
+    fn check(&self, loaded: moongate_config::Loaded) -> moongate_config::Loaded {
+        let moongate_config::Loaded { source, config, mut problems, of_http, files } = loaded;
+        // Files that move only with a restart are still in use, and no plugin may reach them.
+        let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
+        let foreign = overlap::of_configuration(&self.started.file, &self.plugins);
+        let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
+        problems.extend(endangered.into_iter().chain(foreign));
+        moongate_config::Loaded { source, config, problems, of_http, files }
+    }
+}
+
+/// Reads the configuration until two reads agree.
+pub(super) async fn read_settled(
+    reader: Arc<dyn ConfigReader>,
+    lane: Lane,
+    in_force: ConfigInForce,
+) -> moongate_config::Loaded {
+    let mut before = read(&reader, &lane, &in_force).await;
+    for _ in 0..MAX_REREADS {
+        let exists = before.config.is_some() || !before.source.text.is_empty();
+        sleep(if exists { REREAD_DELAY } else { MISSING_FILE_DELAY }).await;
+        let now = read(&reader, &lane, &in_force).await;
+        if is_same(&now, &before) {
+            return now;
+        }
+        before = now;
+    }
+    before
+}
+
+/// True if both reads agree. Files of secrets may be being written, too.
+fn is_same(a: &moongate_config::Loaded, b: &moongate_config::Loaded) -> bool {
+    let plugins = |loaded: &moongate_config::Loaded| {
+        loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
+    };
+    a.source.text == b.source.text
+        && a.problems == b.problems
+        && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.says_the_same_as(b))
+}
+
+async fn read(
+    reader: &Arc<dyn ConfigReader>,
+    lane: &Lane,
+    in_force: &ConfigInForce,
+) -> moongate_config::Loaded {
+    let reader = Arc::clone(reader);
+    let in_force = in_force.clone();
+    let error = match timeout(READ_TIMEOUT, lane.run(move || in_force.check(reader.read()))).await {
+        Ok(Ok(loaded)) => return loaded,
+        Ok(Err(error)) => format!("internal error while reading the configuration: {error}"),
+        Err(_) => {
+            format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}")
+        }
+    };
+    moongate_config::Loaded {
+        source: Source { path: PathBuf::new(), text: String::new() },
+        config: None,
+        problems: vec![Problem::error(error)],
+        of_http: Vec::new(),
+        files: BTreeSet::new(),
+    }
+}
+
+/// A request to read the configuration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadRequest {
+    /// When the change was detected.
+    pub(super) detected: Instant,
+    /// The operator's first request that it is read for.
+    pub(super) request: Option<RequestNumber>,
+}
+
+/// The configuration in use, and what is known of its file.
+#[derive(Debug)]
+pub(super) struct DesiredConfig {
+    /// As it was at the start.
+    pub(super) started: Arc<Config>,
+    /// Runs one read at a time, even if an earlier one never ended.
+    pub(super) lane: Lane,
+    pub(super) since: SystemTime,
+    /// Files that it, or the present content of its file, was read from.
+    pub(super) files: BTreeSet<PathBuf>,
+    /// Why the present content of the file isn't in use.
+    pub(super) rejected: Option<String>,
+    pub(super) logged_rejection: Option<String>,
+    pub(super) logged_warnings: Option<String>,
+    pub(super) needs_restart: Vec<String>,
+    pub(super) wider_grants: WiderGrants,
+    /// The file has another `wider_grants`, which waits for the operator.
+    pub(super) wider_grants_waits: bool,
+    pub(super) watch: WatchConfig,
+    pub(super) stop_grace: Duration,
+    queued: Option<ReadRequest>,
+    running: Option<ReadRequest>,
+}
+
+impl DesiredConfig {
+    pub(super) fn new(config: Config, files: BTreeSet<PathBuf>) -> Self {
+        Self {
+            since: SystemTime::now(),
+            files,
+            rejected: None,
+            logged_rejection: None,
+            logged_warnings: None,
+            needs_restart: Vec::new(),
+            wider_grants: config.wider_grants,
+            wider_grants_waits: false,
+            watch: config.watch,
+            stop_grace: config.stop_grace,
+            queued: None,
+            running: None,
+            started: Arc::new(config),
+            lane: Lane::new(1),
+        }
+    }
+
+    /// Requests a read, or another one if one is running.
+    pub(super) fn request_read(&mut self, request: ReadRequest) {
+        self.queued = Some(self.queued.map_or(request, |queued| ReadRequest {
+            detected: queued.detected.min(request.detected),
+            request: earlier(queued.request, request.request),
+        }));
+    }
+
+    /// True if a read has to be started now, which then counts as running.
+    pub(super) fn start_read(&mut self) -> bool {
+        if self.running.is_some() {
+            return false;
+        }
+        self.running = self.queued.take();
+        self.running.is_some()
+    }
+
+    /// Ends the read that runs.
+    pub(super) fn finish_read(&mut self) -> Option<ReadRequest> {
+        self.running.take()
+    }
+
+    /// True if a read runs or is queued.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some() || self.queued.is_some()
+    }
+
+    /// The operator's first request that isn't done yet.
+    pub(super) fn first_open_request(&self) -> Option<RequestNumber> {
+        let requests = [self.running, self.queued];
+        requests.into_iter().flatten().filter_map(|read| read.request).min()
+    }
+}
+
+/// The decision about a plugin's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ConfigVerdict {
+    Apply,
+    /// It waits for the operator, because it would grant this.
+    Hold(Vec<String>),
+}
+
+/// Decides about a plugin's configuration. `before` is the one in force, `None` for a new plugin.
+pub(super) fn judge(
+    before: Option<&PluginConfig>,
+    config: &PluginConfig,
+    policy: WiderGrants,
+) -> ConfigVerdict {
+    let wider = match policy {
+        WiderGrants::Live => return ConfigVerdict::Apply,
+        WiderGrants::Wait => config.wider_than(before),
+    };
+    if wider.is_empty() { ConfigVerdict::Apply } else { ConfigVerdict::Hold(wider) }
+}
+
+/// The policy for wider grants after a file with `in_file` was read. Only the operator can loosen it: otherwise,
+/// someone who can write the file could loosen it first and grant in the next step.
+pub(super) fn next_policy(now: WiderGrants, in_file: WiderGrants, is_requested: bool) -> WiderGrants {
+    match now {
+        WiderGrants::Wait if !is_requested => WiderGrants::Wait,
+        WiderGrants::Wait | WiderGrants::Live => in_file,
+    }
+}
+
+#[cfg(test)]
+mod tests;

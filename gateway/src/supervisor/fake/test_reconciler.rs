@@ -1,0 +1,183 @@
+//! A reconciler that runs on fakes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use moongate_config::{PluginConfig, from_text};
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::gate::Gate;
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::host::Inbox;
+use crate::supervisor::control::Reloader;
+use crate::supervisor::desired_config::ConfigReader;
+use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
+use crate::supervisor::status::{PluginState, PluginStatus, Status};
+use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
+
+use super::{FakeDisk, FakeHost, FakePlugin};
+
+/// The path of the fake configuration.
+const CONFIG_FILE: &str = "/gateway.toml";
+
+/// Reads a configuration from a [`FakeDisk`].
+struct FakeConfigReader(Arc<FakeDisk>);
+
+impl ConfigReader for FakeConfigReader {
+    fn read(&self) -> moongate_config::Loaded {
+        let text = self.0.files.lock().unwrap().get(Path::new(CONFIG_FILE)).cloned().unwrap_or_default();
+        parse(&text)
+    }
+}
+
+fn parse(text: &str) -> moongate_config::Loaded {
+    let variables = [("MOONGATE_CACHE_DIR", "/cache"), ("KEY", "a key that is long enough for all")];
+    let variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    from_text(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)
+}
+
+/// A running reconciler.
+pub(in crate::supervisor) struct TestReconciler {
+    pub(in crate::supervisor) disk: Arc<FakeDisk>,
+    pub(in crate::supervisor) reloader: Reloader,
+    pub(in crate::supervisor) catalog: watch::Receiver<Arc<Catalog>>,
+    pub(in crate::supervisor) status: watch::Receiver<Arc<Status>>,
+    pub(in crate::supervisor) gate: Arc<Gate>,
+    pub(in crate::supervisor) inbox: Arc<Inbox>,
+    watch: WatchServer,
+    stop: CancellationToken,
+    task: AbortOnDropHandle<()>,
+}
+
+impl TestReconciler {
+    /// Starts with a configuration and files.
+    pub(in crate::supervisor) async fn start(config: &str, files: &[(&str, &str)]) -> Self {
+        let disk: Arc<FakeDisk> = Arc::default();
+        let files = files.iter().copied().chain([(CONFIG_FILE, config)]);
+        let files = files.map(|(path, text)| (PathBuf::from(path), text.to_owned()));
+        disk.files.lock().unwrap().extend(files);
+        let loaded = parse(config);
+        let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+        let (client, watch_server) = files::channel();
+        let (request_sender, requests) = mpsc::channel(4);
+        let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
+        let gate = Arc::new(Gate::new(4));
+        let inbox: Arc<Inbox> = Arc::default();
+        let updates: Arc<Updates> = Arc::default();
+        let deps = ReconcilerDeps {
+            host: Arc::new(FakeHost(Arc::clone(&disk))),
+            reader: Arc::new(FakeConfigReader(Arc::clone(&disk))),
+            inbox: Arc::clone(&inbox),
+            watch: client,
+            requests,
+            gate: Arc::clone(&gate),
+            updates,
+            catalog: catalog.clone(),
+        };
+        let mut reconciler = Reconciler::new(config, loaded.files, deps);
+        reconciler.load_all().await;
+        let stop = CancellationToken::new();
+        Self {
+            disk,
+            reloader: Reloader::new(request_sender),
+            catalog: catalog.subscribe(),
+            status: reconciler.status(),
+            gate,
+            inbox,
+            watch: watch_server,
+            task: AbortOnDropHandle::new(tokio::spawn(reconciler.run(stop.clone()))),
+            stop,
+        }
+    }
+
+    /// Writes a file, without a report.
+    pub(in crate::supervisor) fn put(&self, path: &str, text: &str) {
+        self.disk.files.lock().unwrap().insert(path.into(), text.to_owned());
+    }
+
+    /// Removes a file, without a report.
+    pub(in crate::supervisor) fn remove(&self, path: &str) {
+        self.disk.files.lock().unwrap().remove(Path::new(path));
+    }
+
+    /// Reports a changed file.
+    pub(in crate::supervisor) async fn report(&self, path: &str) {
+        self.report_all(&[path]).await;
+    }
+
+    /// Reports changed files together.
+    pub(in crate::supervisor) async fn report_all(&self, paths: &[&str]) {
+        let paths = paths.iter().map(PathBuf::from).collect();
+        self.watch.events.send(WatchEvent::FilesChanged(paths)).await.unwrap();
+    }
+
+    /// Writes a file, reports it, and waits until everything is done.
+    pub(in crate::supervisor) async fn write(&mut self, path: &str, text: &str) {
+        self.put(path, text);
+        self.report(path).await;
+        self.settle().await;
+    }
+
+    /// The same for the configuration.
+    pub(in crate::supervisor) async fn configure(&mut self, config: &str) {
+        self.write(CONFIG_FILE, config).await;
+    }
+
+    /// Waits until everything is done.
+    pub(in crate::supervisor) async fn settle(&mut self) {
+        sleep(Duration::from_millis(10)).await; // everything sent is received by then, because the clock is paused
+        self.status.wait_for(|status| status.settled).await.unwrap();
+    }
+
+    /// Ends the loop and waits until it has ended.
+    pub(in crate::supervisor) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+
+    /// The files to watch.
+    pub(in crate::supervisor) fn watch_target(&self) -> WatchTarget {
+        self.watch.mailbox.target()
+    }
+
+    /// The public names of all tools.
+    pub(in crate::supervisor) fn tools(&self) -> Vec<String> {
+        self.catalog.borrow().tools().iter().map(|tool| tool.public().to_string()).collect()
+    }
+
+    /// Content that was compiled, in order.
+    pub(in crate::supervisor) fn compiled(&self) -> Vec<String> {
+        self.disk.compiled.lock().unwrap().clone()
+    }
+
+    /// The status of a plugin.
+    pub(in crate::supervisor) fn plugin(&self, id: &str) -> PluginStatus {
+        let status = Arc::clone(&self.status.borrow());
+        status.plugins.iter().find(|plugin| plugin.id.as_str() == id).unwrap().clone()
+    }
+
+    /// Why a plugin isn't used as configured.
+    pub(in crate::supervisor) fn failure(&self, id: &str) -> Option<String> {
+        match self.plugin(id).state {
+            PluginState::Loading | PluginState::Serving => None,
+            PluginState::Degraded(trouble) | PluginState::Failed(trouble) => Some(trouble.reason),
+        }
+    }
+
+    /// The configuration that a plugin's active code has.
+    pub(in crate::supervisor) fn active_config(&self, id: &str) -> Arc<PluginConfig> {
+        let catalog = Arc::clone(&self.catalog.borrow());
+        let member = catalog.members().iter().find(|member| member.id().as_str() == id).unwrap();
+        let plugin = Arc::as_ptr(member.plugin()).cast::<()>();
+        let plugins = self.disk.plugins.lock().unwrap();
+        let is_active = |fake: &Arc<FakePlugin>| Arc::as_ptr(fake).cast::<()>() == plugin;
+        let active = plugins.iter().filter_map(Weak::upgrade).find(is_active).unwrap();
+        Arc::clone(&active.config)
+    }
+}

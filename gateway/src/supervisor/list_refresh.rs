@@ -1,0 +1,187 @@
+//! Asks plugins for their lists again when they report that these have changed.
+//!
+//! A plugin is asked in a new instance of the code that it has, at most once a second and never twice at once. A report
+//! that comes meanwhile causes another round, so the last change is never lost. Lists that can't be used change
+//! nothing. Running calls aren't affected: they keep the catalog that they started with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use moongate_config::Problem;
+use moongate_model::names::{PluginId, ResourceUri};
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+
+use crate::host::Reported;
+
+use super::plugin_host::LoadedPlugin;
+
+mod schedule;
+
+use schedule::Schedule;
+
+/// Changed resources of one plugin that wait for its lists, because only those may contain them.
+const MAX_WAITING_RESOURCES: usize = 4096;
+
+/// When to ask which plugin, and what waits for the answers.
+#[derive(Debug, Default)]
+pub(super) struct ListRefreshes {
+    schedule: Schedule,
+    /// Changed resources that the plugin doesn't own, but may own with its next lists.
+    waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
+    /// Why lists were rejected, as it was logged last.
+    logged: BTreeMap<PluginId, String>,
+}
+
+/// The plugin with its new lists, or `None` if they are unchanged; or why they can't be used.
+pub(super) type RefreshResult = Result<Option<LoadedPlugin>, String>;
+
+impl ListRefreshes {
+    /// The plugin to ask now, which then counts as being asked.
+    pub(super) fn start(&mut self, now: Instant) -> Option<PluginId> {
+        self.schedule.start(now)
+    }
+
+    /// When to call [`Self::start`] again, unless an answer comes first.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.schedule.due()
+    }
+
+    /// Has the plugin asked.
+    pub(super) fn request(&mut self, plugin: PluginId) {
+        self.schedule.request(plugin);
+    }
+
+    /// The plugin has answered, or doesn't serve any more.
+    pub(super) fn finish(&mut self, plugin: &PluginId) {
+        self.schedule.finish(plugin);
+    }
+
+    /// Takes a plugin's report.
+    pub(super) fn report(
+        &mut self,
+        plugin: &PluginId,
+        reported: Reported,
+        catalog: &Catalog,
+        updates: &Updates,
+    ) {
+        let Reported { lists, resources } = reported;
+        if lists {
+            self.schedule.request(plugin.clone());
+        }
+        let foreign = notify_owned(plugin, resources, catalog, updates);
+        if !self.schedule.is_pending(plugin) {
+            warn_of_foreign(plugin, &foreign);
+            return;
+        }
+        let waiting = self.waiting.entry(plugin.clone()).or_default();
+        let count_before = waiting.len();
+        let free = MAX_WAITING_RESOURCES.saturating_sub(count_before);
+        let mut new = foreign.into_iter().filter(|uri| !waiting.contains(uri)).collect::<Vec<_>>();
+        let dropped = new.split_off(new.len().min(free));
+        waiting.extend(new);
+        // Once: it stays full until the lists arrive.
+        if !dropped.is_empty() && count_before < MAX_WAITING_RESOURCES {
+            tracing::warn!(
+                %plugin,
+                "`{plugin}` reported changes of more than {MAX_WAITING_RESOURCES} resources that it doesn't list; \
+                 the rest are ignored"
+            );
+        }
+    }
+
+    /// New lists are in use.
+    pub(super) fn accepted(&mut self, plugin: &PluginId) {
+        self.logged.remove(plugin);
+    }
+
+    /// New lists can't be used.
+    pub(super) fn rejected(&mut self, plugin: &PluginId, reason: String) {
+        // A plugin may report in every call, so the same reason is logged once.
+        if self.logged.get(plugin) != Some(&reason) {
+            tracing::warn!(%plugin, "`{plugin}` keeps its earlier lists: {reason}");
+            self.logged.insert(plugin.clone(), reason);
+        }
+    }
+
+    /// Notifies clients of resources that waited for the lists in this catalog.
+    pub(super) fn notify_waiting(&mut self, plugin: &PluginId, catalog: &Catalog, updates: &Updates) {
+        let Some(waiting) = self.waiting.remove(plugin) else { return };
+        let foreign = notify_owned(plugin, waiting, catalog, updates);
+        if self.schedule.is_pending(plugin) {
+            self.waiting.insert(plugin.clone(), foreign);
+        } else {
+            warn_of_foreign(plugin, &foreign);
+        }
+    }
+
+    /// The plugin is gone.
+    pub(super) fn forget(&mut self, plugin: &PluginId) {
+        self.waiting.remove(plugin);
+        self.logged.remove(plugin);
+    }
+}
+
+/// Asks a plugin for its lists. A panic is its failure alone.
+pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
+    let refreshed = async {
+        let code = Arc::clone(&before.code).describe_again().await;
+        let code = code.map_err(|failure| failure.reason)?;
+        if code.manifest() == before.code.manifest() {
+            return Ok(None);
+        }
+        let plugin = Arc::clone(&code);
+        let config = Arc::clone(&before.config);
+        let member = spawn_blocking(move || before.member.listed_anew(plugin)).await;
+        let member = member.map_err(|error| format!("internal error: {error}"))?;
+        member
+            .map(|member| Some(LoadedPlugin { code, member, config }))
+            .map_err(|problems| one_line(&problems))
+    };
+    catch_panic(refreshed).await
+}
+
+async fn catch_panic(refreshed: impl Future<Output = RefreshResult>) -> RefreshResult {
+    AssertUnwindSafe(refreshed)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|_| Err("internal error: refreshing the lists panicked".to_owned()))
+}
+
+/// Several problems in one line.
+pub(super) fn one_line(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Notifies clients of resources that the plugin owns, and returns the others.
+fn notify_owned(
+    plugin: &PluginId,
+    resources: BTreeSet<ResourceUri>,
+    catalog: &Catalog,
+    updates: &Updates,
+) -> BTreeSet<ResourceUri> {
+    let owns =
+        |uri: &ResourceUri| catalog.resource_owner(uri.as_str()).is_some_and(|owner| owner.id() == plugin);
+    let (owned, foreign): (BTreeSet<_>, _) = resources.into_iter().partition(owns);
+    owned.iter().for_each(|uri| updates.updated(uri));
+    foreign
+}
+
+/// Clients aren't notified of resources that the plugin doesn't own.
+fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>) {
+    if let Some(first) = foreign.first() {
+        let count = foreign.len();
+        tracing::warn!(
+            %plugin,
+            count,
+            "`{plugin}` reported changes of resources that it doesn't own, such as `{first}`; ignored"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,528 @@
+//! One plugin of the configuration, as a state machine.
+//!
+//! Four things are known of a plugin, each of which can change while the others stay as they are:
+//!
+//! - `approval`: whether its configuration in the file is in force, or waits for the operator;
+//! - `active` and `candidate`: the version that serves, and the one that should replace it;
+//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its
+//!   configuration;
+//! - `checks`: the check that runs, and the one that follows.
+//!
+//! Plain values and transitions: nothing here waits, reads or loads. `check_queue` is the order of checks, `versions`
+//! what publishing a catalog does to the versions.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use moongate_config::PluginConfig;
+use moongate_model::names::{Digest, PluginId};
+use tokio::time::Instant;
+
+use super::backoff::Backoff;
+use super::check::{Check, CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding};
+use super::control::RequestNumber;
+use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
+use super::status::Waiting;
+
+mod check_queue;
+mod versions;
+
+use check_queue::CheckQueue;
+use versions::{Candidate, CandidateVersion};
+pub(super) use versions::{PublishEffect, VersionChoice};
+
+/// A missing file may be in the middle of being replaced, so it is looked for again after this long.
+const MISSING_FILE_GRACE: Duration = Duration::from_secs(1);
+
+/// One plugin of the configuration.
+#[derive(Debug)]
+pub(super) struct ManagedPlugin {
+    /// Distinguishes the plugin from an earlier one with the same name.
+    pub(super) serial: u64,
+    /// The configuration in force.
+    config: Arc<PluginConfig>,
+    approval: Approval,
+    active: Option<ActiveVersion>,
+    candidate: Candidate,
+    file: FileState,
+    /// Why the active code can't be used as its configuration says.
+    config_failure: Option<FailedCheck>,
+    checks: CheckQueue,
+    /// When the file was first found missing, while it is looked for again.
+    missing_since: Option<Instant>,
+    /// Code that is unusable whenever it is tried, and why.
+    unusable_code: Option<(Digest, LoadFailure)>,
+    /// Code that was active before, as far as it is still referenced.
+    earlier_code: Vec<Weak<dyn LoadedCode>>,
+    /// The plugin reported new lists while another version was being prepared, which may not know of them.
+    lists_changed_meanwhile: bool,
+    backoff: Backoff,
+    pub(super) logged: Logged,
+    /// When the change was detected that was checked last.
+    last_detected: Option<Instant>,
+}
+
+/// Whether the configuration in the file is in force.
+#[derive(Debug, Clone)]
+pub(super) enum Approval {
+    InForce,
+    /// Another configuration waits for the operator; the earlier one stays in force.
+    ChangeWaits(WaitingConfig),
+    /// The plugin is new and waits for the operator: nothing is loaded. It would be granted this.
+    PluginWaits(Vec<String>),
+}
+
+/// A configuration that waits for the operator.
+#[derive(Debug, Clone)]
+pub(super) struct WaitingConfig {
+    pub(super) config: Arc<PluginConfig>,
+    /// What it would grant.
+    pub(super) grants: Vec<String>,
+}
+
+/// The version that serves.
+#[derive(Debug, Clone)]
+pub(super) struct ActiveVersion {
+    pub(super) loaded: LoadedPlugin,
+    pub(super) since: SystemTime,
+    /// The same code with lists that changed, until they are published.
+    new_lists: Option<LoadedPlugin>,
+}
+
+/// The result of the last check of the file.
+#[derive(Debug, Clone)]
+enum FileState {
+    /// Its content is the candidate or the active version, or wasn't checked yet.
+    UpToDate,
+    Failed(FailedCheck),
+    /// It contains other code, which the operator has to accept.
+    AwaitsOperator(Digest),
+}
+
+/// A failure, and when it is tried again.
+#[derive(Debug, Clone)]
+struct FailedCheck {
+    failure: LoadFailure,
+    retry: Option<Retry>,
+}
+
+/// When to try again, by the loop's clock and by the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Retry {
+    at: Instant,
+    wall_clock: SystemTime,
+}
+
+/// What was logged last.
+#[derive(Debug, Default)]
+pub(super) struct Logged {
+    pub(super) failure: Option<String>,
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// The effect of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckEffect {
+    /// There is something to publish.
+    ReadyToPublish,
+    /// A file was written, but has the content it had before.
+    SameContent,
+    None,
+}
+
+/// The effect of another configuration.
+#[derive(Debug)]
+pub(super) enum ConfigEffect {
+    /// The configuration is equal.
+    None,
+    /// It differs, and no version is active.
+    Changed,
+    /// It differs, and the active version has its grants, limits and settings from now on.
+    ActiveChanged { earlier: LoadedPlugin, grants: GrantChange },
+}
+
+/// A change of the grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GrantChange {
+    Narrower,
+    SameOrWider,
+}
+
+impl ManagedPlugin {
+    /// A plugin that has to be loaded.
+    pub(super) fn new(serial: u64, config: Arc<PluginConfig>, now: Instant) -> Self {
+        let checks = CheckQueue::Queued(CheckRequest::of_file(now));
+        Self { checks, ..Self::idle(serial, config, Approval::InForce) }
+    }
+
+    /// A new plugin that waits for the operator. `grants` is what it would be granted.
+    pub(super) fn waiting_for_approval(serial: u64, config: Arc<PluginConfig>, grants: Vec<String>) -> Self {
+        Self::idle(serial, config, Approval::PluginWaits(grants))
+    }
+
+    fn idle(serial: u64, config: Arc<PluginConfig>, approval: Approval) -> Self {
+        Self {
+            serial,
+            config,
+            approval,
+            active: None,
+            candidate: Candidate::None,
+            file: FileState::UpToDate,
+            config_failure: None,
+            checks: CheckQueue::Idle,
+            missing_since: None,
+            unusable_code: None,
+            earlier_code: Vec::new(),
+            lists_changed_meanwhile: false,
+            backoff: Backoff::default(),
+            logged: Logged::default(),
+            last_detected: None,
+        }
+    }
+
+    pub(super) fn id(&self) -> &PluginId {
+        &self.config.id
+    }
+
+    /// The configuration in force.
+    pub(super) fn config(&self) -> &Arc<PluginConfig> {
+        &self.config
+    }
+
+    pub(super) fn active(&self) -> Option<&ActiveVersion> {
+        self.active.as_ref()
+    }
+
+    pub(super) fn active_loaded(&self) -> Option<&LoadedPlugin> {
+        self.active.as_ref().map(|active| &active.loaded)
+    }
+
+    pub(super) fn has_candidate(&self) -> bool {
+        self.candidate.version().is_some()
+    }
+
+    /// The configuration that waits for the operator while an earlier one is in force.
+    pub(super) fn waiting_config(&self) -> Option<&Arc<PluginConfig>> {
+        match &self.approval {
+            Approval::ChangeWaits(waiting) => Some(&waiting.config),
+            Approval::InForce | Approval::PluginWaits(_) => None,
+        }
+    }
+
+    /// True if nothing may be done before the operator approves the plugin.
+    pub(super) fn waits_for_approval(&self) -> bool {
+        matches!(self.approval, Approval::PluginWaits(_))
+    }
+
+    /// What waits for the operator.
+    pub(super) fn waiting(&self) -> Option<Waiting> {
+        match (&self.approval, &self.file) {
+            (Approval::ChangeWaits(WaitingConfig { grants, .. }) | Approval::PluginWaits(grants), _) => {
+                Some(Waiting::Grants(grants.clone()))
+            }
+            (Approval::InForce, FileState::AwaitsOperator(digest)) => Some(Waiting::Code(*digest)),
+            (Approval::InForce, FileState::UpToDate | FileState::Failed(_)) => None,
+        }
+    }
+
+    /// How long the last check took since its change was detected.
+    pub(super) fn last_check_duration(&self) -> Duration {
+        self.last_detected.map_or(Duration::ZERO, |detected| detected.elapsed())
+    }
+
+    /// Every version that is loaded.
+    pub(super) fn into_loaded(mut self) -> Vec<LoadedPlugin> {
+        let candidate = self.candidate.take().map(|version| version.loaded);
+        let active = self.active.into_iter().flat_map(|active| [Some(active.loaded), active.new_lists]);
+        active.flatten().chain(candidate).collect()
+    }
+}
+
+/// Checks.
+impl ManagedPlugin {
+    /// Requests a check, or another one if one is running.
+    pub(super) fn request_check(&mut self, request: CheckRequest) {
+        if self.waits_for_approval() {
+            return;
+        }
+        if request.cause != CheckCause::Retry {
+            self.backoff.reset();
+        }
+        self.checks.add(request);
+    }
+
+    /// The check to start now, which then counts as running. `all_configs` is every configuration in force.
+    pub(super) fn start_check(
+        &mut self,
+        now: Instant,
+        all_configs: &Arc<[Arc<PluginConfig>]>,
+    ) -> Option<Check> {
+        if let Some(scope) = self.take_due_retry(now) {
+            let cause = CheckCause::Retry;
+            self.request_check(CheckRequest { scope, cause, ..CheckRequest::of_file(now) });
+        }
+        let request = self.checks.start(now)?;
+        Some(Check {
+            request,
+            config: Arc::clone(&self.config),
+            active: self.active_loaded().cloned(),
+            candidate: self.candidate.version().map(|version| version.loaded.digest()),
+            rejected: self.unusable_code.as_ref().map(|(digest, _)| *digest),
+            all_configs: Arc::clone(all_configs),
+        })
+    }
+
+    /// What has to be tried again now.
+    fn take_due_retry(&mut self, now: Instant) -> Option<CheckScope> {
+        let is_due = |failed: &mut FailedCheck| failed.retry.take_if(|retry| retry.at <= now).is_some();
+        let is_file_due = match &mut self.file {
+            FileState::Failed(failed) => is_due(failed),
+            FileState::UpToDate | FileState::AwaitsOperator(_) => false,
+        };
+        let is_config_due = self.config_failure.as_mut().is_some_and(is_due);
+        match (is_file_due, is_config_due) {
+            (true, true) => Some(CheckScope::FileAndConfig),
+            (true, false) => Some(CheckScope::File),
+            (false, true) => Some(CheckScope::Config),
+            (false, false) => None,
+        }
+    }
+
+    /// When there is something to do, if nothing happens before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        if self.checks.running().is_some() {
+            return None;
+        }
+        let retries = self.failed_checks().filter_map(|failed| Some(failed.retry?.at));
+        retries.chain(self.checks.queued().and_then(|request| request.not_before)).min()
+    }
+
+    /// True if a check runs or is queued. Retries don't count.
+    pub(super) fn is_busy(&self) -> bool {
+        !matches!(self.checks, CheckQueue::Idle)
+    }
+
+    /// The operator's first request that isn't done yet.
+    pub(super) fn first_open_request(&self) -> Option<RequestNumber> {
+        let checks = self.checks.running().into_iter().chain(self.checks.queued());
+        checks.filter_map(|check| check.cause.request()).min()
+    }
+
+    /// Takes the result of a check that was done with `config`.
+    pub(super) fn finish_check(
+        &mut self,
+        config: &PluginConfig,
+        result: CheckResult,
+        now: Instant,
+    ) -> CheckEffect {
+        let Some(request) = self.checks.finish() else { return CheckEffect::None };
+        self.last_detected = Some(request.detected);
+        if !config.says_the_same_as(&self.config) {
+            // Another configuration is in force by now, with which nothing was checked.
+            let scope = request.scope.and(CheckScope::Config);
+            self.request_check(CheckRequest { scope, not_before: None, ..request });
+            return CheckEffect::None;
+        }
+        let CheckResult { file, config } = result;
+        let is_known = file.as_ref().is_some_and(FileFinding::is_known);
+        let mut new_version = match file {
+            Some(finding) => self.apply_file_finding(finding, request, now),
+            None => None,
+        };
+        match config {
+            Some(ConfigFinding::Loaded(loaded)) => {
+                self.config_failure = None;
+                new_version = Some(loaded);
+            }
+            Some(ConfigFinding::LoadedInPart(loaded, failure)) => {
+                self.config_failure = Some(self.failed_check(failure, now));
+                new_version = Some(loaded);
+            }
+            Some(ConfigFinding::Failed(failure)) => {
+                self.config_failure = Some(self.failed_check(failure, now));
+            }
+            None => {}
+        }
+        let effect = match new_version {
+            Some(loaded) => {
+                self.set_candidate(loaded, request.detected);
+                CheckEffect::ReadyToPublish
+            }
+            None if is_known && request.cause == CheckCause::Change => CheckEffect::SameContent,
+            None => CheckEffect::None,
+        };
+        if self.failed_checks().next().is_none() {
+            self.backoff.reset();
+        }
+        effect
+    }
+
+    /// Takes what a check found in the file. Returns the version that it loaded.
+    fn apply_file_finding(
+        &mut self,
+        finding: FileFinding,
+        request: CheckRequest,
+        now: Instant,
+    ) -> Option<LoadedPlugin> {
+        if let Some(unusable) = finding.unusable_code() {
+            self.unusable_code = Some(unusable);
+        }
+        if let FileFinding::Active(digest) = finding
+            && self.active_loaded().is_none_or(|active| active.digest() != digest)
+        {
+            // Other code became active while the file was read.
+            self.request_check(CheckRequest { not_before: None, ..request });
+            return None;
+        }
+        let missing_since = self.missing_since.take();
+        match finding {
+            FileFinding::Active(_) => {
+                self.file = FileState::UpToDate;
+                self.candidate = Candidate::None;
+            }
+            FileFinding::Candidate => self.file = FileState::UpToDate,
+            FileFinding::Loaded(loaded) => {
+                self.file = FileState::UpToDate;
+                self.config_failure = None;
+                return Some(loaded);
+            }
+            FileFinding::AwaitsOperator(digest) => {
+                self.file = FileState::AwaitsOperator(digest);
+                self.candidate = Candidate::None;
+            }
+            // Another failure may have been found meanwhile. Trying again is of no use.
+            FileFinding::Rejected => {
+                if let Some((_, failure)) = self.unusable_code.clone() {
+                    self.file = FileState::Failed(FailedCheck { failure, retry: None });
+                }
+            }
+            FileFinding::Failed(failure, _) => match self.grace_for(&failure, missing_since, now) {
+                Some(since) => {
+                    self.missing_since = Some(since);
+                    // The configuration was checked just now.
+                    let not_before = Some(since + MISSING_FILE_GRACE);
+                    self.request_check(CheckRequest { scope: CheckScope::File, not_before, ..request });
+                }
+                None => self.file = FileState::Failed(self.failed_check(failure, now)),
+            },
+        }
+        None
+    }
+
+    /// Since when the file is missing, if it is to be looked for again before its plugin counts as failed.
+    fn grace_for(
+        &self,
+        failure: &LoadFailure,
+        missing_since: Option<Instant>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let is_known_missing = match &self.file {
+            FileState::Failed(failed) => failed.failure.recovery == Recovery::FileReturns,
+            FileState::UpToDate | FileState::AwaitsOperator(_) => false,
+        };
+        if failure.recovery != Recovery::FileReturns || is_known_missing || self.active.is_none() {
+            return None;
+        }
+        let since = missing_since.unwrap_or(now);
+        (now < since + MISSING_FILE_GRACE).then_some(since)
+    }
+
+    fn failed_check(&mut self, failure: LoadFailure, now: Instant) -> FailedCheck {
+        let retry = match failure.recovery {
+            Recovery::Change => None,
+            Recovery::Retry | Recovery::FileReturns => {
+                let delay = self.backoff.next_delay();
+                Some(Retry { at: now + delay, wall_clock: SystemTime::now() + delay })
+            }
+        };
+        FailedCheck { failure, retry }
+    }
+
+    fn set_candidate(&mut self, loaded: LoadedPlugin, detected: Instant) {
+        // The configuration may be elsewhere in the file by now.
+        let loaded = loaded.moved_to(&self.config).unwrap_or(loaded);
+        self.candidate = Candidate::Ready(CandidateVersion { loaded, detected });
+        if let Some(active) = &mut self.active {
+            active.new_lists = None;
+        }
+    }
+}
+
+/// Failures.
+impl ManagedPlugin {
+    fn failed_checks(&self) -> impl Iterator<Item = &FailedCheck> {
+        let file = match &self.file {
+            FileState::Failed(failed) => Some(failed),
+            FileState::UpToDate | FileState::AwaitsOperator(_) => None,
+        };
+        file.into_iter().chain(&self.config_failure)
+    }
+
+    /// Why the candidate can't serve next to other plugins.
+    pub(super) fn conflict(&self) -> Option<&LoadFailure> {
+        match &self.candidate {
+            Candidate::Blocked(_, conflict) => Some(conflict),
+            Candidate::None | Candidate::Ready(_) => None,
+        }
+    }
+
+    pub(super) fn failures(&self) -> impl Iterator<Item = &LoadFailure> {
+        self.failed_checks().map(|failed| &failed.failure).chain(self.conflict())
+    }
+
+    /// When the earliest retry is due.
+    pub(super) fn retry_at(&self) -> Option<SystemTime> {
+        self.failed_checks().filter_map(|failed| failed.retry).min().map(|retry| retry.wall_clock)
+    }
+}
+
+/// Configuration.
+impl ManagedPlugin {
+    /// Puts another configuration in force. The active version has its grants, limits and settings at once; the names
+    /// under which it serves follow from a check.
+    pub(super) fn set_config(&mut self, config: &Arc<PluginConfig>, now: Instant) -> ConfigEffect {
+        self.approval = Approval::InForce;
+        let before = std::mem::replace(&mut self.config, Arc::clone(config));
+        if before.says_the_same_as(config) {
+            let active = self.active.iter_mut();
+            let active =
+                active.flat_map(|active| [Some(&mut active.loaded), active.new_lists.as_mut()]).flatten();
+            active.chain(self.candidate.loaded_mut()).for_each(|loaded| loaded.relocate(config));
+            return ConfigEffect::None;
+        }
+        let is_other_code = before.source != config.source || before.sha256 != config.sha256;
+        let is_settled = self.active.is_some()
+            && !self.has_candidate()
+            && matches!(self.file, FileState::UpToDate)
+            && self.missing_since.is_none();
+        self.candidate = Candidate::None;
+        self.unusable_code = None;
+        self.missing_since = None;
+        let scope = if is_other_code || !is_settled { CheckScope::FileAndConfig } else { CheckScope::Config };
+        self.request_check(CheckRequest { scope, ..CheckRequest::of_file(now) });
+        let Some(active) = &mut self.active else { return ConfigEffect::Changed };
+        active.new_lists = None;
+        // Always succeeds: it is the same plugin with the same lists.
+        let Some(loaded) = active.loaded.with_config(config) else { return ConfigEffect::Changed };
+        let earlier = std::mem::replace(&mut active.loaded, loaded);
+        let grants = if before.wider_than(Some(config)).is_empty() {
+            GrantChange::SameOrWider
+        } else {
+            GrantChange::Narrower
+        };
+        ConfigEffect::ActiveChanged { earlier, grants }
+    }
+
+    /// Has another configuration wait for the operator. The one in force stays, but follows its position in the file.
+    pub(super) fn hold_config(&mut self, waiting: WaitingConfig, now: Instant) {
+        let WaitingConfig { config, .. } = &waiting;
+        let relocated = PluginConfig {
+            place: config.place.clone(),
+            source_place: config.source_place.clone(),
+            places: config.places.clone(),
+            ..(*self.config).clone()
+        };
+        let _ = self.set_config(&Arc::new(relocated), now);
+        self.approval = Approval::ChangeWaits(waiting);
+    }
+}

@@ -1,0 +1,145 @@
+//! The interface to whatever loads plugins, as traits, so that the supervisor's rules are tested with fakes.
+//!
+//! Code is loaded in two steps: reading a file gives a [`ComponentFile`] with a digest, and only if that is new, it is
+//! loaded. [`LoadedCode`] can be put under another configuration without loading it again.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_config::{PluginConfig, Problem};
+use moongate_model::names::Digest;
+use moongate_protocol::catalog::{Member, Plugin};
+
+/// A step of loading a plugin.
+pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailure>> + Send>>;
+
+/// Loads plugins.
+pub(super) trait PluginHost: Send + Sync {
+    /// Reads a component's file, once it isn't being written.
+    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>>;
+}
+
+/// The content of a component's file.
+pub(super) trait ComponentFile: Send {
+    fn digest(&self) -> Digest;
+
+    /// True if compiled code is cached, so that loading is quick.
+    fn is_compiled(&self) -> bool;
+
+    /// Compiles the component if necessary, and asks it for its description.
+    fn load(self: Box<Self>, config: Arc<PluginConfig>) -> LoadFuture<Arc<dyn LoadedCode>>;
+}
+
+/// A plugin whose code is loaded.
+pub(super) trait LoadedCode: Plugin {
+    /// The same code and lists, with the grants, limits and settings of `config`.
+    fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode>;
+
+    /// The same code, asked for its description again.
+    fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>>;
+
+    /// Unloads the code after `delay`, even if it is still referenced.
+    fn retire(&self, delay: Duration);
+}
+
+/// A loaded plugin with everything that it offers to clients.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedPlugin {
+    pub(super) code: Arc<dyn LoadedCode>,
+    pub(super) member: Member,
+    /// The configuration in force: the present one, with the public names that the plugin serves under.
+    pub(super) config: Arc<PluginConfig>,
+}
+
+impl LoadedPlugin {
+    /// Checks the plugin's description. Takes a while.
+    pub(super) fn new(code: Arc<dyn LoadedCode>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
+        let plugin: Arc<dyn Plugin> = Arc::<dyn LoadedCode>::clone(&code);
+        Ok(Self { member: Member::new(plugin, Arc::new(config.policy()))?, code, config })
+    }
+
+    /// The same under another configuration: with its grants, limits and settings, but with its present names.
+    pub(super) fn with_config(&self, config: &Arc<PluginConfig>) -> Option<Self> {
+        self.regranted(self.code.with_config(Arc::clone(config)), config)
+    }
+
+    fn regranted(&self, code: Arc<dyn LoadedCode>, config: &Arc<PluginConfig>) -> Option<Self> {
+        let member = self.member.regranted(Arc::<dyn LoadedCode>::clone(&code), &config.policy())?;
+        Some(Self { member, code, config: Arc::new(config.with_names_of(&self.config)) })
+    }
+
+    /// The same under a configuration that is equal, but may have another position in the file. `None` if it isn't.
+    pub(super) fn moved_to(&self, config: &Arc<PluginConfig>) -> Option<Self> {
+        let is_same = self.config.says_the_same_as(config);
+        let member = self.member.moved_to(Arc::new(config.policy())).filter(|_| is_same)?;
+        Some(Self { member, code: Arc::clone(&self.code), config: Arc::clone(config) })
+    }
+
+    /// Follows a configuration that is equal but has another position in the file.
+    pub(super) fn relocate(&mut self, config: &Arc<PluginConfig>) {
+        let regranted = || self.regranted(Arc::clone(&self.code), config);
+        if let Some(moved) = self.moved_to(config).or_else(regranted) {
+            *self = moved;
+        }
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        *self.code.digest()
+    }
+
+    /// True if it is the same instance, not only the same code.
+    pub(super) fn is_same_instance(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.code, &other.code)
+    }
+}
+
+/// Why a plugin can't be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LoadFailure {
+    /// One line that names the file or the configuration.
+    pub(super) reason: String,
+    pub(super) hint: Option<String>,
+    pub(super) recovery: Recovery,
+    /// Until this is fixed, every call fails, also those of an earlier version.
+    pub(super) ends_calls: bool,
+    /// The same, with places in the configuration.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// What may fix a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recovery {
+    /// Only another file or another configuration.
+    Change,
+    /// Trying again.
+    Retry,
+    /// The file is missing; it may be in the middle of being replaced.
+    FileReturns,
+}
+
+impl LoadFailure {
+    pub(super) fn new(problems: Vec<Problem>) -> Self {
+        let errors = problems.iter().filter(|problem| problem.is_error());
+        let reason = errors.map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ");
+        let hint = problems.iter().find_map(|problem| problem.hint.clone());
+        Self { reason, hint, recovery: Recovery::Change, ends_calls: false, problems }
+    }
+
+    /// The plugin's file wasn't read in time.
+    pub(super) fn read_timeout(config: &PluginConfig, limit: Duration) -> Self {
+        let source = config.source.display();
+        let reason = format!("reading `{source}` takes longer than {limit:?}");
+        let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
+        let problem = problem.at(config.source_place.clone()).hint("check that its file system responds");
+        Self { reason, recovery: Recovery::Retry, ..Self::new(vec![problem]) }
+    }
+
+    /// An error of the gateway itself.
+    pub(super) fn internal(config: &PluginConfig, error: &dyn fmt::Display) -> Self {
+        let message = format!("plugin `{}` can't be used: internal error: {error}", config.id);
+        let problem = Problem::error(message).at(config.place.clone());
+        Self { recovery: Recovery::Retry, ..Self::new(vec![problem]) }
+    }
+}

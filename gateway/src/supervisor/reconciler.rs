@@ -1,0 +1,359 @@
+//! The loop that keeps the served catalog in line with the files.
+//!
+//! One task owns the state: the configuration in use, a [`ManagedPlugin`] for each plugin, and what has to be reported.
+//! Each step waits for an event and then:
+//!
+//! 1. applies the event to the state (`handle`; a configuration that was read: `configure`);
+//! 2. starts everything that is due, in tasks of their own, each of which ends in an event (`start_due_work`, here);
+//! 3. publishes what is ready, as one new catalog (`publish`);
+//! 4. logs, answers requests and updates the status (`announce`).
+//!
+//! A panic in one step doesn't end the loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_config::{Config, PluginConfig, Problem};
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Catalog;
+use moongate_protocol::changes::Updates;
+use moongate_protocol::gate::Gate;
+use moongate_protocol::mcp;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::{Inbox, Reported};
+
+use super::check::{self, CheckPermits, CheckResult};
+use super::control::Request;
+use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
+use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
+use super::managed_plugin::ManagedPlugin;
+use super::plugin_host::{LoadedCode, LoadedPlugin, PluginHost};
+use super::reload_report::ReloadReport;
+use super::status::{Status, Watching};
+use super::watch::{WatchClient, WatchEvent};
+
+mod announce;
+mod configure;
+mod handle;
+mod publish;
+
+/// What is ready is published after this long, whatever is still being loaded.
+const MAX_PUBLISH_DELAY: Duration = Duration::from_secs(1);
+
+/// Everything that the loop works with.
+pub(super) struct ReconcilerDeps {
+    pub(super) host: Arc<dyn PluginHost>,
+    pub(super) reader: Arc<dyn ConfigReader>,
+    /// Reports of plugins.
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) watch: WatchClient,
+    /// Reload requests.
+    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) updates: Arc<Updates>,
+    pub(super) catalog: watch::Sender<Arc<Catalog>>,
+}
+
+/// The loop and its state.
+pub(super) struct Reconciler {
+    deps: ReconcilerDeps,
+    watching: Watching,
+    check_permits: Arc<CheckPermits>,
+    tasks: JoinSet<TaskResult>,
+    desired: DesiredConfig,
+    /// In the order of `gateway.toml`.
+    plugins: Vec<ManagedPlugin>,
+    last_serial: u64,
+    list_refreshes: ListRefreshes,
+    report: ReloadReport,
+    status: watch::Sender<Arc<Status>>,
+    /// Since when something is ready to be published.
+    ready_since: Option<Instant>,
+    /// Problems of the catalog that was built last.
+    catalog_problems: Vec<Problem>,
+    retired: Vec<RetiredCode>,
+    phase: Phase,
+}
+
+/// Code that is no longer active.
+struct RetiredCode {
+    code: Arc<dyn LoadedCode>,
+    /// It is still needed for this long.
+    delay: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is published before every plugin was tried once. The caller reports failures.
+    Starting,
+    Serving,
+}
+
+/// Everything that can happen.
+#[derive(Debug)]
+enum Event {
+    Watch(WatchEvent),
+    ReloadRequested(Request),
+    ReportedByPlugins(BTreeMap<PluginId, Reported>),
+    TaskEnded(Box<TaskResult>),
+    /// Something is due.
+    Timer,
+}
+
+/// The result of a task.
+#[derive(Debug)]
+enum TaskResult {
+    /// A plugin was checked.
+    Checked {
+        serial: u64,
+        /// The configuration that it was checked with.
+        config: Arc<PluginConfig>,
+        result: CheckResult,
+    },
+    /// A plugin was asked for its lists again.
+    ListsRefreshed {
+        serial: u64,
+        plugin: PluginId,
+        /// The version that was asked.
+        before: LoadedPlugin,
+        result: RefreshResult,
+    },
+    /// The configuration was read.
+    ConfigRead(Box<moongate_config::Loaded>),
+}
+
+impl Reconciler {
+    /// Nothing is loaded yet. `files` are those that the configuration was read from.
+    pub(super) fn new(config: Config, files: BTreeSet<PathBuf>, deps: ReconcilerDeps) -> Self {
+        let now = Instant::now();
+        let configs = config.plugins.clone();
+        let desired = DesiredConfig::new(config, files);
+        let status = announce::initial_status(&desired);
+        let mut reconciler = Self {
+            deps,
+            watching: Watching::Off,
+            check_permits: Arc::default(),
+            tasks: JoinSet::new(),
+            desired,
+            plugins: Vec::new(),
+            last_serial: 0,
+            list_refreshes: ListRefreshes::default(),
+            report: ReloadReport::default(),
+            status: watch::channel(Arc::new(status)).0,
+            ready_since: None,
+            catalog_problems: Vec::new(),
+            retired: Vec::new(),
+            phase: Phase::Starting,
+        };
+        for config in configs {
+            let serial = reconciler.next_serial();
+            reconciler.plugins.push(ManagedPlugin::new(serial, config, now));
+        }
+        reconciler.update_watch_target();
+        reconciler
+    }
+
+    /// Loads all plugins and publishes what they offer together.
+    pub(super) async fn load_all(&mut self) {
+        self.start_due_work(Instant::now());
+        while self.plugins.iter().any(ManagedPlugin::is_busy) {
+            self.step().await;
+        }
+        self.ready_since = Some(Instant::now());
+        self.publish();
+        // The caller reports what is wrong at the start, also with the catalog.
+        self.announce();
+        self.phase = Phase::Serving;
+        self.announce();
+    }
+
+    /// Runs until `stop` is cancelled.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let _alarm = PanicAlarm;
+        let steps = async {
+            loop {
+                self.step().await;
+            }
+        };
+        stop.run_until_cancelled(steps).await;
+    }
+
+    /// Problems of the plugins, in the order of the file.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let failures = self.plugins.iter().flat_map(ManagedPlugin::failures);
+        let problems = failures.flat_map(|failure| &failure.problems).chain(&self.catalog_problems);
+        let mut problems: Vec<_> = problems.cloned().collect();
+        problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+        problems
+    }
+
+    /// Plugins without an active version.
+    pub(super) fn inactive_plugins(&self) -> Vec<PluginId> {
+        let inactive = self.plugins.iter().filter(|plugin| plugin.active().is_none());
+        inactive.map(|plugin| plugin.id().clone()).collect()
+    }
+
+    pub(super) fn status(&self) -> watch::Receiver<Arc<Status>> {
+        self.status.subscribe()
+    }
+
+    /// Waits for an event and does everything that follows from it.
+    async fn step(&mut self) {
+        let event = self.next_event().await;
+        // A plugin may report in every call, and that isn't part of the status.
+        let is_report = matches!(event, Event::ReportedByPlugins(_));
+        // Work that a panic left undone is done with the next event.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            self.handle(event);
+            let now = Instant::now();
+            self.start_due_work(now);
+            if !is_report {
+                self.publish_if_due(now);
+                self.announce();
+            }
+        }));
+        if done.is_err() {
+            tracing::error!("internal error while applying a change; continuing (please report this)");
+        }
+    }
+
+    async fn next_event(&mut self) -> Event {
+        let due = self.due();
+        let ReconcilerDeps { inbox, watch, requests, .. } = &mut self.deps;
+        tokio::select! {
+            Some(event) = watch.next_event() => Event::Watch(event),
+            Some(request) = requests.recv() => Event::ReloadRequested(request),
+            reported = inbox.take() => Event::ReportedByPlugins(reported),
+            Some(result) = self.tasks.join_next() => match result {
+                Ok(result) => Event::TaskEnded(Box::new(result)),
+                Err(error) => {
+                    tracing::error!("reload task failed: {error}");
+                    Event::Timer
+                }
+            },
+            () = sleep_until(due) => Event::Timer,
+        }
+    }
+
+    /// When there is something to do, if nothing happens before.
+    fn due(&self) -> Option<Instant> {
+        let checks = self.plugins.iter().filter_map(ManagedPlugin::due);
+        let publish = match self.phase {
+            Phase::Serving => self.ready_since.map(|since| since + MAX_PUBLISH_DELAY),
+            Phase::Starting => None, // waits for all plugins, however long that takes
+        };
+        checks.chain(publish).chain(self.list_refreshes.due()).min()
+    }
+
+    /// Starts every task that is due.
+    fn start_due_work(&mut self, now: Instant) {
+        let configs: Arc<[_]> = self.configs_in_force().into();
+        if self.desired.start_read() {
+            let reader = Arc::clone(&self.deps.reader);
+            let lane = self.desired.lane.clone();
+            let started = Arc::clone(&self.desired.started);
+            let in_force = ConfigInForce { started, plugins: Arc::clone(&configs) };
+            self.tasks.spawn(async move {
+                TaskResult::ConfigRead(Box::new(read_settled(reader, lane, in_force).await))
+            });
+        }
+        for plugin in &mut self.plugins {
+            let Some(check) = plugin.start_check(now, &configs) else { continue };
+            let serial = plugin.serial;
+            let config = Arc::clone(&check.config);
+            let host = Arc::clone(&self.deps.host);
+            let permits = Arc::clone(&self.check_permits);
+            self.tasks.spawn(async move {
+                let result = check::run(host, permits, check).await;
+                TaskResult::Checked { serial, config, result }
+            });
+        }
+        while let Some(plugin) = self.list_refreshes.start(now) {
+            let managed = self.plugins.iter().find(|managed| *managed.id() == plugin);
+            match managed.and_then(|managed| Some((managed.serial, managed.active_loaded()?.clone()))) {
+                Some((serial, before)) => drop(self.tasks.spawn(async move {
+                    let result = refresh(before.clone()).await;
+                    TaskResult::ListsRefreshed { serial, plugin, before, result }
+                })),
+                None => self.list_refreshes.finish(&plugin),
+            }
+        }
+    }
+
+    /// Every plugin's configuration in force, and those of the active versions.
+    fn configs_in_force(&self) -> Vec<Arc<PluginConfig>> {
+        let active = self.plugins.iter().filter_map(ManagedPlugin::active_loaded);
+        let active = active.map(|active| Arc::clone(&active.config));
+        self.plugins.iter().map(|plugin| Arc::clone(plugin.config())).chain(active).collect()
+    }
+
+    /// Publishes at once, or together with everything else during the start.
+    fn publish_now(&mut self) {
+        match self.phase {
+            Phase::Serving => self.publish(),
+            Phase::Starting => self.mark_ready(),
+        }
+    }
+
+    /// There is something to publish.
+    fn mark_ready(&mut self) {
+        self.ready_since.get_or_insert_with(Instant::now);
+    }
+
+    /// Publishes what is ready: at once if nothing else is being prepared, and otherwise after a short delay.
+    fn publish_if_due(&mut self, now: Instant) {
+        let Some(since) = self.ready_since else { return };
+        let is_busy = self.plugins.iter().any(ManagedPlugin::is_busy);
+        match self.phase {
+            Phase::Serving if !is_busy || now >= since + MAX_PUBLISH_DELAY => self.publish(),
+            Phase::Serving | Phase::Starting => {}
+        }
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.last_serial += 1;
+        self.last_serial
+    }
+}
+
+/// Logs that a panic ended the loop, because changes have no effect from then on.
+struct PanicAlarm;
+
+impl Drop for PanicAlarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("live reload stopped because of an internal error; restart the gateway");
+        }
+    }
+}
+
+/// Waits for a time, or for ever without one.
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How long code that is no longer active is kept: for calls that run or wait, and for conversations that call again
+/// when a person has answered. `after` is the configuration of the version that replaced it.
+///
+/// If that is granted less, or there is none, only running calls keep it: a revoked grant must not be used minutes
+/// later.
+fn retire_delay(before: &PluginConfig, after: Option<&PluginConfig>) -> Duration {
+    let running = before.limits.timeout + before.limits.cancel_grace;
+    match after {
+        Some(after) if before.wider_than(Some(after)).is_empty() => mcp::PATIENCE + running,
+        Some(_) | None => running,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Reporting after each event: failures and waiting changes in the log, answers to requests, and the status.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::{Catalog, Member};
+
+use crate::supervisor::desired_config::DesiredConfig;
+use crate::supervisor::managed_plugin::ManagedPlugin;
+use crate::supervisor::plugin_host::LoadFailure;
+use crate::supervisor::status::{
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Waiting, Watching,
+};
+
+use super::{Phase, Reconciler};
+
+/// How the operator applies a change that waits.
+const APPLY_HINT: &str = "to apply it, run `moongate reload` or send SIGHUP";
+/// The key that is only loosened by a reload request.
+const WIDER_GRANTS_KEY: &str = "gateway.wider_grants";
+
+impl Reconciler {
+    pub(super) fn announce(&mut self) {
+        for at in 0..self.plugins.len() {
+            self.log_failure(at);
+            log_waiting(&mut self.plugins[at]);
+        }
+        if self.report.has_open_requests() && self.ready_since.is_none() {
+            let open = self.plugins.iter().filter_map(ManagedPlugin::first_open_request);
+            let first_open = open.chain(self.desired.first_open_request()).min();
+            let desired = &self.desired;
+            let plugins = &self.plugins;
+            self.report.answer(first_open, &desired.needs_restart, || failure_lines(desired, plugins));
+        }
+        let status = self.current_status();
+        self.status.send_if_modified(|before| {
+            let is_new = **before != status;
+            if is_new {
+                *before = Arc::new(status);
+            }
+            is_new
+        });
+    }
+
+    /// Logs a new failure of a plugin, or its recovery.
+    fn log_failure(&mut self, at: usize) {
+        let plugin = &mut self.plugins[at];
+        let id = plugin.id().clone();
+        let is_active = plugin.active().is_some();
+        let Some(failure) = plugin.failures().next().cloned() else {
+            if plugin.logged.failure.is_some() && is_active && !plugin.has_candidate() && !plugin.is_busy() {
+                plugin.logged.failure = None;
+                tracing::info!(plugin = %id, "`{id}` recovered; it serves its current file and configuration");
+            }
+            return;
+        };
+        if plugin.logged.failure.as_ref() == Some(&failure.reason) {
+            return;
+        }
+        plugin.logged.failure = Some(failure.reason.clone());
+        if self.phase == Phase::Starting {
+            return;
+        }
+        let took = plugin.last_check_duration();
+        let effect = if plugin.conflict() == Some(&failure) {
+            // A conflict's reason contains its effect.
+            String::new()
+        } else if !is_active {
+            "; the plugin isn't served".to_owned()
+        } else if failure.ends_calls {
+            format!("; calls of `{id}` fail until it can be opened")
+        } else {
+            "; the earlier version keeps serving".to_owned()
+        };
+        let LoadFailure { reason, hint, .. } = failure;
+        let hint = hint.map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+        if is_active {
+            tracing::warn!(plugin = %id, "{reason}{effect}{hint}");
+        } else {
+            tracing::error!(plugin = %id, "{reason}{effect}{hint}");
+        }
+        self.report.counts.failed += 1;
+        self.report.add_failure(Some(&id), took, reason);
+    }
+
+    fn current_status(&self) -> Status {
+        let catalog = Arc::clone(&self.deps.catalog.borrow());
+        let is_busy = self.desired.is_busy() || self.plugins.iter().any(ManagedPlugin::is_busy);
+        Status {
+            generation: catalog.generation(),
+            config: config_status(&self.desired),
+            plugins: self.plugins.iter().map(|plugin| plugin_status(plugin, &catalog)).collect(),
+            watching: self.watching.clone(),
+            settled: self.phase == Phase::Serving && !is_busy && self.ready_since.is_none(),
+            reloads: self.report.counts,
+            history: self.report.history.clone(),
+        }
+    }
+}
+
+/// Logs a change that waits for the operator, once.
+fn log_waiting(plugin: &mut ManagedPlugin) {
+    let waiting = plugin.waiting();
+    if waiting == plugin.logged.waiting {
+        return;
+    }
+    let id = plugin.id();
+    match &waiting {
+        Some(Waiting::Code(digest)) => tracing::warn!(
+            plugin = %id,
+            "the file of `{id}` contains new code, {}, which waits because of `reload = \"pinned\"`; {APPLY_HINT}",
+            digest.short()
+        ),
+        Some(Waiting::Grants(grants)) => tracing::warn!(
+            plugin = %id,
+            "the configuration of `{id}` waits because of `wider_grants = \"wait\"`; it would grant {}; {APPLY_HINT}",
+            grants.join(", ")
+        ),
+        None => {}
+    }
+    plugin.logged.waiting = waiting;
+}
+
+/// Everything that can't be used now, one line each.
+fn failure_lines(desired: &DesiredConfig, plugins: &[ManagedPlugin]) -> Vec<String> {
+    let config = desired.rejected.iter().map(|reason| format!("the configuration: {reason}"));
+    let plugins = plugins.iter().filter_map(|plugin| {
+        let LoadFailure { reason, hint, .. } = plugin.failures().next()?;
+        let hint = hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+        Some(format!("`{}`: {reason}{hint}", plugin.id()))
+    });
+    config.chain(plugins).collect()
+}
+
+/// The status before anything is loaded.
+pub(super) fn initial_status(desired: &DesiredConfig) -> Status {
+    Status {
+        generation: 0,
+        config: config_status(desired),
+        plugins: Vec::new(),
+        watching: Watching::Off,
+        settled: false,
+        reloads: Reloads::default(),
+        history: VecDeque::new(),
+    }
+}
+
+fn config_status(desired: &DesiredConfig) -> ConfigStatus {
+    let waiting = desired.wider_grants_waits.then(|| WIDER_GRANTS_KEY.to_owned());
+    ConfigStatus {
+        file: desired.started.file.clone(),
+        since: desired.since,
+        rejected: desired.rejected.clone(),
+        needs_restart: desired.needs_restart.clone(),
+        waiting: waiting.into_iter().collect(),
+        stop_grace: desired.stop_grace,
+    }
+}
+
+fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
+    let PluginConfig { id, source, .. } = &**plugin.config();
+    PluginStatus {
+        id: id.clone(),
+        source: source.clone(),
+        state: plugin_state(plugin),
+        digest: plugin.active().map(|active| active.loaded.digest()),
+        since: plugin.active().map(|active| active.since),
+        about: catalog.member(id).map(|member| about(member)),
+        offers: offers(id, catalog),
+        waiting: plugin.waiting(),
+    }
+}
+
+fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
+    let trouble = plugin.failures().next().map(|failure| Trouble {
+        reason: failure.reason.clone(),
+        hint: failure.hint.clone(),
+        ends_calls: failure.ends_calls,
+        retry_at: plugin.retry_at(),
+    });
+    match (trouble, plugin.active()) {
+        (Some(trouble), Some(_)) => PluginState::Degraded(trouble),
+        (Some(trouble), None) => PluginState::Failed(trouble),
+        (None, Some(_)) => PluginState::Serving,
+        (None, None) if plugin.waits_for_approval() => PluginState::Failed(Trouble {
+            reason: "the plugin is new, and its grants wait for the operator".to_owned(),
+            hint: Some(APPLY_HINT.to_owned()),
+            ends_calls: true,
+            retry_at: None,
+        }),
+        (None, None) => PluginState::Loading,
+    }
+}
+
+fn about(member: &Member) -> About {
+    let info = &member.plugin().manifest().info;
+    About { title: info.title.clone(), description: info.description.clone(), version: info.version.clone() }
+}
+
+fn offers(id: &PluginId, catalog: &Catalog) -> Offers {
+    Offers {
+        tools: catalog.tools().iter().filter(|tool| tool.member().id() == id).count(),
+        resources: catalog.resources().iter().filter(|resource| resource.member().id() == id).count(),
+        templates: catalog.templates().iter().filter(|template| template.member().id() == id).count(),
+        prompts: catalog.prompts().iter().filter(|prompt| prompt.member().id() == id).count(),
+    }
+}

@@ -1,0 +1,290 @@
+//! Applying another configuration, or rejecting it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use moongate_config::{Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
+use moongate_model::names::PluginId;
+use tokio::time::Instant;
+
+use crate::supervisor::check::{CheckCause, CheckRequest};
+use crate::supervisor::desired_config::{ConfigVerdict, ReadRequest, judge, next_policy};
+use crate::supervisor::managed_plugin::{ConfigEffect, GrantChange, Logged, ManagedPlugin, WaitingConfig};
+use crate::supervisor::reload_report::describe_removal;
+use crate::supervisor::watch::WatchTarget;
+
+use super::{Reconciler, RetiredCode, retire_delay};
+
+/// The changes of a configuration.
+#[derive(Debug, Default)]
+struct ConfigChanges {
+    /// One line each.
+    lines: Vec<String>,
+    /// Keys that need a restart since this change.
+    needs_restart: Vec<String>,
+    /// Granted and revoked permissions, one line for each plugin.
+    grants: Vec<(PluginId, String)>,
+    /// Something is revoked or removed, which has to be published at once.
+    publish_now: bool,
+}
+
+impl Reconciler {
+    pub(super) fn handle_config(&mut self, loaded: moongate_config::Loaded) {
+        let now = Instant::now();
+        let read = self.desired.finish_read().unwrap_or(ReadRequest { detected: now, request: None });
+        let moongate_config::Loaded { source, config, problems, files, .. } = loaded;
+        match config {
+            Some(config) => {
+                self.log_warnings(&problems, &source);
+                self.desired.files = files;
+                self.apply_config(&config, read, now);
+            }
+            None => {
+                // A change of any of them may be the fix.
+                self.desired.files.extend(files);
+                self.reject_config(&problems, &source, read, now);
+            }
+        }
+        self.update_watch_target();
+        if let Some(request) = read.request {
+            let cause = CheckCause::Operator(request);
+            for plugin in &mut self.plugins {
+                plugin.request_check(CheckRequest { cause, ..CheckRequest::of_file(read.detected) });
+            }
+        }
+    }
+
+    /// Has the files watched that matter now.
+    pub(super) fn update_watch_target(&self) {
+        let mut files = self.desired.files.clone();
+        files.insert(self.desired.started.file.clone());
+        for plugin in &self.plugins {
+            files.insert(plugin.config().source.clone());
+            files.extend(plugin.waiting_config().map(|config| config.source.clone()));
+        }
+        self.deps.watch.set_target(WatchTarget { files, config: self.desired.watch });
+    }
+
+    /// Leaves everything as it is.
+    fn reject_config(&mut self, problems: &[Problem], source: &Source, read: ReadRequest, now: Instant) {
+        let errors = problems.iter().filter(|problem| problem.is_error());
+        let reason = errors.map(|problem| with_place(problem, source)).collect::<Vec<_>>().join("; ");
+        self.desired.rejected = Some(reason.clone());
+        let rendered = render(problems, source, Style::Plain);
+        if self.desired.logged_rejection.as_ref() == Some(&rendered) {
+            return;
+        }
+        tracing::error!("configuration rejected; the one in use stays in force:\n{}", rendered.trim_end());
+        self.desired.logged_rejection = Some(rendered);
+        self.report.counts.rejected += 1;
+        self.report.add_failure(None, now - read.detected, reason);
+    }
+
+    /// Logs warnings, once.
+    fn log_warnings(&mut self, problems: &[Problem], source: &Source) {
+        let rendered = render(problems, source, Style::Plain);
+        if !rendered.is_empty() && self.desired.logged_warnings.as_ref() != Some(&rendered) {
+            tracing::warn!("configuration has warnings:\n{}", rendered.trim_end());
+        }
+        self.desired.logged_warnings = Some(rendered);
+        self.desired.logged_rejection = None;
+    }
+
+    /// Applies a configuration, except for what has to wait.
+    fn apply_config(&mut self, config: &Config, read: ReadRequest, now: Instant) {
+        let policy = if read.request.is_some() { WiderGrants::Live } else { self.desired.wider_grants };
+        let mut changes = ConfigChanges::default();
+        let order: Vec<_> = self.plugins.iter().map(|plugin| plugin.id().clone()).collect();
+        let before = std::mem::take(&mut self.plugins);
+        let mut before: BTreeMap<PluginId, ManagedPlugin> =
+            before.into_iter().map(|plugin| (plugin.id().clone(), plugin)).collect();
+        for config in &config.plugins {
+            let plugin = match before.remove(&config.id) {
+                Some(plugin) if plugin.waits_for_approval() => {
+                    self.add_plugin(config, policy, plugin.logged, now, &mut changes)
+                }
+                Some(plugin) => self.change_plugin(plugin, config, policy, now, &mut changes),
+                None => self.add_plugin(config, policy, Logged::default(), now, &mut changes),
+            };
+            self.plugins.push(plugin);
+        }
+        for plugin in before.into_values() {
+            self.remove_plugin(plugin, &mut changes);
+        }
+        let is_kept = |id: &&PluginId| self.plugins.iter().any(|plugin| plugin.id() == *id);
+        let order_before = order.iter().filter(is_kept);
+        let order_now = self.plugins.iter().map(ManagedPlugin::id).filter(|id| order.contains(id));
+        if !order_before.eq(order_now) {
+            changes.lines.push("plugin order".to_owned());
+            changes.publish_now = true;
+        }
+        self.apply_global_keys(config, read, &mut changes);
+        if changes.publish_now {
+            self.publish_now();
+        }
+        self.report_changes(changes, read, now);
+    }
+
+    /// Applies the keys that aren't a plugin's.
+    fn apply_global_keys(&mut self, config: &Config, read: ReadRequest, changes: &mut ConfigChanges) {
+        let desired = &mut self.desired;
+        let needs_restart = desired.started.needs_restart(config);
+        for key in needs_restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
+            let stays = match key.as_str() {
+                "http.auth.tokens" => "the earlier tokens stay",
+                _ => "the earlier value stays",
+            };
+            tracing::warn!("`{key}` changed and needs a restart; until then, {stays} in use");
+            changes.needs_restart.push(format!("`{key}`"));
+        }
+        if desired.needs_restart != needs_restart {
+            let line = needs_restart.is_empty().then(|| "nothing needs a restart any more".to_owned());
+            changes.lines.extend(line);
+            desired.needs_restart = needs_restart;
+        }
+        let wider_grants = next_policy(desired.wider_grants, config.wider_grants, read.request.is_some());
+        if wider_grants != config.wider_grants && !desired.wider_grants_waits {
+            tracing::warn!("`wider_grants` was loosened, which waits for a reload request");
+        }
+        desired.wider_grants_waits = wider_grants != config.wider_grants;
+        if wider_grants != desired.wider_grants {
+            changes.lines.push("`gateway.wider_grants`".to_owned());
+        }
+        desired.wider_grants = wider_grants;
+        if desired.stop_grace != config.stop_grace {
+            desired.stop_grace = config.stop_grace;
+            changes.lines.push("`gateway.stop_grace`".to_owned());
+        }
+        if desired.watch != config.watch {
+            desired.watch = config.watch;
+            changes.lines.push("file watching".to_owned());
+        }
+    }
+
+    /// A new plugin, or one that the operator hasn't approved yet. `logged` is what was logged of the latter.
+    fn add_plugin(
+        &mut self,
+        config: &Arc<PluginConfig>,
+        policy: WiderGrants,
+        logged: Logged,
+        now: Instant,
+        changes: &mut ConfigChanges,
+    ) -> ManagedPlugin {
+        let serial = self.next_serial();
+        match judge(None, config, policy) {
+            ConfigVerdict::Apply => {
+                changes.lines.push(format!("`{}` added", config.id));
+                changes.add_grants(None, config);
+                ManagedPlugin::new(serial, Arc::clone(config), now)
+            }
+            ConfigVerdict::Hold(grants) => {
+                let mut plugin = ManagedPlugin::waiting_for_approval(serial, Arc::clone(config), grants);
+                plugin.logged.waiting = logged.waiting;
+                plugin
+            }
+        }
+    }
+
+    fn change_plugin(
+        &mut self,
+        mut plugin: ManagedPlugin,
+        config: &Arc<PluginConfig>,
+        policy: WiderGrants,
+        now: Instant,
+        changes: &mut ConfigChanges,
+    ) -> ManagedPlugin {
+        let before = Arc::clone(plugin.config());
+        match judge(Some(&before), config, policy) {
+            ConfigVerdict::Apply => {
+                match plugin.set_config(config, now) {
+                    ConfigEffect::None => return plugin,
+                    ConfigEffect::Changed => {}
+                    ConfigEffect::ActiveChanged { earlier, grants } => {
+                        let delay = retire_delay(&before, Some(config));
+                        plugin.add_earlier_code(&earlier.code);
+                        match grants {
+                            // Earlier code has the revoked grants, too, and conversations may still use it.
+                            GrantChange::Narrower => {
+                                let earlier = plugin.earlier_code();
+                                self.retired.extend(earlier.map(|code| RetiredCode { code, delay }));
+                                changes.publish_now = true;
+                            }
+                            GrantChange::SameOrWider => {
+                                self.retired.push(RetiredCode { code: earlier.code, delay });
+                            }
+                        }
+                        self.mark_ready();
+                    }
+                }
+                changes.lines.push(format!("`{}` changed", config.id));
+                changes.add_grants(Some(&before), config);
+            }
+            ConfigVerdict::Hold(grants) => {
+                plugin.hold_config(WaitingConfig { config: Arc::clone(config), grants }, now);
+            }
+        }
+        plugin
+    }
+
+    fn remove_plugin(&mut self, plugin: ManagedPlugin, changes: &mut ConfigChanges) {
+        changes.lines.push(describe_removal(plugin.id(), plugin.active_loaded()));
+        changes.publish_now = true;
+        self.list_refreshes.forget(plugin.id());
+        let delay = retire_delay(plugin.config(), None);
+        self.retired.extend(plugin.earlier_code().map(|code| RetiredCode { code, delay }));
+        let loaded = plugin.into_loaded().into_iter();
+        self.retired.extend(loaded.map(|loaded| RetiredCode { code: loaded.code, delay }));
+    }
+
+    fn report_changes(&mut self, changes: ConfigChanges, read: ReadRequest, now: Instant) {
+        let ConfigChanges { lines, needs_restart, grants, publish_now: _ } = changes;
+        let was_rejected = self.desired.rejected.take().is_some();
+        if lines.is_empty() && needs_restart.is_empty() && !was_rejected {
+            self.report.counts.unchanged += u64::from(read.request.is_none());
+            return;
+        }
+        self.desired.since = SystemTime::now();
+        self.report.counts.configured += 1;
+        let lines = lines.join(", ");
+        let restart = format!("needs a restart: {}", needs_restart.join(", "));
+        let line = match (lines.is_empty(), needs_restart.is_empty()) {
+            (true, true) => "configuration applied: same as before".to_owned(),
+            (true, false) => format!("configuration read: {restart}"),
+            (false, true) => format!("configuration applied: {lines}"),
+            (false, false) => format!("configuration applied: {lines}; {restart}"),
+        };
+        tracing::info!("{line}");
+        self.report.add_change(None, now - read.detected, line);
+        for (plugin, line) in grants {
+            tracing::info!(%plugin, "{line}");
+            self.report.add_change(Some(&plugin), now - read.detected, line);
+        }
+    }
+}
+
+impl ConfigChanges {
+    /// Adds the grants that `config` adds and removes.
+    fn add_grants(&mut self, before: Option<&PluginConfig>, config: &PluginConfig) {
+        let granted = config.alone_wider_than(before);
+        let revoked = before.map(|before| before.alone_wider_than(Some(config))).unwrap_or_default();
+        let parts = [("newly granted", granted), ("revoked", revoked)];
+        let parts = parts.iter().filter(|(_, grants)| !grants.is_empty());
+        let line: Vec<_> = parts.map(|(what, grants)| format!("{what}: {}", grants.join(", "))).collect();
+        if !line.is_empty() {
+            self.grants.push((config.id.clone(), line.join("; ")));
+        }
+    }
+}
+
+/// A problem in one line, with its place.
+fn with_place(problem: &Problem, source: &Source) -> String {
+    let before = problem.place.as_ref().and_then(|place| source.text.get(..place.start));
+    match before {
+        Some(before) => {
+            let line = before.matches('\n').count() + 1;
+            format!("{}:{line}: {problem}", source.path.display())
+        }
+        None => problem.to_string(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Applying an event to the state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
+use tokio::time::Instant;
+
+use crate::host::Reported;
+use crate::supervisor::check::{CheckRequest, CheckResult};
+use crate::supervisor::control::Request;
+use crate::supervisor::desired_config::ReadRequest;
+use crate::supervisor::list_refresh::RefreshResult;
+use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
+use crate::supervisor::plugin_host::LoadedPlugin;
+use crate::supervisor::watch::WatchEvent;
+
+use super::{Event, Reconciler, TaskResult};
+
+impl Reconciler {
+    pub(super) fn handle(&mut self, event: Event) {
+        match event {
+            Event::Watch(WatchEvent::FilesChanged(files)) => self.handle_changed_files(&files),
+            Event::Watch(WatchEvent::ModeChanged(watching)) => self.watching = watching,
+            Event::ReloadRequested(request) => self.handle_request(request),
+            Event::ReportedByPlugins(reported) => self.handle_reports(reported),
+            Event::TaskEnded(result) => self.handle_task(*result),
+            Event::Timer => {}
+        }
+    }
+
+    fn handle_task(&mut self, result: TaskResult) {
+        match result {
+            TaskResult::Checked { serial, config, result } => self.handle_check(serial, &config, result),
+            TaskResult::ListsRefreshed { serial, plugin, before, result } => {
+                self.handle_lists(serial, &plugin, &before, result);
+            }
+            TaskResult::ConfigRead(loaded) => self.handle_config(*loaded),
+        }
+    }
+
+    /// Has the plugins checked whose components changed. Every other file is part of the configuration.
+    fn handle_changed_files(&mut self, files: &BTreeSet<PathBuf>) {
+        let now = Instant::now();
+        let mut components = BTreeSet::new();
+        for plugin in &mut self.plugins {
+            let waiting = plugin.waiting_config().map(|config| &config.source);
+            components.extend(waiting.filter(|source| files.contains(*source)).cloned());
+            let source = plugin.config().source.clone();
+            if files.contains(&source) {
+                components.insert(source);
+                plugin.request_check(CheckRequest::of_file(now));
+            }
+        }
+        // Any of the files may be the fix for a rejected configuration.
+        let is_rejected = self.desired.rejected.is_some();
+        if is_rejected || files.iter().any(|file| !components.contains(file)) {
+            self.desired.request_read(ReadRequest { detected: now, request: None });
+        }
+    }
+
+    /// Reads the configuration, and then checks all plugins.
+    fn handle_request(&mut self, Request { cause, done }: Request) {
+        tracing::info!(?cause, "reload requested: re-reading configuration and plugins");
+        let request = Some(self.report.add_request(done));
+        self.desired.request_read(ReadRequest { detected: Instant::now(), request });
+    }
+
+    fn handle_reports(&mut self, reported: BTreeMap<PluginId, Reported>) {
+        let catalog = Arc::clone(&self.deps.catalog.borrow());
+        for (id, reported) in reported {
+            if reported.lists
+                && let Some(plugin) = self.plugins.iter_mut().find(|plugin| *plugin.id() == id)
+            {
+                plugin.note_changed_lists();
+            }
+            self.list_refreshes.report(&id, reported, &catalog, &self.deps.updates);
+        }
+    }
+
+    fn handle_check(&mut self, serial: u64, config: &PluginConfig, result: CheckResult) {
+        let now = Instant::now();
+        let Some(plugin) = self.find_plugin(serial) else { return };
+        match plugin.finish_check(config, result, now) {
+            CheckEffect::ReadyToPublish => self.mark_ready(),
+            CheckEffect::SameContent => self.report.counts.unchanged += 1,
+            CheckEffect::None => {}
+        }
+    }
+
+    fn handle_lists(&mut self, serial: u64, id: &PluginId, before: &LoadedPlugin, result: RefreshResult) {
+        self.list_refreshes.finish(id);
+        let Some(plugin) = self.find_plugin(serial) else { return self.list_refreshes.forget(id) };
+        let is_active = plugin.active_loaded().is_some_and(|active| active.is_same_instance(before));
+        match result {
+            // Another version became active meanwhile, which may not know of the change.
+            _ if !is_active => self.list_refreshes.request(id.clone()),
+            Ok(None) => self.list_refreshes.accepted(id),
+            Ok(Some(new_lists)) => {
+                plugin.set_new_lists(new_lists);
+                self.publish_now();
+            }
+            Err(reason) => self.list_refreshes.rejected(id, reason),
+        }
+        let catalog = Arc::clone(&self.deps.catalog.borrow());
+        self.list_refreshes.notify_waiting(id, &catalog, &self.deps.updates);
+    }
+
+    fn find_plugin(&mut self, serial: u64) -> Option<&mut ManagedPlugin> {
+        self.plugins.iter_mut().find(|plugin| plugin.serial == serial)
+    }
+}

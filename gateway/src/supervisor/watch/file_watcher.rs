@@ -1,0 +1,377 @@
+//! Decides when to probe which files, which folders the system has to watch, and what to report.
+//!
+//! Reports of the system are hints. Each one that counts starts a burst; after a quiet period all files are probed, and
+//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network
+//! and container mounts report nothing.
+//!
+//! All of it runs on one thread, with the time passed in. A call that may block for ever goes through [`Helper`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use moongate_config::WatchConfig;
+
+use super::burst::Burst;
+use super::folders::{FitOutcome, FolderWatches, LostWatches, WantedFolders};
+use super::helper::{Helper, JobResult};
+use super::mailbox::{EventSink, Mail, Mailbox, ReportWakeUp, SystemReports};
+use super::probe::{FileProbe, FolderEntry};
+use super::system::System;
+use super::tracked_file::{ProbeOutcome, ProbeReason, SystemReport, TrackedFile};
+use super::{WatchEvent, WatchTarget, Watching};
+
+/// If the system doesn't report everything, files are probed at least this often.
+const FALLBACK_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// After this many rounds, each of which found more folders to watch, the next round waits for its time. On some mounts
+/// names lead elsewhere each time, and this would never end.
+const MAX_PROBE_ROUNDS: u32 = 20;
+
+/// The state of the watch thread.
+#[derive(Debug)]
+pub(super) struct FileWatcher {
+    mailbox: Arc<Mailbox>,
+    system: Arc<dyn System>,
+    pub(super) helper: Helper,
+    config: WatchConfig,
+    /// Files that are named from now on may have been read after this time.
+    since: SystemTime,
+    pub(super) files: BTreeMap<PathBuf, TrackedFile>,
+    /// Files whose probe doesn't return, and their device as far as it is known.
+    stalled: BTreeMap<PathBuf, Option<u64>>,
+    /// Reports of the system since the last probe.
+    reports: SystemReports,
+    burst: Option<Burst>,
+    next_poll: Option<Instant>,
+    pub(super) folders: FolderState,
+    /// Files that have to be reported.
+    changed: BTreeSet<PathBuf>,
+    /// The mode that was reported last.
+    reported_mode: Watching,
+}
+
+/// The folders that the system watches.
+#[derive(Debug)]
+pub(super) struct FolderState {
+    /// `None` while a stalled call works on them.
+    pub(super) watches: Option<Box<FolderWatches>>,
+    /// The folders that they were fitted to last; `None` at the start and after the configuration changed.
+    fitted: Option<WantedFolders>,
+    /// Lost watches that weren't replaced yet.
+    lost: LostWatches,
+    /// Why the system doesn't report everything.
+    trouble: Option<String>,
+}
+
+impl FileWatcher {
+    /// `since` is when the caller began to read the files that it names first.
+    pub(super) fn new(mailbox: Arc<Mailbox>, system: Arc<dyn System>, since: SystemTime) -> Self {
+        let watches = FolderWatches::new(Arc::clone(&system), EventSink(Arc::clone(&mailbox)));
+        Self {
+            helper: Helper::new(Arc::clone(&mailbox)),
+            mailbox,
+            system,
+            config: WatchConfig { events: false, poll: Duration::ZERO },
+            since,
+            files: BTreeMap::new(),
+            stalled: BTreeMap::new(),
+            reports: SystemReports::default(),
+            burst: None,
+            next_poll: None,
+            folders: FolderState {
+                watches: Some(Box::new(watches)),
+                fitted: None,
+                lost: LostWatches::default(),
+                trouble: None,
+            },
+            changed: BTreeSet::new(),
+            reported_mode: Watching::Off,
+        }
+    }
+
+    /// Waits for mail or for the next deadline.
+    pub(super) fn wait(&self, now: Instant) {
+        let reports = match self.burst {
+            Some(_) => ReportWakeUp::AtDeadline,
+            None => ReportWakeUp::AtOnce,
+        };
+        self.mailbox.wait(now, self.next_deadline(now), reports);
+    }
+
+    /// When there is something to do even if nothing happens.
+    pub(super) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let next = match self.burst {
+            Some(burst) => Some(burst.next_collection(now)),
+            None => self.next_doubt(),
+        };
+        next.into_iter().chain(self.next_poll).min()
+    }
+
+    /// Takes what arrived, does what is due, and returns what has to be reported.
+    pub(super) fn tick(&mut self, now: Instant) -> Vec<WatchEvent> {
+        let Mail { reports, target, late_results } = self.mailbox.take();
+        self.add_reports(reports, now);
+        for result in late_results {
+            self.apply_late_result(result, now);
+        }
+        if let Some(target) = target {
+            self.set_target(target, now);
+        }
+        if self.burst.is_some_and(|burst| burst.due() <= now) {
+            self.end_burst(now);
+        } else if self.next_poll.is_some_and(|poll| poll <= now) {
+            self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
+        } else if self.burst.is_none() && self.next_doubt().is_some_and(|doubt| doubt <= now) {
+            self.extend_burst(now);
+        }
+        self.events()
+    }
+
+    /// Watches these files and no others.
+    pub(super) fn set_target(&mut self, target: WatchTarget, now: Instant) {
+        let WatchTarget { files, config } = target;
+        let files = if config.events { files } else { BTreeSet::new() };
+        if self.config != config {
+            self.config = config;
+            self.folders.fitted = None;
+            self.folders.trouble = None;
+        }
+        self.files.retain(|file, _| files.contains(file));
+        self.changed.retain(|file| files.contains(file));
+        for file in files {
+            self.files.entry(file).or_insert_with(|| TrackedFile::new(self.since));
+        }
+        self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
+    }
+
+    /// How changes are detected now.
+    pub(super) fn mode(&self) -> Watching {
+        match (self.config.events, &self.folders.trouble) {
+            (false, _) => Watching::Off,
+            (true, None) => Watching::Events,
+            (true, Some(reason)) => Watching::Polling(reason.clone()),
+        }
+    }
+
+    /// How often all files are probed.
+    fn poll_interval(&self) -> Option<Duration> {
+        match (self.config.events, &self.folders.trouble) {
+            (false, _) => None,
+            (true, None) => (!self.config.poll.is_zero()).then_some(self.config.poll),
+            (true, Some(_)) if self.config.poll.is_zero() => Some(FALLBACK_POLL_INTERVAL),
+            (true, Some(_)) => Some(self.config.poll.min(FALLBACK_POLL_INTERVAL)),
+        }
+    }
+
+    /// When to report a file whatever its stamp.
+    fn next_doubt(&self) -> Option<Instant> {
+        let responding = self.files.iter().filter(|(file, _)| !self.is_stalled(file));
+        responding.filter_map(|(_, file)| file.doubt()).min()
+    }
+
+    fn add_reports(&mut self, reports: SystemReports, now: Instant) {
+        if !reports.is_empty() {
+            self.reports.merge(reports);
+            self.extend_burst(now);
+        }
+    }
+
+    fn extend_burst(&mut self, now: Instant) {
+        match &mut self.burst {
+            Some(burst) => burst.extend(now),
+            None => self.burst = Some(Burst::new(now)),
+        }
+    }
+
+    /// Probes all files and reports those that changed.
+    fn end_burst(&mut self, now: Instant) {
+        self.burst = None;
+        self.reports.merge(self.mailbox.take_reports());
+        let SystemReports { any_change: _, changed_entries, removed_folders, overflowed, failed } =
+            std::mem::take(&mut self.reports);
+        let lost = &mut self.folders.lost;
+        lost.removed.extend(removed_folders);
+        lost.all |= overflowed;
+        lost.failed = lost.failed.take().or(failed);
+        self.check_files(ProbeReason::Report, &changed_entries, now);
+    }
+
+    /// Probes all files and has the folders watched that they are in. Repeats that until no more folders are found.
+    fn check_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
+        self.probe_files(reason, changed_entries, now);
+        for _ in 0..MAX_PROBE_ROUNDS {
+            // A change in a folder may have been missed before it was watched, and its path may lead elsewhere by now.
+            if !self.fit_folders(now) {
+                break;
+            }
+            self.probe_files(ProbeReason::Poll, &BTreeSet::new(), now);
+        }
+        self.next_poll = self.poll_interval().map(|interval| now + interval);
+    }
+
+    fn probe_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
+        let files: Vec<PathBuf> = self.files.keys().cloned().collect();
+        let mut probes = Vec::new();
+        for file in files {
+            // Also if an earlier one has just shown that the mount is dead.
+            if self.is_stalled(&file) {
+                continue;
+            }
+            match self.probe(&file) {
+                Some(probe) => probes.push((file, probe)),
+                None if self.mailbox.is_stopped() => return,
+                None => {
+                    tracing::warn!(file = %file.display(), "cannot stat file: file system not responding");
+                    let device = self.device(&file);
+                    self.stalled.insert(file, device);
+                }
+            }
+        }
+        for (file, probe) in probes {
+            self.apply_probe(file, probe, reason, changed_entries, now);
+        }
+    }
+
+    fn probe(&mut self, file: &Path) -> Option<FileProbe> {
+        let system = Arc::clone(&self.system);
+        let file = file.to_owned();
+        let result = self.helper.run(move || {
+            let probe = system.probe(&file);
+            JobResult::Probed(file, probe)
+        });
+        match result? {
+            JobResult::Probed(_, probe) => Some(probe),
+            JobResult::FoldersFitted(..) => None,
+        }
+    }
+
+    /// True if the file's probe, or one on the same device, doesn't return.
+    fn is_stalled(&self, file: &Path) -> bool {
+        let device = self.device(file);
+        self.stalled.contains_key(file)
+            || (device.is_some() && self.stalled.values().any(|stalled| *stalled == device))
+    }
+
+    fn device(&self, file: &Path) -> Option<u64> {
+        self.files.get(file)?.last_probe()?.device()
+    }
+
+    fn apply_probe(
+        &mut self,
+        file: PathBuf,
+        probe: FileProbe,
+        reason: ProbeReason,
+        changed_entries: &BTreeSet<FolderEntry>,
+        now: Instant,
+    ) {
+        let Some(tracked) = self.files.get_mut(&file) else { return };
+        let report =
+            if probe.passes_through(changed_entries) { SystemReport::Changed } else { SystemReport::None };
+        match tracked.apply(probe, reason, report, now) {
+            ProbeOutcome::Unchanged => {}
+            ProbeOutcome::PossiblyChanged => self.extend_burst(now),
+            ProbeOutcome::Changed => drop(self.changed.insert(file)),
+        }
+    }
+
+    /// Has the folders watched that the last probes passed through. True if a folder is watched that wasn't before.
+    fn fit_folders(&mut self, now: Instant) -> bool {
+        let steps = self.files.values().filter_map(TrackedFile::last_probe).flat_map(|probe| &probe.steps);
+        let wanted = WantedFolders::from_steps(steps);
+        let is_done = self.folders.fitted.as_ref() == Some(&wanted)
+            && self.folders.lost.is_empty()
+            && self.folders.trouble.is_none();
+        if is_done || self.mailbox.is_stopped() {
+            return false;
+        }
+        let Some(mut watches) = self.folders.watches.take() else { return false };
+        let lost = std::mem::take(&mut self.folders.lost);
+        // Before the first report can come.
+        self.mailbox.set_watched_names(wanted.names());
+        self.folders.fitted = Some(wanted.clone());
+        let is_on = self.config.events;
+        let result = self.helper.run(move || {
+            let outcome = if is_on {
+                watches.fit(&wanted, lost, now)
+            } else {
+                watches.clear();
+                FitOutcome::default()
+            };
+            JobResult::FoldersFitted(watches, outcome)
+        });
+        match result {
+            Some(JobResult::FoldersFitted(watches, outcome)) => self.apply_fit(watches, outcome),
+            Some(JobResult::Probed(..)) | None => {
+                let reason = "cannot watch a folder yet: file system not responding";
+                self.folders.trouble.get_or_insert_with(|| reason.to_owned());
+                false
+            }
+        }
+    }
+
+    fn apply_fit(&mut self, watches: Box<FolderWatches>, outcome: FitOutcome) -> bool {
+        self.folders.watches = Some(watches);
+        self.folders.trouble = outcome.trouble;
+        outcome.grown
+    }
+
+    /// Takes the result of a call that had stalled.
+    fn apply_late_result(&mut self, result: JobResult, now: Instant) {
+        match result {
+            JobResult::Probed(file, probe) => {
+                tracing::info!(file = %file.display(), "file system responding again");
+                self.stalled.remove(&file);
+                if let Some(tracked) = self.files.get_mut(&file)
+                    && tracked.last_probe().is_none()
+                {
+                    // The caller has read the file meanwhile.
+                    tracked.set_doubt(now);
+                }
+                self.apply_probe(file, probe, ProbeReason::Poll, &BTreeSet::new(), now);
+            }
+            JobResult::FoldersFitted(watches, outcome) => {
+                self.apply_fit(watches, outcome);
+            }
+        }
+        self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
+    }
+
+    /// Everything that has to be reported.
+    fn events(&mut self) -> Vec<WatchEvent> {
+        let mut events = Vec::new();
+        // A call that was cut short looks like a stall.
+        if self.mailbox.is_stopped() {
+            return events;
+        }
+        let mode = self.mode();
+        if mode != self.reported_mode {
+            self.log_mode(&mode);
+            self.reported_mode = mode.clone();
+            events.push(WatchEvent::ModeChanged(mode));
+        }
+        if !self.changed.is_empty() {
+            self.since = SystemTime::now();
+            events.push(WatchEvent::FilesChanged(std::mem::take(&mut self.changed)));
+        }
+        events
+    }
+
+    fn log_mode(&self, mode: &Watching) {
+        match (&self.reported_mode, mode) {
+            (_, Watching::Polling(reason)) => {
+                let interval = self.poll_interval().unwrap_or_default();
+                tracing::warn!(
+                    ?interval,
+                    "polling files, because the system doesn't report all changes: {reason}"
+                );
+            }
+            (Watching::Polling(_), Watching::Events) => {
+                tracing::info!("the system reports file changes again");
+            }
+            (Watching::Off | Watching::Events, Watching::Events) => {}
+            (_, Watching::Off) => tracing::warn!("files are no longer watched"),
+        }
+    }
+}

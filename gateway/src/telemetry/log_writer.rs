@@ -1,0 +1,198 @@
+//! Writes log lines to stderr from threads of its own, so that logging never blocks.
+//!
+//! MCP hosts start a server with a pipe for its stderr and don't always read it. Once the pipe is full, a write blocks
+//! for good, so only the two threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
+//! counted. The gateway and the plugins have a queue each, and the gateway's lines go first: it reports many things only
+//! once, and a flood of plugin lines must not push them out or delay them.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::Metadata;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::PLUGIN_TARGET;
+
+/// The number of lines in each of the two queues: some seconds' worth on a slow terminal.
+const MAX_QUEUED_LINES: usize = 4096;
+
+/// The time that a plugin line waits for the gateway's lines. On a stuck stderr both wait anyway.
+const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time that the exit of the process waits for the last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Writes the lines of the gateway and of plugins. Dropping it writes what is queued.
+pub(super) struct LogWriter {
+    handle: LogWriterHandle,
+    gateway: QueueGuard,
+    plugins: QueueGuard,
+}
+
+/// Queues lines.
+#[derive(Clone)]
+pub(super) struct LogWriterHandle {
+    gateway: Queue,
+    plugins: Queue,
+}
+
+impl LogWriter {
+    /// Starts the threads, which write to `output`.
+    pub(super) fn new(output: impl Write + Send + 'static) -> Self {
+        let output = Arc::new(Mutex::new(output));
+        let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output), None);
+        let first = Some(Arc::clone(&gateway.progress));
+        let (plugins, plugins_guard) = Queue::new("plugin", output, first);
+        Self { handle: LogWriterHandle { gateway, plugins }, gateway: gateway_guard, plugins: plugins_guard }
+    }
+
+    pub(super) fn handle(&self) -> LogWriterHandle {
+        self.handle.clone()
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        for (queue, guard) in
+            [(&self.handle.gateway, &mut self.gateway), (&self.handle.plugins, &mut self.plugins)]
+        {
+            let is_flushed = queue.progress.wait(deadline.saturating_duration_since(Instant::now()));
+            let Some(guard) = guard.0.take() else { continue };
+            if !is_flushed {
+                // Dropping the guard of a full queue waits for more than a second and then prints to stdout, which
+                // belongs to the protocol.
+                std::mem::forget(guard);
+            }
+        }
+    }
+}
+
+/// Ends the thread of a queue when dropped.
+struct QueueGuard(Option<WorkerGuard>);
+
+/// One of the two queues.
+#[derive(Clone)]
+struct Queue {
+    lines: NonBlocking,
+    progress: Arc<Progress>,
+}
+
+impl Queue {
+    /// `owner` names the lines in reports of dropped ones. Lines of `first` are written before those of this queue.
+    fn new<W: Write + Send + 'static>(
+        owner: &'static str,
+        output: Arc<Mutex<W>>,
+        first: Option<Arc<Progress>>,
+    ) -> (Self, QueueGuard) {
+        let progress = Arc::<Progress>::default();
+        let sink = Sink { owner, output, first, progress: Arc::clone(&progress), reported: 0 };
+        let (lines, guard) = NonBlockingBuilder::default()
+            .lossy(true)
+            .buffered_lines_limit(MAX_QUEUED_LINES)
+            .thread_name("log")
+            .finish(sink);
+        let _ = progress.dropped.set(lines.error_counter()); // unset until here
+        (Self { lines, progress }, QueueGuard(Some(guard)))
+    }
+}
+
+/// The lines of a queue: how many were logged, dropped and written.
+#[derive(Default)]
+struct Progress {
+    logged: AtomicUsize,
+    dropped: OnceLock<ErrorCounter>,
+    written: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Progress {
+    fn dropped(&self) -> usize {
+        self.dropped.get().map_or(0, ErrorCounter::dropped_lines)
+    }
+
+    fn written(&self) -> MutexGuard<'_, usize> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until every queued line is written. Returns false if that took too long.
+    fn wait(&self, timeout: Duration) -> bool {
+        let is_pending =
+            |written: &mut usize| *written + self.dropped() < self.logged.load(Ordering::Relaxed);
+        let waited = self.changed.wait_timeout_while(self.written(), timeout, is_pending);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// The end of a queue, on its thread.
+struct Sink<W> {
+    owner: &'static str,
+    output: Arc<Mutex<W>>,
+    first: Option<Arc<Progress>>,
+    progress: Arc<Progress>,
+    /// The number of dropped lines that were reported.
+    reported: usize,
+}
+
+impl<W: Write> Sink<W> {
+    fn write_line(&self, line: &[u8]) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // If stderr is closed, there is nowhere to report it.
+        let _ = output.write_all(line);
+        let _ = output.flush();
+    }
+}
+
+impl<W: Write> Write for Sink<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if let Some(first) = &self.first {
+            first.wait(PRIORITY_TIMEOUT);
+        }
+        self.write_line(line);
+        let dropped = self.progress.dropped();
+        let unreported = dropped - self.reported;
+        if unreported > 0 {
+            self.reported = dropped;
+            let owner = self.owner;
+            let report =
+                format!("dropped {unreported} {owner} log lines: stderr is not being read fast enough\n");
+            self.write_line(report.as_bytes());
+        }
+        *self.progress.written() += 1;
+        self.progress.changed.notify_all();
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A line that is being logged. It arrives in one write.
+pub(super) struct LogLine<'a>(&'a Queue);
+
+impl<'a> MakeWriter<'a> for LogWriterHandle {
+    type Writer = LogLine<'a>;
+
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine(&self.gateway)
+    }
+
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LogLine<'a> {
+        LogLine(if metadata.target() == PLUGIN_TARGET { &self.plugins } else { &self.gateway })
+    }
+}
+
+impl Write for LogLine<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.progress.logged.fetch_add(1, Ordering::Relaxed);
+        self.0.lines.clone().write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! A server over a fake plugin, for the tests of the transports.
+
+use std::future::pending;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moongate_config::PluginConfig;
+use moongate_model::call::{
+    CallContext, CallError, Completion, CompletionTarget, Content, Outcome, PromptResult, ReadResult,
+    ToolResult,
+};
+use moongate_model::json::Json;
+use moongate_model::manifest::{Manifest, Tool, ToolHints};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
+use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::gate::Gate;
+use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
+use moongate_protocol::server::{Server, ServerOptions};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+/// The stateless revision of [`request`].
+pub(super) const REVISION: &str = "2026-07-28";
+
+/// The time that `clean_up` takes after its cancellation.
+pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);
+
+/// A server, and the signals of its plugin.
+pub(super) struct FakeServer {
+    pub(super) server: Arc<Server>,
+    pub(super) signals: Arc<Signals>,
+    cancel_grace: Duration,
+    catalogs: watch::Sender<Arc<Catalog>>,
+}
+
+/// What happens in the plugin.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    /// A call of `wait` has started.
+    pub(super) waiting: Notify,
+    /// A call of `wait` was dropped.
+    pub(super) dropped: Notify,
+    /// A call of `clean_up` has finished after its cancellation.
+    pub(super) cleaned_up: CancellationToken,
+}
+
+/// A plugin with these tools: `whoami` returns the caller, `text` returns `size` bytes, `wait` never returns, and
+/// `clean_up` returns [`CLEAN_UP_TIME`] after it was cancelled.
+#[derive(Debug)]
+struct FakePlugin {
+    id: PluginId,
+    digest: Digest,
+    manifest: Manifest,
+    signals: Arc<Signals>,
+}
+
+struct NotifyOnDrop(Arc<Signals>);
+
+impl Drop for NotifyOnDrop {
+    fn drop(&mut self) {
+        self.0.dropped.notify_one();
+    }
+}
+
+impl FakeServer {
+    pub(super) fn new(cancel_grace: Duration) -> Self {
+        let signals = Arc::<Signals>::default();
+        let (catalogs, seen) = watch::channel(catalog(1, &[], cancel_grace, &signals));
+        let options = ServerOptions {
+            protocol: ProtocolOptions {
+                identity: Identity::default(),
+                cache_scope: CacheScope::Public,
+                page_size: None,
+                sealing_key: SealingKey::shared("test"),
+            },
+            max_sessions: 8,
+            session_idle: Duration::from_secs(60),
+            updates: Arc::default(),
+            close_streams_after: None,
+        };
+        let server = Server::new(Dispatcher::new(seen, Arc::new(Gate::new(64))), options);
+        Self { server, signals, cancel_grace, catalogs }
+    }
+
+    /// Publishes a catalog in which the plugin has additional tools.
+    pub(super) fn publish(&self, generation: u64, tools: &[&str]) {
+        self.catalogs.send_replace(catalog(generation, tools, self.cancel_grace, &self.signals));
+    }
+}
+
+fn catalog(generation: u64, tools: &[&str], cancel_grace: Duration, signals: &Arc<Signals>) -> Arc<Catalog> {
+    let tool = |name: &&str| Tool {
+        name: ToolName::new(name).unwrap(),
+        title: None,
+        description: "runs".to_owned(),
+        input_schema: Json::parse(r#"{"type":"object"}"#).unwrap(),
+        output_schema: None,
+        hints: ToolHints::default(),
+        icons: Vec::new(),
+        meta: Vec::new(),
+        extra: Vec::new(),
+    };
+    let id = PluginId::new("fake").unwrap();
+    let tools = [&["whoami", "text", "wait", "clean_up"], tools].concat();
+    let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
+    let mut config = PluginConfig::bare(id.clone(), PathBuf::from("fake.wasm"));
+    config.prefix = String::new();
+    config.limits.cancel_grace = cancel_grace;
+    let digest = Digest::of(&generation.to_be_bytes());
+    let plugin = FakePlugin { id, digest, manifest, signals: Arc::clone(signals) };
+    let member = Member::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
+    let Build { catalog, refused, .. } = Catalog::build(generation, vec![member], None);
+    assert_eq!(refused, []);
+    Arc::new(catalog)
+}
+
+impl Plugin for FakePlugin {
+    fn id(&self) -> &PluginId {
+        &self.id
+    }
+
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a ToolName,
+        arguments: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        Box::pin(async move {
+            let text = match name.as_str() {
+                "text" => {
+                    let arguments: Value = serde_json::from_str(arguments).unwrap();
+                    "x".repeat(usize::try_from(arguments["size"].as_u64().unwrap()).unwrap())
+                }
+                "wait" => {
+                    let _on_drop = NotifyOnDrop(Arc::clone(&self.signals));
+                    self.signals.waiting.notify_one();
+                    pending().await
+                }
+                "clean_up" => {
+                    context.cancel.cancelled().await;
+                    tokio::time::sleep(CLEAN_UP_TIME).await;
+                    self.signals.cleaned_up.cancel();
+                    String::new()
+                }
+                _ => context.principal.to_string(),
+            };
+            Ok(Outcome::Done(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() }))
+        })
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        Box::pin(async { Err(CallError::Cancelled) })
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a PromptName,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        Box::pin(async { Err(CallError::Cancelled) })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        _: Arc<CallContext>,
+        _: &'a CompletionTarget,
+        _: &'a str,
+        _: &'a str,
+        _: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        Box::pin(async { Err(CallError::Cancelled) })
+    }
+}
+
+/// A request of [`REVISION`].
+pub(super) fn request(id: &str, method: &str, mut params: Value) -> String {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+/// A call of a tool in [`REVISION`].
+pub(super) fn call(id: &str, tool: &str, arguments: &Value) -> String {
+    request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+/// An `initialize` request of the last handshake revision.
+pub(super) fn initialize() -> String {
+    let client = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    json!({ "jsonrpc": "2.0", "id": "initialize", "method": "initialize", "params": params }).to_string()
+}

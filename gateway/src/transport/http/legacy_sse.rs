@@ -1,0 +1,83 @@
+//! The two paths of HTTP+SSE (2024-11-05): the event stream, and the path for the client's messages. They exist only
+//! with `legacy_sse`, and have the same checks as the endpoint.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, request};
+use axum::response::Response;
+use moongate_protocol::server::{LegacySseConnection, StreamSupport};
+
+use crate::transport::http::body::{self, ResponseFormat};
+use crate::transport::http::connections::ConnectionHandle;
+use crate::transport::http::endpoint::{Endpoint, respond};
+use crate::transport::http::origin;
+use crate::transport::http::rejection::Rejection;
+use crate::transport::http::sse::{self, StreamConnection};
+
+/// The path of the event stream.
+pub(super) const STREAM_PATH: &str = "/sse";
+/// The path of the client's messages.
+pub(super) const MESSAGES_PATH: &str = "/messages";
+
+const STREAM_METHODS: &str = "GET, OPTIONS";
+const MESSAGES_METHODS: &str = "POST, OPTIONS";
+
+/// The query parameter with the client's id. The oldest clients ignore it, others expect this name.
+const SESSION_PARAMETER: &str = "sessionId=";
+
+/// Handles a request to the stream's path.
+pub(super) async fn stream(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    endpoint.with_origin_check(&head, async { endpoint.connect_legacy_sse(&head) }).await
+}
+
+/// Handles a request to the messages' path.
+pub(super) async fn messages(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    endpoint.with_origin_check(&head, endpoint.post_legacy_message(&head, body)).await
+}
+
+impl Endpoint {
+    fn connect_legacy_sse(&self, head: &request::Parts) -> Result<Response, Rejection> {
+        if head.method == Method::OPTIONS {
+            return Ok(origin::options(head, STREAM_METHODS));
+        }
+        let principal = self.tokens.principal(&head.headers)?;
+        if head.method != Method::GET {
+            return Err(Rejection::Method(STREAM_METHODS));
+        }
+        if body::accepts_events(&head.headers) == StreamSupport::Unsupported {
+            return Err(Rejection::Accept);
+        }
+        let tap = self.tap(head, Some(&principal));
+        Ok(match self.server.connect_legacy_sse(&principal) {
+            Ok(LegacySseConnection { id, events }) => {
+                let events = tap.in_session(&id).traced(events);
+                let connection =
+                    StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
+                let uri = format!("{MESSAGES_PATH}?{SESSION_PARAMETER}{id}");
+                sse::respond_at(&uri, events, connection, self.keep_alive)
+            }
+            Err(reply) => respond(reply, ResponseFormat::Json, &tap),
+        })
+    }
+
+    async fn post_legacy_message(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
+        if head.method == Method::OPTIONS {
+            return Ok(origin::options(head, MESSAGES_METHODS));
+        }
+        let principal = self.tokens.principal(&head.headers)?;
+        if head.method != Method::POST {
+            return Err(Rejection::Method(MESSAGES_METHODS));
+        }
+        body::check_type(&head.headers)?;
+        let body = body::read(&head.headers, body, self.max_body).await?;
+        let query = head.uri.query().unwrap_or_default();
+        let id = query.split('&').find_map(|pair| pair.strip_prefix(SESSION_PARAMETER)).unwrap_or_default();
+        let tap = self.tap(head, Some(&principal)).in_session(id);
+        tap.received(&body);
+        Ok(respond(self.server.post_legacy_message(&principal, id, &body), ResponseFormat::Json, &tap))
+    }
+}

@@ -1,0 +1,113 @@
+//! Requests that are rejected before they reach the MCP server, and their HTTP responses.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use moongate_protocol::jsonrpc::{ErrorObject, UnknownId, write_error};
+
+use crate::transport::http::PATH;
+
+/// The reason to reject a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// The `Host` header names another host.
+    Host,
+    /// The `Origin` header names a web page that may not call.
+    Origin,
+    /// Nothing is served at the path.
+    Path,
+    /// The request has no token.
+    NoToken,
+    /// The token is unknown.
+    BadToken,
+    /// The path supports only these methods.
+    Method(&'static str),
+    /// The body isn't JSON.
+    ContentType,
+    /// The body is compressed.
+    ContentEncoding,
+    /// The client accepts none of the response types.
+    Accept,
+    /// The body is larger than this many bytes.
+    TooLarge(usize),
+    /// The body took too long.
+    Slow,
+    /// The body is incomplete.
+    BrokenOff,
+}
+
+impl Rejection {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Path => StatusCode::NOT_FOUND,
+            Self::NoToken | Self::BadToken => StatusCode::UNAUTHORIZED,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ContentType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Accept => StatusCode::NOT_ACCEPTABLE,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::BrokenOff => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(crate) fn message(self) -> String {
+        match self {
+            Self::Host => {
+                "unknown host in the `Host` header; add it to `allowed_hosts` in `[http]`".to_owned()
+            }
+            Self::Origin => {
+                "requests from this web origin are blocked; add it to `allowed_origins` in `[http]`"
+                    .to_owned()
+            }
+            Self::Path => format!("not found; the MCP endpoint is `{PATH}` (`/sse` requires `legacy_sse`)"),
+            Self::NoToken => "a bearer token is required".to_owned(),
+            Self::BadToken => "unknown bearer token".to_owned(),
+            Self::Method(methods) => format!("method not allowed; supported: {methods}"),
+            Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),
+            Self::ContentEncoding => "the body must not be compressed".to_owned(),
+            Self::Accept => "`Accept` must include `application/json` or `text/event-stream`".to_owned(),
+            Self::TooLarge(most) => format!("the body is larger than {most} bytes"),
+            Self::Slow => "timed out while reading the body".to_owned(),
+            Self::BrokenOff => "the body is incomplete".to_owned(),
+        }
+    }
+
+    /// The JSON-RPC error for an MCP client. It has no id, because no message was read.
+    pub(super) fn error(self) -> Vec<u8> {
+        let mut error = Vec::new();
+        write_error(&mut error, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
+        error
+    }
+
+    /// The response with this JSON body.
+    pub(crate) fn respond(self, json: Vec<u8>) -> Response {
+        let mut response = Response::new(Body::from(json));
+        *response.status_mut() = self.status();
+        let headers_out = response.headers_mut();
+        headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match self {
+            Self::NoToken => {
+                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::BadToken => {
+                headers_out
+                    .insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
+            }
+            Self::Method(methods) => {
+                headers_out.insert(ALLOW, HeaderValue::from_static(methods));
+            }
+            Self::TooLarge(_) | Self::Slow | Self::BrokenOff => {
+                headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Self::Host
+            | Self::Origin
+            | Self::Path
+            | Self::ContentType
+            | Self::ContentEncoding
+            | Self::Accept => {}
+        }
+        response
+    }
+}

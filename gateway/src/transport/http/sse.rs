@@ -1,0 +1,128 @@
+//! Event streams (`text/event-stream`).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::{self, Stream, StreamExt as _};
+use moongate_protocol::server::{Event, Events, StreamLifetime};
+
+use crate::transport::http::connections::{ActiveRequest, ConnectionHandle};
+
+/// A comment, which clients ignore.
+const COMMENT: &[u8] = b":\n\n";
+
+/// A message as an event without an id. JSON-RPC messages contain no line breaks.
+pub(super) fn message(message: &[u8]) -> Vec<u8> {
+    [b"event: message\ndata: ", message, b"\n\n"].concat()
+}
+
+/// An event of a stream. A priming event has no data, so clients that don't resume ignore it.
+fn event(event: Event) -> Vec<u8> {
+    match event {
+        Event::Priming { id, retry } => {
+            format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into_bytes()
+        }
+        Event::Message { id: None, message: text } => message(&text),
+        Event::Message { id: Some(id), message } => {
+            [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat()
+        }
+    }
+}
+
+/// The connection of an open stream.
+#[derive(Debug)]
+pub(super) enum StreamConnection {
+    /// The connection is busy while the stream waits for the gateway, and idle while the client is slow to read.
+    Active {
+        /// The connection.
+        handle: Option<ConnectionHandle>,
+        /// The active request, if there is one already.
+        active: Option<ActiveRequest>,
+    },
+    /// The connection may be evicted if nothing was sent for a long time: its client opens a new one.
+    Idle(Option<ConnectionHandle>),
+}
+
+impl StreamConnection {
+    /// The connection of a stream with this lifetime. `active` is its active request, if there is one already.
+    pub(super) fn new(
+        lifetime: StreamLifetime,
+        handle: Option<&ConnectionHandle>,
+        active: Option<ActiveRequest>,
+    ) -> Self {
+        match lifetime {
+            StreamLifetime::UntilResponse => Self::Active { handle: handle.cloned(), active },
+            StreamLifetime::UntilClosed => Self::Idle(handle.cloned()),
+        }
+    }
+
+    /// Marks the connection as busy until the returned request is dropped.
+    fn wait(&mut self) -> Option<ActiveRequest> {
+        match self {
+            Self::Active { handle, active } => {
+                active.take().or_else(|| handle.as_ref().map(ConnectionHandle::begin_request))
+            }
+            Self::Idle(_) => None,
+        }
+    }
+
+    fn touch(&self) {
+        match self {
+            Self::Active { .. } | Self::Idle(None) => {}
+            Self::Idle(Some(handle)) => handle.touch(),
+        }
+    }
+}
+
+/// The response with an event stream.
+pub(super) fn respond(events: Events, connection: StreamConnection, keep_alive: Duration) -> Response {
+    event_stream(with_keep_alive(events.map(event), connection, keep_alive))
+}
+
+/// The same for a client of 2024-11-05. The first event is the URI for its messages.
+pub(super) fn respond_at(
+    uri: &str,
+    events: Events,
+    connection: StreamConnection,
+    keep_alive: Duration,
+) -> Response {
+    let first = stream::iter([Bytes::from(format!("event: endpoint\ndata: {uri}\n\n"))]);
+    event_stream(first.chain(with_keep_alive(events.map(event), connection, keep_alive)))
+}
+
+fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(events.map(Ok::<_, Infallible>)));
+    let headers_out = response.headers_mut();
+    headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers_out.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers_out.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// The events, with comments in between if nothing is sent for `keep_alive`: proxies close a connection that is silent
+/// for a minute.
+fn with_keep_alive(
+    events: impl Stream<Item = Vec<u8>> + Unpin,
+    connection: StreamConnection,
+    keep_alive: Duration,
+) -> impl Stream<Item = Bytes> {
+    stream::unfold((events, connection), move |(mut events, mut connection)| async move {
+        let _active = connection.wait();
+        let bytes = match tokio::time::timeout(keep_alive, events.next()).await {
+            Ok(event) => {
+                connection.touch();
+                Bytes::from(event?)
+            }
+            Err(_) => Bytes::from_static(COMMENT),
+        };
+        Some((bytes, (events, connection)))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! The command line, diagnostics and the documents.
+
+mod suggestions;
+mod typed_answers;
+mod bad_input;
+mod commands;
+mod applied_hints;
+mod first_hour;
+mod inspect;
+#[cfg(unix)]
+mod diagnostic_places;
+#[cfg(unix)]
+mod readme;
+mod mistyped_input;

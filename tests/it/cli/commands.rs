@@ -1,0 +1,278 @@
+//! The verbs that look and call: what they print, and how they end.
+
+use moongate_tests::{Http, Workspace, component};
+use serde_json::Value;
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn check_says_what_is_there() {
+    let output = Workspace::with_plugin("time").run(&["check"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said(&output.stdout).contains("1 plugin, 2 tools"), "{output:?}");
+}
+
+#[test]
+fn list_shows_every_kind_as_text_and_as_one_json_document() {
+    let workspace = Workspace::with_plugin("everything");
+    for kind in ["tools", "resources", "templates", "prompts", "plugins"] {
+        let text = workspace.run(&["list", kind]);
+        assert!(text.status.success() && !text.stdout.is_empty(), "{kind}: {text:?}");
+        let json = workspace.run(&["list", kind, "--format", "json"]);
+        let document: Value =
+            serde_json::from_slice(&json.stdout).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        assert!(document.to_string().len() > 20, "{kind}: {document}");
+    }
+}
+
+#[test]
+fn call_calls_and_its_exit_code_says_how_it_ended() {
+    let workspace = Workspace::with_plugin("time");
+    let arguments = ["source_timezone=UTC", "time=12:00", "target_timezone=Asia/Kathmandu"];
+    let call = |more: &[&str]| {
+        let mut all = vec!["call"];
+        all.extend_from_slice(more);
+        workspace.run(&all)
+    };
+    let good = call(&[&["time_convert_time"], &arguments[..]].concat());
+    assert_eq!(good.status.code(), Some(0), "{good:?}");
+    assert!(said(&good.stdout).contains("+5.75h"));
+    let json = r#"{"source_timezone":"UTC","time":"12:00","target_timezone":"Asia/Kathmandu"}"#;
+    let same = call(&["time_convert_time", "--json", json]);
+    assert_eq!(said(&same.stdout), said(&good.stdout));
+    let failed = call(&["time_get_current_time", "timezone=Nowhere/At_All"]);
+    assert_eq!(failed.status.code(), Some(5), "{failed:?}");
+    let unknown = call(&["time_get_curent_time", "timezone=UTC"]);
+    assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
+    assert!(said(&unknown.stderr).contains("time_get_current_time"), "no suggestion: {unknown:?}");
+    let missing = call(&["time_get_current_time"]);
+    assert_eq!(missing.status.code(), Some(5), "{missing:?}");
+    assert!(
+        said(&missing.stderr).contains("timezone") || said(&missing.stdout).contains("timezone"),
+        "{missing:?}"
+    );
+    for usage in [&["time_get_current_time", "timezone"][..], &["time_get_current_time", "--json", "{"], &[]]
+    {
+        assert_eq!(call(usage).status.code(), Some(2), "{usage:?}");
+    }
+}
+
+#[test]
+fn check_fails_for_warnings_where_they_are_denied() {
+    let workspace = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\n[plugins.time.allow]\nhttp = [\"https://example.com\"]\n",
+    );
+    let lenient = workspace.run(&["check"]);
+    assert_eq!(lenient.status.code(), Some(0), "{lenient:?}");
+    let strict = workspace.run(&["check", "--deny-warnings"]);
+    assert_eq!(strict.status.code(), Some(78), "{strict:?}");
+    assert!(said(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
+    let document = workspace.run(&["check", "--deny-warnings", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    assert_eq!((&document["ok"], &document["problems"][0]["severity"]), (&false.into(), &"warning".into()));
+    let fine = Workspace::with_plugin("time").run(&["check", "--deny-warnings"]);
+    assert_eq!(fine.status.code(), Some(0), "{fine:?}");
+}
+
+#[test]
+fn what_check_prints_as_resolved_is_a_configuration_that_it_accepts() {
+    let workspace = Workspace::new(
+        "[http.auth]\ntokens = [{ name = \"ci\", token = { file = \"token.txt\" } }]\n\
+         [plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${HOME}\"\n",
+    );
+    workspace.write("token.txt", "0123456789abcdef0123456789abcdef");
+    let printed = workspace.run(&["check", "--print-resolved"]);
+    assert_eq!(printed.status.code(), Some(0), "{printed:?}");
+    let text = said(&printed.stdout);
+    assert!(text.contains("max_body = \"4MiB\"") && text.contains("zone = \"${HOME}\""), "{text}");
+    assert!(!text.contains("0123456789abcdef"), "{text}");
+    workspace.write("elsewhere/now.toml", &text);
+    let again = workspace.run(&["check", "--config", "elsewhere/now.toml", "--print-resolved"]);
+    assert_eq!((again.status.code(), said(&again.stdout)), (Some(0), text.clone()), "{again:?}");
+    let document = workspace.run(&["check", "--print-resolved", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    assert_eq!(document["resolved"], text);
+}
+
+#[test]
+fn the_schema_that_is_printed_is_the_one_in_the_repository() {
+    let printed = Workspace::new("").run(&["schema"]);
+    let committed = std::fs::read(moongate_tests::root().join("schema/gateway.schema.json")).unwrap();
+    assert!(printed.status.success() && printed.stdout == committed, "{:?}", printed.status);
+}
+
+#[test]
+fn every_shell_gets_a_script_that_knows_the_commands() {
+    let workspace = Workspace::new("");
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let printed = workspace.run(&["completions", shell]);
+        let script = said(&printed.stdout);
+        assert!(printed.status.success() && printed.stderr.is_empty(), "{shell}: {printed:?}");
+        for word in ["inspect", "deny-warnings", "completions"] {
+            assert!(script.contains(word), "{shell} doesn't know `{word}`");
+        }
+    }
+    assert_eq!(workspace.run(&["completions", "tcsh"]).status.code(), Some(2));
+    let bash = workspace.path().join("moongate.bash");
+    std::fs::write(&bash, workspace.run(&["completions", "bash"]).stdout).unwrap();
+    let read = std::process::Command::new("bash").arg("-n").arg(&bash).status();
+    assert!(read.is_ok_and(|status| status.success()), "bash can't read it");
+}
+
+/// Runs it with `--format json`, and reads the one document that is there, however it ended.
+fn document(workspace: &Workspace, words: &[&str], code: i32) -> Value {
+    let output = workspace.run(&[words, &["--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}: {output:?}"))
+}
+
+#[test]
+fn every_verb_that_reads_gives_one_document_when_it_succeeds_and_when_it_fails() {
+    let workspace = Workspace::new(
+        "[plugins.everything]\nsource = \"@everything@\"\nallow.client = [\"elicitation\"]\n\
+         [http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
+    );
+    let http = Http::start(&workspace);
+    let (admin, url) = (http.admin().address().to_string(), format!("http://{}/mcp", http.address()));
+    let everything = component("everything");
+    let everything = everything.to_str().unwrap();
+    for words in [
+        &["check"][..],
+        &["list"],
+        &["list", "plugins", "--admin", &admin],
+        &["inspect", "everything"],
+        &["inspect", everything],
+        &["call", "everything_test_simple_text"],
+        &["call", "--plugin", everything, "test_simple_text"],
+        &["call", "--url", &url, "everything_test_simple_text"],
+        &["client", "cursor"],
+        &["health", "--admin", &admin],
+        &["reload", "--admin", &admin],
+    ] {
+        assert!(document(&workspace, words, 0).get("errors").is_none(), "{words:?}");
+    }
+    assert!(serde_json::from_slice::<Value>(&workspace.run(&["schema"]).stdout).is_ok());
+
+    workspace.write("bad.wasm", "no component");
+    for (words, code) in [
+        (&["call", "everything_test_simple_tex"][..], 5),
+        (&["call", "everything_test_elicitation"], 5),
+        (&["call", "everything_test_elicitation", "message=x"], 5),
+        (&["call", "everything_test_elicitation", "message=x", "--answer", "user.x=1"], 2),
+        (&["call", "everything_test_elicitation", "message"], 2),
+        (&["call", "everything_test_elicitation", "message=x", "--answer", "x"], 2),
+        (&["call"], 2),
+        (&["call", "--plugin", "bad.wasm", "x"], 78),
+        (&["call", "--url", &url, "nothing"], 5),
+        (&["call", "--url", &url], 2),
+        (&["call", "--url", "http://127.0.0.1:1/mcp", "x"], 4),
+        (&["list", "tools", "--admin", &admin], 2),
+        (&["list", "plugins", "--admin", "127.0.0.1:1"], 4),
+        (&["inspect", "nobody"], 2),
+        (&["inspect", "bad.wasm"], 78),
+        (&["client", "claude-desktop", "--url", &url], 2),
+        (&["health", "--admin", "127.0.0.1:1"], 4),
+        (&["reload", "--admin", "127.0.0.1:1"], 4),
+    ] {
+        assert_wrong(&document(&workspace, words, code), words);
+    }
+    // A tool that reports an error has answered.
+    assert_eq!(document(&workspace, &["call", "everything_test_error_handling"], 5)["isError"], true);
+
+    let broken = Workspace::new("[plugins.time]\nsorce = \"time.wasm\"\n");
+    for words in [&["list"][..], &["inspect", "time"], &["call", "x"], &["client", "cursor"], &["health"]] {
+        assert_wrong(&document(&broken, words, 78), words);
+    }
+    let problems = document(&broken, &["check"], 78);
+    assert_eq!(
+        (&problems["ok"], problems["problems"].as_array().unwrap().is_empty()),
+        (&false.into(), false)
+    );
+}
+
+#[track_caller]
+fn assert_wrong(document: &Value, words: &[&str]) {
+    let first = &document["errors"][0];
+    assert!(first["message"].as_str().is_some_and(|text| !text.contains('\n')), "{words:?}: {document:#}");
+    assert!(first.get("hint").is_some(), "{words:?}: {document:#}");
+}
+
+#[test]
+fn call_without_a_tool_says_which_there_are() {
+    let workspace = Workspace::with_plugin("time");
+    let output = workspace.run(&["call"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let own = workspace.run(&["call", "--plugin", component("time").to_str().unwrap()]);
+    let http = Http::start(&workspace);
+    let url = format!("http://{}/mcp", http.address());
+    let remote = Workspace::new("").run(&["call", "--url", &url]);
+    for (output, name) in
+        [(output, "time_get_current_time"), (own, "get_current_time"), (remote, "time_get_current_time")]
+    {
+        let said = said(&output.stderr);
+        assert!(said.starts_with("error: the tool's name is missing\n"), "{said}");
+        assert!(said.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{said}");
+    }
+}
+
+#[test]
+fn call_says_what_a_tool_takes_and_shows_a_call_that_works() {
+    let workspace = Workspace::with_plugin("everything");
+    let http = Http::start(&workspace);
+    let url = format!("http://{}/mcp", http.address());
+    for start in [&["call"][..], &["call", "--url", &url]] {
+        let output = workspace.run(&[start, &["everything_test_x_mcp_header"]].concat());
+        let err = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{err}");
+        assert!(err.contains("error: `everything_test_x_mcp_header` needs `region`\n"), "{err}");
+        assert!(err.contains("\n  region: text (required)"), "{err}");
+        let example = err.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
+        let words: Vec<&str> = example.split(' ').skip(1).collect();
+        let followed = workspace.run(&words);
+        assert_eq!(followed.status.code(), Some(0), "{example}: {followed:?}");
+    }
+    let time = Workspace::with_plugin("time");
+    let whole = said(&time.run(&["call", "time_get_current_time", "--json", "{}"]).stderr);
+    assert!(whole.contains("call time_get_current_time --json '{\"timezone\":\"text\"}'\n"), "{whole}");
+    let wrong = said(&time.run(&["call", "time_get_current_time", "--json", "{\"timezone\": 5}"]).stderr);
+    assert!(
+        wrong.contains("`timezone` must be") && wrong.contains("\n  timezone: text (required)"),
+        "{wrong}"
+    );
+    let unknown = said(&time.run(&["call", "time_get_current_time", "timezone=UTC", "zone=x"]).stderr);
+    let sentence = "`zone` isn't in the tool's schema and is passed on; the schema has `timezone`\n";
+    assert_eq!(unknown, format!("note: {sentence}"));
+}
+
+#[test]
+fn arguments_that_are_written_otherwise_are_shown_as_they_should_be() {
+    let workspace = Workspace::with_plugin("time");
+    for (words, cure) in [
+        (&["--timezone", "UTC"][..], "timezone=UTC"),
+        (&["--timezone=UTC"], "timezone=UTC"),
+        (&["timezone:UTC"], "`timezone=UTC`"),
+        (&["timezone", "UTC"], "`timezone=UTC`"),
+        (&["UTC"], "`timezone=UTC`"),
+        (&["timezone=UTC", "--formt", "json"], "'--format'"),
+    ] {
+        let output = workspace.run(&[&["call", "time_get_current_time"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+        assert!(said(&output.stderr).contains(cure), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_call_shows_what_the_plugin_says_where_that_is_wanted_and_a_panic_always() {
+    let workspace = Workspace::new(
+        "[plugins.everything]\nsource = \"@everything@\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let err = |words: &[&str]| said(&workspace.run(words).stderr);
+    let tool = "everything_test_tool_with_logging";
+    assert!(!err(&["call", tool]).contains("Tool execution started"));
+    assert!(err(&["call", tool, "-v"]).contains("plugin: Tool execution started plugin=everything"));
+    let printed = err(&["call", "zoo_print_json_rpc", "-v"]);
+    assert!(printed.contains("jsonrpc") && printed.contains("plugin=zoo"), "{printed}");
+    assert!(err(&["call", "zoo_panic"]).contains("the plugin crashed; last lines on stderr: "));
+}

@@ -1,0 +1,252 @@
+//! The commands of a page, run one after the other as a reader would: in the repository's folder, with its plugins.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use moongate_tests::{Workspace, binary, root, until};
+
+use super::page::Block;
+use super::same::plain;
+
+/// Commands that no test runs, and why.
+pub(super) const NOT_RUN: &[(&str, &str)] = &[
+    ("cargo xtask test", "this test is part of it"),
+    (
+        "cargo install --locked --path gateway",
+        "a release build takes minutes, and changes the reader's machine",
+    ),
+];
+
+/// How the banner begins the line of a listener, and where the pages have that one.
+const LISTENERS: [(&str, &str); 2] =
+    [("endpoint  http://", "127.0.0.1:8931"), ("admin     http://", "127.0.0.1:8932")];
+
+/// A change may take so long to be served, on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A shell in a copy of the repository's folder.
+pub(super) struct Session {
+    workspace: Workspace,
+    folder: PathBuf,
+    /// The one that was started last.
+    gateway: Option<Gateway>,
+}
+
+/// A gateway that serves until this is dropped.
+struct Gateway {
+    child: Child,
+    /// Where the pages have its listeners, and where they are.
+    addresses: Vec<(&'static str, String)>,
+    banner: String,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Session {
+    pub(super) fn start() -> Self {
+        let workspace = Workspace::new("");
+        fs::copy(root().join("gateway.toml"), workspace.config()).unwrap();
+        symlink(root().join("plugins"), workspace.path().join("plugins")).unwrap();
+        let folder = workspace.path().to_owned();
+        Self { workspace, folder, gateway: None }
+    }
+
+    /// Runs all commands of a block, and compares what each prints with what is shown.
+    pub(super) fn follow(&mut self, block: &Block) {
+        for (line, shown) in block.commands() {
+            let place = format!("{}: `{line}`", block.place);
+            if NOT_RUN.iter().any(|(known, _)| *known == line) {
+                assert_eq!(shown, "", "{place} isn't run, so what is shown isn't true for sure");
+                continue;
+            }
+            let (printed, is_good) = self.run(&line, &shown, &place);
+            if shown.is_empty() {
+                assert!(is_good, "{place} failed:\n{printed}");
+            } else {
+                assert_eq!(plain(&printed), plain(&shown), "{place} prints something else");
+            }
+        }
+    }
+
+    /// Writes a file where the reader is, in place of the one that is there.
+    pub(super) fn write(&self, file: &str, text: &str) {
+        let path = self.folder.join(file);
+        assert!(path.is_file(), "the page has `{file}` written where there is none");
+        fs::write(path, text).unwrap();
+    }
+
+    /// What the gateway prints on stdout, asked in the repository's folder.
+    pub(super) fn ask(&self, words: &[&str]) -> String {
+        let output = self.gateway("moongate", words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        self.shown(&String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// Runs a line: what its last command prints, and whether all is well.
+    fn run(&mut self, line: &str, shown: &str, place: &str) -> (String, bool) {
+        let mut last = (String::new(), true);
+        for command in line.split(" && ") {
+            assert!(last.1, "{place} failed before `{command}`:\n{}", last.0);
+            let words = words(command);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            last = match words.as_slice() {
+                ["cd", folder] => {
+                    self.folder.push(folder);
+                    (String::new(), self.folder.is_dir())
+                }
+                ["cargo", "xtask", "demo"] => self.serve("target/debug/moongate", &["serve"]),
+                ["cargo", "test"] | ["cargo", "build", "--release", "--target", "wasm32-wasip2"] => {
+                    self.cargo(&words[1..])
+                }
+                ["sed", rest @ ..] => {
+                    let mut sed = Command::new("sed");
+                    sed.args(rest).current_dir(&self.folder);
+                    self.finish(sed)
+                }
+                [program @ ("moongate" | "target/debug/moongate"), rest @ ..]
+                    if rest.first() == Some(&"serve") =>
+                {
+                    self.serve(program, rest)
+                }
+                [program @ ("moongate" | "target/debug/moongate"), rest @ ..]
+                    if rest.contains(&"--url") || rest.contains(&"--admin") =>
+                {
+                    self.ask_until(program, rest, shown)
+                }
+                [program @ ("moongate" | "target/debug/moongate"), rest @ ..] => {
+                    self.finish(self.gateway(program, rest))
+                }
+                _ => panic!("{place}: nobody knows how to try it; say in `NOT_RUN` why it isn't tried"),
+            };
+        }
+        last
+    }
+
+    /// The gateway, called by the name that a reader uses.
+    fn gateway(&self, program: &str, words: &[&str]) -> Command {
+        let mut command = self.workspace.command(words);
+        command.arg0(program).current_dir(&self.folder).env_remove("MOONGATE_CONFIG");
+        if words.first() == Some(&"client") {
+            // It would tell the reader to hand over a variable that only tests have.
+            command.env_remove("MOONGATE_CACHE_DIR");
+        }
+        command
+    }
+
+    /// `cargo` in a plugin's project. What projects depend on is kept from one run to the next, at the versions that the
+    /// repository has.
+    fn cargo(&self, words: &[&str]) -> (String, bool) {
+        let lock = self.folder.join("Cargo.lock");
+        if !lock.exists() {
+            fs::copy(root().join("Cargo.lock"), lock).unwrap();
+            let built = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin");
+            fs::create_dir_all(&built).unwrap();
+            symlink(built, self.folder.join("target")).unwrap();
+        }
+        let mut command = Command::new("cargo");
+        command.args(words).current_dir(&self.folder);
+        // The project's own files say how it is built, as for its author.
+        for name in
+            ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"]
+        {
+            command.env_remove(name);
+        }
+        self.finish(command)
+    }
+
+    /// Runs a command to its end: all that it prints in its order, and whether it succeeded.
+    fn finish(&self, mut command: Command) -> (String, bool) {
+        let path = self.workspace.path().join("printed");
+        let file = File::create(&path).unwrap();
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        (self.shown(&fs::read_to_string(path).unwrap()), status.success())
+    }
+
+    /// Asks the gateway that serves, until the answer is the one that is shown: a change takes a moment.
+    fn ask_until(&self, program: &str, words: &[&str], shown: &str) -> (String, bool) {
+        let addresses = self.gateway.iter().flat_map(|gateway| &gateway.addresses);
+        let words = words.iter().map(|word| {
+            let found = addresses.clone().find(|(usual, _)| word.contains(usual));
+            found.map_or((*word).to_owned(), |(usual, real)| word.replace(usual, real))
+        });
+        let words: Vec<String> = words.collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let begun = Instant::now();
+        loop {
+            let answer = self.finish(self.gateway(program, &words));
+            if plain(&answer.0) == plain(shown) || begun.elapsed() > PATIENCE {
+                return answer;
+            }
+        }
+    }
+
+    /// Starts a gateway at free ports, instead of the one before, and waits until it serves.
+    fn serve(&mut self, program: &str, words: &[&str]) -> (String, bool) {
+        self.gateway = None;
+        let path = self.workspace.path().join("served");
+        let words: Vec<_> =
+            words.iter().map(|word| if *word == LISTENERS[1].1 { "0" } else { *word }).collect();
+        let mut command = self.gateway(program, &words);
+        command.args(["--http", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
+        let mut gateway = Gateway { child, addresses: Vec::new(), banner: String::new() };
+        until("it serves", || {
+            gateway.banner = fs::read_to_string(&path).unwrap();
+            let ended = gateway.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended: {}", gateway.banner);
+            gateway.banner.contains("\nserving ")
+        });
+        for (beginning, usual) in LISTENERS {
+            let real = gateway.banner.lines().find_map(|line| line.strip_prefix(beginning));
+            gateway.addresses.extend(real.map(|real| (usual, real.trim_end_matches("/mcp").to_owned())));
+        }
+        let banner: String = gateway
+            .banner
+            .lines()
+            .take_while(|line| !line.starts_with("20"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        self.gateway = Some(gateway);
+        (self.shown(&banner), true)
+    }
+
+    /// What was printed, with the places of a reader in place of this machine's.
+    fn shown(&self, printed: &str) -> String {
+        let real = |path: &Path| path.canonicalize().unwrap().to_str().unwrap().to_owned();
+        let given = |path: &Path| path.to_str().unwrap().to_owned();
+        let (binary, folder, root) = (binary(), self.workspace.path(), root());
+        let mut text = printed.to_owned();
+        for (path, shown) in
+            [(binary.as_path(), "/path/to/moongate"), (folder, "/path/to"), (&root, "/path/to/sources")]
+        {
+            text = text.replace(&real(path), shown).replace(&given(path), shown);
+        }
+        for (usual, real) in self.gateway.iter().flat_map(|gateway| &gateway.addresses) {
+            text = text.replace(real, usual);
+        }
+        text
+    }
+}
+
+/// The words of a line. A part in single quotes is one word.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (number, part) in line.split('\'').enumerate() {
+        if number % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}

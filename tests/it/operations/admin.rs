@@ -1,0 +1,256 @@
+//! The operator's listener of the real gateway, over HTTP and through the verbs that ask it.
+
+use std::net::TcpListener;
+use std::process::Output;
+
+use moongate_generated::Plugin;
+use moongate_tests::{Admin, Http, Workspace, text};
+use serde_json::{Value, json};
+
+use crate::operations::shutdown::begun_stateless;
+
+/// A gateway that changes only when it is asked to.
+const QUIET: &str =
+    "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[gateway]\nwatch = false\n";
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// A gateway with the plugin `notes` in its first version, and another, `time`.
+fn start() -> (Workspace, Http, Admin) {
+    let workspace = Workspace::new(&format!(
+        "{QUIET}[plugins.notes]\nsource = \"notes.wasm\"\n[plugins.time]\nsource = \"@time@\"\n"
+    ));
+    workspace.write("notes.wasm", Plugin::version(1).build());
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    (workspace, http, admin)
+}
+
+/// Runs a verb that asks the gateway at the address that the system chose.
+fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
+    let address = admin.address().to_string();
+    workspace.run(&[arguments, &["--admin", &address]].concat())
+}
+
+#[test]
+fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
+    let (workspace, http, admin) = start();
+    assert_eq!(admin.get("/livez").body, "alive\n");
+    let ready = admin.get("/readyz?verbose");
+    assert_eq!(ready.status, 200, "{ready:?}");
+    for line in ["[+] plugin notes: serving\n", "[+] plugin time: serving\n", "\nready\n"] {
+        assert!(ready.body.contains(line), "{ready:?}");
+    }
+    let health = ask(&workspace, admin, &["health", "--details"]);
+    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), ready.body));
+    let health = ask(&workspace, admin, &["health", "--format", "json"]);
+    assert_eq!(document(&health), json!({ "ready": true, "checks": [] }));
+
+    let status = admin.status();
+    assert_eq!(status["pid"], http.pid());
+    assert_eq!(status["ready"], true);
+    assert_eq!(status["settled"], true);
+    assert_eq!(status["watching"]["by"], "off");
+    let ids: Vec<&Value> = status["plugins"].as_array().unwrap().iter().map(|plugin| &plugin["id"]).collect();
+    assert_eq!(ids, ["notes", "time"]);
+    assert_eq!(
+        admin.plugin("time")["offers"],
+        json!({ "tools": 2, "resources": 0, "templates": 0, "prompts": 0 })
+    );
+    let reply = admin.get("/metrics");
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert!(reply.body.contains("moongate_build_info"), "{reply:?}");
+    // The operator's paths aren't clients', and the other way round.
+    assert_eq!(http.send("GET", "/status.json", &[], b"").status, 404);
+    assert_eq!(admin.get("/mcp").status, 404);
+}
+
+#[test]
+fn a_reload_says_what_changed_and_what_could_not_be_used() {
+    let (workspace, http, admin) = start();
+    let nothing = ask(&workspace, admin, &["reload"]);
+    assert_eq!((nothing.status.code(), said(&nothing.stdout)), (Some(0), "nothing changed\n".to_owned()));
+
+    workspace.write("notes.wasm", Plugin::version(2).build());
+    let changed = ask(&workspace, admin, &["reload", "--format", "json"]);
+    assert_eq!(changed.status.code(), Some(0), "{changed:?}");
+    let lines = document(&changed);
+    assert!(lines["changed"][0].as_str().is_some_and(|line| line.contains("notes")), "{lines}");
+    assert_eq!(lines["failed"], json!([]));
+    assert_eq!(http.call("notes_version", json!({}))["result"]["content"][0]["text"], "v2");
+
+    workspace.write("notes.wasm", "this is no component");
+    let failed = ask(&workspace, admin, &["reload"]);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let told = said(&failed.stdout);
+    assert!(told.starts_with("failed   ") && told.contains("notes"), "{told}");
+    let plugin = admin.plugin("notes");
+    assert_eq!(plugin["state"], "degraded", "{plugin}");
+    assert_eq!(http.call("notes_version", json!({}))["result"]["content"][0]["text"], "v2");
+    let ready = admin.get("/readyz?verbose");
+    assert_eq!(ready.status, 200, "{ready:?}");
+    assert!(ready.body.contains("[!] plugin notes: degraded"), "{ready:?}");
+
+    let listed = ask(&workspace, admin, &["list", "plugins"]);
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    let table = said(&listed.stdout);
+    let row = table.lines().find(|line| line.starts_with("notes")).unwrap_or_else(|| panic!("{table}"));
+    assert!(row.contains("degraded") && row.contains("1 tool"), "{table}");
+    assert!(table.contains(plugin["trouble"]["reason"].as_str().unwrap()), "{table}");
+    let listed = document(&ask(&workspace, admin, &["list", "plugins", "--format", "json"]));
+    assert_eq!(listed["plugins"], admin.status()["plugins"]);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
+    let (workspace, http, admin) = start();
+    // The file now names the port that the system chose, as one that an operator chose would be named.
+    let port = admin.address().port();
+    let address = format!("listen = \"127.0.0.1:{port}\"");
+    let config = std::fs::read_to_string(workspace.config()).unwrap();
+    let config = config.replace("[admin]\nlisten = \"127.0.0.1:0\"", &format!("[admin]\n{address}"));
+    workspace.write("gateway.toml", &config);
+    let listed = workspace.run(&["list", "plugins"]);
+    assert!(
+        said(&listed.stderr).contains(&format!("from the gateway at {}\n", admin.address())),
+        "{listed:?}"
+    );
+    let other = Workspace::new(&format!("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\n{address}\n"));
+    let listed = other.run(&["list", "plugins"]);
+    assert!(said(&listed.stderr).contains(", which uses `"), "{listed:?}");
+    let health = workspace.run(&["health"]);
+    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), "ready\n".to_owned()), "{health:?}");
+
+    workspace.write("gateway.toml", format!("{config}\n[plugins.broken]\nsuorce = \"x.wasm\"\n"));
+    let reload = workspace.run(&["reload"]);
+    assert_eq!(reload.status.code(), Some(1), "{reload:?}");
+    assert!(said(&reload.stdout).contains("suorce"), "{reload:?}");
+    assert_eq!(workspace.run(&["health"]).status.code(), Some(0));
+    let rejected = &admin.status()["config"]["rejected"];
+    assert!(rejected.as_str().is_some_and(|reason| reason.contains("suorce")), "{rejected}");
+
+    workspace.write("gateway.toml", &config);
+    let (status, log) = http.terminate();
+    assert!(status.success(), "{log}");
+    let alone = workspace.run(&["list", "plugins"]);
+    assert_eq!(alone.status.code(), Some(0), "{alone:?}");
+    let note = said(&alone.stderr);
+    assert!(note.contains("loaded here") && note.contains(&admin.address().to_string()), "{note}");
+    assert!(said(&alone.stdout).contains("notes"), "{alone:?}");
+    let unreachable = workspace.run(&["health"]);
+    assert_eq!(unreachable.status.code(), Some(4), "{unreachable:?}");
+    assert!(said(&unreachable.stderr).contains("nothing listens there"), "{unreachable:?}");
+}
+
+#[test]
+fn where_no_gateway_can_be_asked_the_cure_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let without = Workspace::new("");
+    let with = Workspace::new(QUIET);
+    for (workspace, arguments, hint) in [
+        (&without, vec!["reload"], "SIGHUP"),
+        (&without, vec!["health"], "`[admin]`"),
+        (&with, vec!["reload"], "`--admin`"),
+        (&with, vec!["reload", "--admin", &nobody], "moongate serve"),
+        (&with, vec!["list", "plugins", "--admin", &nobody], "moongate serve"),
+    ] {
+        let output = workspace.run(&arguments);
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {output:?}");
+        let told = said(&output.stderr);
+        assert!(told.starts_with("error: ") && told.contains("\nhint: ") && told.contains(hint), "{told}");
+    }
+    let tools = with.run(&["list", "tools", "--admin", &nobody]);
+    assert_eq!(tools.status.code(), Some(2), "{tools:?}");
+    without.write("gateway.toml", "version = 1\nadmn = 1\n");
+    let unusable = without.run(&["reload"]);
+    assert_eq!(unusable.status.code(), Some(78), "{unusable:?}");
+    assert!(said(&unusable.stderr).contains("--admin"), "{unusable:?}");
+}
+
+/// The earlier token goes on working, so whoever took it away has to hear of that.
+#[test]
+fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
+    let workspace = Workspace::new(&format!(
+        "{QUIET}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
+         [plugins.time]\nsource = \"@time@\"\n"
+    ));
+    workspace.write("token", "ann-has-a-long-secret");
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    workspace.write("token", "another-secret-of-ann");
+    for turn in ["found", "known"] {
+        let reloaded = ask(&workspace, admin, &["reload"]);
+        assert_eq!(reloaded.status.code(), Some(0), "{turn}: {reloaded:?}");
+        let text = said(&reloaded.stdout);
+        assert!(
+            text.contains("needs a restart: `http.auth.tokens`, and until then the earlier"),
+            "{turn}: {text}"
+        );
+        assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
+        assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
+    }
+    http.logged("configuration read: needs a restart: `http.auth.tokens`");
+    let health = ask(&workspace, admin, &["health"]);
+    let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
+    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), expected.to_owned()));
+}
+
+#[test]
+fn nothing_that_is_secret_is_told() {
+    let workspace = Workspace::new(&format!(
+        "{QUIET}sealing_key = {{ file = \"key\" }}\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
+         [plugins.notes]\nsource = \"notes.wasm\"\nallow.env = [\"HOME\"]\n[plugins.notes.config]\npassword = {{ file = \"password\" }}\n"
+    ));
+    let secrets = [
+        ("key", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+        ("token", "ann-has-a-long-secret"),
+        ("password", "a-plugin-has-a-secret"),
+    ];
+    for (file, secret) in secrets {
+        workspace.write(file, secret);
+    }
+    workspace.write("notes.wasm", Plugin::version(1).build());
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    workspace.write("password", "another-secret-of-a-plugin");
+    workspace.write("token", "another-secret-of-ann");
+    let reloaded = admin.reload().to_string();
+    let told: Vec<String> =
+        ["/status.json", "/readyz?verbose", "/metrics"].map(|path| admin.get(path).body).into();
+    for text in told.iter().chain([&reloaded]) {
+        for secret in secrets.map(|(_, secret)| secret).iter().chain(&["another-secret"]) {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
+
+#[test]
+fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
+    // No plugin alone gets all permits: this one gets two of three.
+    let workspace = Workspace::new(&format!(
+        "{QUIET}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
+         allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n"
+    ));
+    workspace.write("gate/closed", "");
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let wait = json!({ "path": "/gate/open" });
+    let mut calls = [(); 2].map(|()| begun_stateless(&http, "zoo_report_and_wait", wait.clone()));
+    assert_eq!(admin.metric("moongate_plugin_instances{plugin=\"zoo\"}"), Some(2.0));
+    for path in ["/livez", "/readyz", "/status.json"] {
+        assert_eq!(admin.get(path).status, 200, "{path}");
+    }
+    assert_eq!(admin.reload(), json!({ "changed": [], "failed": [], "needs_restart": [] }));
+    workspace.write("gate/open", "");
+    for call in &mut calls {
+        assert_eq!(text(&call.message().unwrap()), "/gate/open is there");
+    }
+}

@@ -1,0 +1,85 @@
+//! How the gateway starts: what it listens on, what it says, and what it doesn't start with.
+
+use std::net::TcpListener;
+use std::process::Output;
+
+use moongate_tests::{Http, Stdio, Workspace};
+use serde_json::json;
+
+/// One plugin that serves, one that can't, and the operator's listener.
+fn fixture(gateway: &str) -> Workspace {
+    let workspace = Workspace::new(&format!(
+        "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.time]\nsource = \"@time@\"\n\
+         [plugins.torn]\nsource = \"torn.wasm\"\n[plugins.gone]\nsource = \"gone.wasm\"\n"
+    ));
+    workspace.write("torn.wasm", b"\0asm");
+    workspace
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
+    let workspace = fixture("");
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" }))["result"].is_object());
+    http.logged("serving ");
+    let log = http.log();
+    for said in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
+    let (_, banner) = log.split_once("moongate 0.").unwrap_or_else(|| panic!("no banner: {log}"));
+    let banner: Vec<_> = banner.lines().take_while(|line| !line.contains(" INFO ")).collect();
+    assert!(banner.len() <= 6, "more than six lines: {banner:?}");
+    assert!(banner.contains(&format!("admin     http://{}", admin.address()).as_str()), "{banner:?}");
+}
+
+#[test]
+fn where_all_plugins_are_required_all_that_is_wrong_is_told_and_nothing_serves() {
+    let workspace = fixture("require_all = true");
+    for flags in [&["serve"][..], &["serve", "--stdio"]] {
+        let output = workspace.run(flags);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let said = said(&output);
+        for word in ["`torn`", "`gone`", "`require_all`", "gateway.toml:"] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+        assert!(!said.contains("endpoint"), "it said that it serves: {said}");
+    }
+}
+
+#[test]
+fn a_port_of_the_operator_that_is_taken_ends_the_start() {
+    let workspace = fixture("");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = workspace.run(&["serve", "--admin", &address]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = said(&output);
+    assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("hint"), "{said}");
+    assert!(!said.contains("torn"), "plugins were loaded first: {said}");
+    for (flags, code) in [
+        (&["serve", "--admin", "0.0.0.0:0"][..], 78),
+        (&["serve", "--http", "127.0.0.1:1", "--admin", "127.0.0.1:1"], 2),
+        (&["serve", "--admin", "nowhere"], 2),
+    ] {
+        let output = workspace.run(flags);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn over_stdio_nobody_listens_for_operators_unless_somebody_asks_for_it() {
+    let workspace = fixture("");
+    let (_, _, log) = Stdio::start(&workspace).finish();
+    assert!(!log.contains("admin"), "{log}");
+    for flags in [&["--admin"][..], &["--admin", "0"], &["--http"]] {
+        let (_, status, log) = Stdio::start_with(&workspace, flags).finish();
+        assert!(status.success(), "{status}: {log}");
+        assert!(log.contains("\nadmin     http://127.0.0.1:"), "{flags:?}: {log}");
+    }
+}

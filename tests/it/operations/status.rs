@@ -1,0 +1,189 @@
+//! What an operator sees of a gateway that runs when something beside it goes wrong.
+
+use std::fs;
+use std::process::Output;
+
+use moongate_tests::{Admin, Http, Workspace, until};
+use serde_json::{Value, json};
+
+/// A plugin with the directory `notes`, at a gateway with an admin listener.
+fn configured(host: &str, more: &str) -> String {
+    let plugin = moongate_tests::component("filesystem").display().to_string();
+    format!(
+        "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+         [plugins.files]\nsource = {plugin:?}\n{more}\n\
+         allow.dirs = [{{ host = \"{host}\", guest = \"/notes\" }}]\n"
+    )
+}
+
+fn start() -> (Workspace, Http, Admin) {
+    let workspace = Workspace::new(&configured("./notes", ""));
+    workspace.write("notes/a.txt", "hello");
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    (workspace, http, admin)
+}
+
+/// Runs a verb that asks the gateway.
+fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
+    workspace.run(&[arguments, &["--admin", &admin.address().to_string()]].concat())
+}
+
+/// Where clients find it.
+fn url(http: &Http) -> String {
+    format!("http://{}/mcp", http.address())
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a call comes to.
+fn listed(http: &Http) -> Value {
+    http.call("files_list_directory", json!({ "path": "/notes" }))
+}
+
+#[test]
+fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail() {
+    let (workspace, http, admin) = start();
+    let there = workspace.path().canonicalize().unwrap();
+    assert!(listed(&http).to_string().contains("a.txt"));
+    workspace.write("gateway.toml", configured("./nots", ""));
+    http.logged("calls of `files` fail until it can be opened");
+    let log = http.log();
+    let line = log.lines().find(|line| line.contains("calls of `files` fail")).unwrap();
+    let nots = there.join("nots").display().to_string();
+    let cure = format!("(hint: did you mean `{}`?)", there.join("notes").display());
+    assert!(line.contains(&format!("the granted directory `{nots}` can't be opened")), "{line}");
+    assert!(line.contains(&cure) && !line.contains("filesystem.wasm"), "{line}");
+    let answer = listed(&http)["result"].clone();
+    assert_eq!(answer["isError"], true, "{answer}");
+    let told = "plugin `files`: the granted directory `/notes` can't be opened";
+    assert_eq!(answer["content"][0]["text"], told);
+    let ready = admin.get("/readyz?verbose").body;
+    assert!(ready.contains("plugin files: degraded, calls fail: the granted"), "{ready}");
+
+    let retried = || admin.plugin("files")["trouble"]["retry_at"].clone();
+    let first = retried();
+    until("it is tried again", || retried() != first);
+    let log = http.log();
+    assert!(
+        !log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"),
+        "{log}"
+    );
+
+    // Whatever else the table says meanwhile, the calls fail as before.
+    workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));
+    let is_taken = || http.log().matches("configuration applied").count() == 2;
+    until("the table is taken", is_taken);
+    fs::create_dir(there.join("nots")).unwrap();
+    http.logged("recovered; it serves its current file and configuration");
+    assert!(!http.log().contains("the earlier version keeps serving"), "{}", http.log());
+    assert_ne!(listed(&http)["result"]["isError"], true);
+}
+
+#[test]
+fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_not() {
+    let (workspace, http, admin) = start();
+    let health = || ask(&workspace, admin, &["health"]);
+    assert_eq!(said(&health().stdout), "ready\n");
+    workspace.write("gateway.toml", configured("./notes", "suorce = 1"));
+    until("the file is refused", || !admin.status()["config"]["rejected"].is_null());
+    let text = said(&health().stdout);
+    assert!(
+        text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
+        "{text}"
+    );
+    assert_eq!(health().status.code(), Some(0), "what was there goes on");
+    let document = ask(&workspace, admin, &["health", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).unwrap();
+    assert_eq!(document["ready"], true);
+    assert_eq!(document["checks"], json!([text.lines().next().unwrap()]));
+    let listed = ask(&workspace, admin, &["list", "plugins"]);
+    let note = said(&listed.stderr);
+    assert!(
+        note.contains("the gateway rejected the current `")
+            && note.contains("gateway.toml`: ")
+            && note.contains("suorce"),
+        "{note}"
+    );
+    assert!(said(&listed.stdout).contains("files"), "{listed:?}");
+
+    workspace.write("gateway.toml", configured("./nots", ""));
+    until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
+    let text = said(&health().stdout);
+    assert!(
+        text.starts_with("[!] plugin files: degraded, calls fail: ") && text.ends_with("\nready\n"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 2, "{text}");
+    drop(http);
+}
+
+#[test]
+fn the_banner_shows_a_call_of_the_gateway_that_runs() {
+    let (workspace, http, _) = start();
+    let log = http.log();
+    let line = log.lines().find_map(|line| line.strip_prefix("try       ")).unwrap();
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    assert_eq!(words[..3], ["call", "--url", &url(&http)], "{line}");
+    let output = workspace.run(&words);
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+#[test]
+fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
+    let (workspace, http, _) = start();
+    let url = url(&http);
+    let run = |words: &[&str]| {
+        let output = workspace.run(&[words, &["--url", &url]].concat());
+        (output.status.code(), said(&output.stdout), said(&output.stderr))
+    };
+    let (code, tools, _) = run(&["list", "tools", "--format", "json"]);
+    let tools: Value = serde_json::from_str(&tools).unwrap();
+    let here = workspace.run(&["list", "tools", "--format", "json"]);
+    let here: Value = serde_json::from_slice(&here.stdout).unwrap();
+    let named = |lists: &Value| {
+        let tools = lists["tools"].as_array().unwrap().iter();
+        tools.map(|tool| (tool["name"].clone(), tool["input"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!((code, named(&tools)), (Some(0), named(&here)));
+    let (code, all, _) = run(&["list"]);
+    assert!(code == Some(0) && all.starts_with("tools\n") && all.contains("\ntemplates\n"), "{all}");
+    let (code, _, told) = run(&["list", "plugins"]);
+    assert!(code == Some(2) && told.contains("--admin ADDR"), "{told}");
+}
+
+#[test]
+fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
+    let (workspace, http, _) = start();
+    let url = url(&http);
+    for wrong in [url.replace("http:", "https:"), format!("{url}/"), url.replace("/mcp", "/")] {
+        let output = workspace.run(&["call", "--url", &wrong, "files_list_allowed_directories"]);
+        let told = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        assert!(told.lines().next().is_some_and(|line| line.ends_with(&format!("write {url}"))), "{told}");
+    }
+    let port = url.split(':').nth(2).unwrap().trim_end_matches("/mcp");
+    for verb in ["health", "reload"] {
+        let told = said(&workspace.run(&[verb, "--admin", port]).stderr);
+        assert!(told.contains("this address is the endpoint of MCP clients"), "{verb}: {told}");
+    }
+    let mut command = workspace.command(&["call", "--url", &url, "files_list_allowed_directories"]);
+    let told = said(&command.env("MOONGATE_TOKEN", "Bearer some-long-secret").output().unwrap().stderr);
+    assert!(told.contains("MOONGATE_TOKEN") && told.contains("keep only the token"), "{told}");
+    assert!(!told.contains("some-long-secret"), "{told}");
+    let secret = url.replace("http://", "http://ci:some-long-secret@");
+    let output = workspace.run(&["call", "--url", &secret, "files_list_allowed_directories"]);
+    let told = said(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("MOONGATE_TOKEN"), "{told}");
+    assert!(!told.contains("some-long-secret"), "{told}");
+}
+
+#[test]
+fn a_name_in_place_of_a_file_is_told_that_a_file_is_wanted() {
+    let workspace = Workspace::with_plugin("time");
+    let output = workspace.run(&["call", "--plugin", "time", "get_current_time"]);
+    let told = said(&output.stderr);
+    assert!(told.contains("hint: name a `.wasm` file, such as `./time.wasm`"), "{told}");
+}

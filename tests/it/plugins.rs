@@ -1,0 +1,6 @@
+//! The sample plugins and the SDK.
+
+mod fetch;
+mod memory;
+mod other_languages;
+mod sdk;

@@ -1,0 +1,315 @@
+//! Plugins and configurations that change while the gateway serves.
+
+use std::fs;
+use std::process::Command;
+
+use moongate_generated::Plugin;
+use moongate_tests::{Broken, Http, LARGEST, Replaced, Stdio, TAKEN, Workspace, text, until};
+use serde_json::{Value, json};
+
+/// The names of all tools.
+fn tools(http: &Http) -> Vec<String> {
+    let list = http.ask("tools/list", json!({})).json();
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Which version answers.
+fn version(http: &Http, tool: &str) -> String {
+    text(&http.call(tool, json!({}))).to_owned()
+}
+
+#[track_caller]
+fn until_tools(http: &Http, wanted: &[&str]) {
+    until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
+}
+
+/// The first version of a plugin in a file of its own, and whatever else the configuration says.
+fn until_tools_begin(http: &Http, prefix: &str) {
+    until(&format!("{prefix} is there"), || tools(http).iter().all(|tool| tool.starts_with(prefix)));
+}
+
+fn one(more: &str) -> (Workspace, Replaced) {
+    let workspace = Workspace::new(&configured(more));
+    let mut file = Replaced::new(workspace.path().join("one.wasm"));
+    file.with(&Plugin::version(1).build());
+    (workspace, file)
+}
+
+fn configured(more: &str) -> String {
+    format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n")
+}
+
+/// Writes the configuration as editors do.
+fn configure(workspace: &Workspace, text: &str) {
+    let beside = workspace.path().join("gateway.toml.new");
+    fs::write(&beside, text).unwrap();
+    fs::rename(beside, workspace.config()).unwrap();
+}
+
+fn hang_up(http: &Http) {
+    let status = Command::new("kill").args(["-HUP", &http.pid().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
+    let (workspace, mut file) = one("");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    file.with(&Plugin::version(2).tool("extra").build());
+    while stdio.receive()["method"] != "notifications/tools/list_changed" {}
+    let list = stdio.ask("tools/list", json!({}));
+    let names: Vec<_> =
+        list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["one_version", "one_extra"]);
+    assert_eq!(text(&stdio.call("one_extra", json!({}))), "v2");
+}
+
+#[test]
+fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
+    let more = format!(
+        "prefix = \"\"\nlimits = {{ component = \"{LARGEST}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
+         [plugins.other]\nsource = \"other.wasm\"\nprefix = \"\""
+    );
+    let (workspace, mut file) = one(&more);
+    workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN).build());
+    let http = Http::start(&workspace);
+    let machine_code = fs::read(compiled(&workspace)).unwrap();
+    assert_eq!(tools(&http), ["version", TAKEN]);
+    let mut newest = 1;
+    for broken in Broken::ALL {
+        let known = http.log().len();
+        broken.put(file.file(), newest + 1, &machine_code);
+        let told = |log: &str| {
+            let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
+            line.map(str::to_owned)
+        };
+        until(&format!("it is told of {broken:?}: {}", http.log()), || told(&http.log()).is_some());
+        let line = told(&http.log()).unwrap();
+        let file_or_table = if broken == Broken::Conflict { "`one`" } else { "one.wasm" };
+        for word in broken.said().iter().chain(&[file_or_table]) {
+            assert!(line.contains(word), "{broken:?}: `{word}` isn't in: {line}");
+        }
+        assert_eq!(version(&http, "version"), format!("v{newest}"), "{broken:?}");
+        assert_eq!(tools(&http), ["version", TAKEN]);
+        broken.clear(file.file());
+        newest += 2;
+        file.with(&Plugin::version(newest).build());
+        until(&format!("it is mended after {broken:?}: {}", http.log()), || {
+            version(&http, "version") == format!("v{newest}")
+        });
+    }
+}
+
+/// Machine code that the gateway made.
+fn compiled(workspace: &Workspace) -> std::path::PathBuf {
+    let cache = workspace.path().join("code");
+    let mut check = workspace.command(&["check"]);
+    let output = check.env("MOONGATE_CACHE_DIR", &cache).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut files = fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.path());
+    files.find(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 10_000)).unwrap()
+}
+
+#[test]
+fn plugins_are_added_removed_renamed_and_given_other_names() {
+    let (workspace, _file) = one("");
+    workspace.write("two.wasm", Plugin::version(7).build());
+    let http = Http::start(&workspace);
+    configure(&workspace, &configured("[plugins.two]\nsource = \"two.wasm\""));
+    until_tools(&http, &["one_version", "two_version"]);
+    assert_eq!(version(&http, "two_version"), "v7");
+    configure(&workspace, &configured("[plugins.other]\nsource = \"two.wasm\""));
+    until_tools(&http, &["one_version", "other_version"]);
+    configure(&workspace, &configured("prefix = \"x\""));
+    until_tools(&http, &["x_version"]);
+    configure(&workspace, &configured("tools = { rename = { version = \"which\" } }"));
+    until_tools(&http, &["which"]);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told_with_its_place() {
+    let (workspace, mut file) = one("");
+    let http = Http::start(&workspace);
+    configure(&workspace, &configured("prefix = \"x\"\nsorce = 3"));
+    http.logged("gateway.toml:7");
+    http.logged("`source`");
+    assert_eq!(tools(&http), ["one_version"]);
+    file.with(&Plugin::version(2).build());
+    until("files are taken all the same", || version(&http, "one_version") == "v2");
+    configure(&workspace, &configured("prefix = \"x\""));
+    until_tools(&http, &["x_version"]);
+}
+
+#[test]
+fn grants_and_limits_are_taken_without_compiling() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {:?}\n{more}\n",
+            moongate_tests::component("zoo").display().to_string()
+        )
+    };
+    let workspace = Workspace::new(&text(""));
+    let http = Http::start(&workspace);
+    let variable = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
+    let before: Value = variable();
+    configure(&workspace, &text("allow.env = [\"PATH\"]"));
+    until(&format!("the variable is there: {}", http.log()), || variable() != before);
+    configure(&workspace, &text(""));
+    until("it is gone", || variable() == before);
+    assert!(!http.log().contains("replaced:"), "{}", http.log());
+}
+
+#[test]
+fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
+    let text = |more: &str| {
+        let zoo = moongate_tests::component("zoo");
+        format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {zoo:?}\n{more}\n")
+    };
+    let first = "[plugins.zoo.allow]\nenv = [\"PATH\"]\nhttp = [\"https://example.com\"]\n\
+                 dirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]";
+    let second = "config.key = { file = \"key\" }\n[plugins.zoo.allow]\nstate = true\nhttp = [\"https://example.com\"]\n\
+                  credentials = [{ origin = \"https://example.com\", headers = { x-key = { file = \"key\" } } }]\n\
+                  dirs = [{ host = \"notes\", guest = \"/notes\", mode = \"ro\" }]";
+    let workspace = Workspace::new(&text(first));
+    fs::create_dir(workspace.path().join("notes")).unwrap();
+    workspace.write("key", "a-secret-of-some-length");
+    let http = Http::start(&workspace);
+    configure(&workspace, &text(second));
+    http.logged("newly granted: ");
+    let log = http.log();
+    let line = log.lines().find(|line| line.contains("newly granted: ")).unwrap();
+    for came in ["state", "x-key", "config from file"] {
+        let granted = line.split("revoked").next().unwrap();
+        assert!(granted.contains(came), "{came}: {line}");
+    }
+    let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
+    assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
+    assert!(!line.contains("https://example.com,"), "what stays is no news: {line}");
+    assert!(!http.log().contains("a-secret"), "{}", http.log());
+    configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
+    until_tools_begin(&http, "x_");
+    assert_eq!(http.log().matches("newly granted: ").count(), 1, "{}", http.log());
+}
+
+#[test]
+fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
+    let text = |source: &str, more: &str| {
+        format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {source:?}\n{more}\n")
+    };
+    let zoo = moongate_tests::component("zoo").display().to_string();
+    let workspace = Workspace::new(&text(&zoo, "allow.env = [\"PATH\"]"));
+    workspace.write("broken.wasm", &fs::read(&zoo).unwrap()[..10_000]);
+    let http = Http::start(&workspace);
+    let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(variables().contains("PATH"));
+    configure(&workspace, &text("broken.wasm", ""));
+    http.logged("the earlier version keeps serving");
+    assert!(!variables().contains("PATH"), "{}", variables());
+}
+
+#[test]
+fn a_source_that_is_not_there_is_taken_and_told_of_once() {
+    let (workspace, _file) = one("");
+    let http = Http::start(&workspace);
+    configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
+    http.logged("the earlier version keeps serving");
+    let log = http.log();
+    assert_eq!(log.matches("reconfigured with").count(), 1, "{log}");
+    assert_eq!(version(&http, "one_version"), "v1");
+}
+
+#[test]
+fn pinned_code_waits_for_the_operator() {
+    let (workspace, mut file) = one("reload = \"pinned\"");
+    let http = Http::start(&workspace);
+    file.with(&Plugin::version(2).build());
+    http.logged("which waits because of `reload = \"pinned\"`");
+    assert_eq!(version(&http, "one_version"), "v1");
+    hang_up(&http);
+    until("it is taken", || version(&http, "one_version") == "v2");
+}
+
+/// The digest of a plugin, as the gateway tells it.
+fn sha256(plugin: &[u8]) -> String {
+    let workspace = Workspace::new("[plugins.one]\nsource = \"one.wasm\"\n");
+    workspace.write("one.wasm", plugin);
+    let output = workspace.run(&["list", "plugins", "--format", "json"]);
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    list["plugins"][0]["sha256"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn only_the_bytes_of_the_pin_are_taken() {
+    let bytes = Plugin::version(1).build();
+    let digest = sha256(&bytes);
+    let (workspace, mut file) = one(&format!("sha256 = \"{digest}\""));
+    let http = Http::start(&workspace);
+    let new = Plugin::version(2).build();
+    file.with(&new);
+    http.logged("not the pinned one");
+    assert_eq!(version(&http, "one_version"), "v1");
+    configure(&workspace, &configured(&format!("sha256 = \"{}\"", sha256(&new))));
+    until("it is taken", || version(&http, "one_version") == "v2");
+}
+
+#[test]
+fn wider_grants_wait_for_the_operator() {
+    let text = |more: &str| {
+        format!(
+            "[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n"
+        )
+    };
+    let (workspace, _file) = one("");
+    configure(&workspace, &format!("version = 1\n{}", text("")));
+    let http = Http::start(&workspace);
+    let two = "prefix = \"x\"\nallow.state = true\n[plugins.two]\nsource = \"one.wasm\"";
+    configure(&workspace, &format!("version = 1\n{}", text(two)));
+    until_tools(&http, &["one_version", "two_version"]);
+    http.logged("`wider_grants = \"wait\"`");
+    hang_up(&http);
+    until_tools(&http, &["x_version", "two_version"]);
+}
+
+#[test]
+fn a_grant_is_taken_away_though_the_component_became_a_folder() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
+        )
+    };
+    let workspace = Workspace::new(&text("allow.env = [\"PATH\"]"));
+    let component = workspace.path().join("zoo.wasm");
+    fs::copy(moongate_tests::component("zoo"), &component).unwrap();
+    let http = Http::start(&workspace);
+    let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(variables().contains("PATH"));
+    fs::remove_file(&component).unwrap();
+    fs::create_dir(&component).unwrap();
+    configure(&workspace, &text(""));
+    until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
+    http.logged("zoo.wasm` is a directory; the earlier version keeps serving");
+}
+
+#[test]
+fn a_configuration_that_a_plugin_could_have_written_is_not_taken() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
+        )
+    };
+    let workspace =
+        Workspace::new(&text("allow.dirs = [{ host = \"own\", guest = \"/own\", mode = \"rw\" }]"));
+    fs::create_dir(workspace.path().join("own")).unwrap();
+    fs::copy(moongate_tests::component("zoo"), workspace.path().join("zoo.wasm")).unwrap();
+    let http = Http::start(&workspace);
+    let wish = text("allow.env = [\"PATH\"]");
+    let written = http.call("zoo_write_file", json!({ "path": "/own/gateway.toml", "text": wish }));
+    assert_eq!(moongate_tests::text(&written), "written");
+    let link = workspace.path().join("link");
+    std::os::unix::fs::symlink("own/gateway.toml", &link).unwrap();
+    fs::rename(link, workspace.config()).unwrap();
+    http.logged("the plugin `zoo` could change the configuration");
+    let variables = http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
+    assert!(!variables.contains("PATH"), "{variables}");
+}

@@ -1,0 +1,15 @@
+//! Grants, limits and isolation of plugins.
+
+#[cfg(unix)]
+mod directories;
+#[cfg(unix)]
+mod filesystem;
+mod forged_output;
+mod grants;
+mod hostile_mix;
+pub(crate) mod limits;
+mod outgoing_requests;
+mod instance_reuse;
+mod state;
+mod durable_state;
+mod zoo;

@@ -1,0 +1,436 @@
+//! Many calls, one in ten of them hostile: every honest call is answered rightly, nothing is left behind, memory stays
+//! what it was, the log stays readable; and loops hold nobody up.
+//!
+//! Which tool a hostile call takes is chance, the same in every run, over all that the guests of the tests offer: a tool
+//! that is added there is called here. Half of them are floods, which need more than a name to hurt.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use moongate_tests::{Http, Remote, Stdio, Usage, Workspace, hello, is_trap, request, rounds, text, until};
+use serde_json::{Map, Value, json};
+
+/// Small limits, so that whoever misbehaves is ended soon. `@remote@` stands for a web server.
+const GATEWAY: &str = r#"
+[http]
+listen = "127.0.0.1:0"
+[admin]
+listen = "127.0.0.1:0"
+[defaults.limits]
+timeout = "2s"
+cpu_time = "200ms"
+memory = "48MiB"
+handles = 200
+transfer = "1MiB"
+log_lines = 20
+output = "4KiB"
+read = "4MiB"
+written = "256KiB"
+requests = 20
+sent = "1MiB"
+received = "1MiB"
+state = "64KiB"
+[plugins.zoo]
+source = "@zoo@"
+uris = ["zoo://"]
+[plugins.zoo.allow]
+dirs = [{ host = "in", guest = "/in", mode = "rw" }]
+http = [{ url = "@remote@", networks = ["127.0.0.0/8"] }]
+[plugins.speaker]
+source = "@speaker@"
+[plugins.keeper]
+source = "@keeper@"
+allow.state = true
+tools.deny = ["offer", "withdraw", "break_lists", "mend_lists"]
+[plugins.time]
+source = "@time@"
+[plugins.time.limits]
+timeout = "60s"
+cpu_time = "60s"
+[plugins.honest]
+source = "@zoo@"
+tools.allow = ["echo", "calls_seen"]
+[plugins.honest.limits]
+timeout = "60s"
+cpu_time = "60s"
+"#;
+
+/// The plugins.
+const PLUGINS: [&str; 5] = ["zoo", "speaker", "keeper", "time", "honest"];
+
+/// Those that nobody should trust.
+const HOSTILE_PLUGINS: [&str; 3] = ["zoo", "speaker", "keeper"];
+
+/// Floods: what they are called with.
+const FLOODS: &[(&str, &str)] = &[
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"file"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"descriptor"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"stream"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"splice"}"#),
+    ("zoo_read_without_end", r#"{"path":"/in","way":"folder"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"append"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"stream"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"zeros"}"#),
+    ("zoo_write_without_end", r#"{"path":"/in/b.txt","way":"far"}"#),
+    ("zoo_many_files", r#"{"hold":true}"#),
+    ("zoo_http_many", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_at_once", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_upload", r#"{"url":"@remote@/echo"}"#),
+    ("zoo_http_and_hang", r#"{"url":"@remote@/hello"}"#),
+    ("zoo_http_lie", r#"{"url":"@remote@/echo","length":"7","body":"much more than seven"}"#),
+    ("zoo_huge_result", r#"{"bytes":900000}"#),
+    ("keeper_fill", r#"{"key":"k","value":"some words"}"#),
+    ("keeper_set", r#"{"key":"large","value":"x","count":60000}"#),
+    ("keeper_add_often", r#"{"key":"n","count":1000000}"#),
+    ("keeper_swap_often", r#"{"key":"m","count":1000000}"#),
+    ("keeper_look_often", r#"{"key":"large","count":1000}"#),
+    ("keeper_note", r#"{"key":"notes","value":"x","count":5000}"#),
+];
+
+/// Clients at once over HTTP, all on one gateway; and over stdio, each with a gateway of its own.
+const OVER_HTTP: u64 = 5;
+const OVER_STDIO: u64 = 3;
+
+/// Calls of each client: a thousand together.
+const CALLS: u32 = 125;
+
+/// One call in so many is hostile, and one of so many of those is never waited for.
+const HOSTILE: u64 = 10;
+const DROPPED: u64 = 4;
+
+/// In so many parts, after each of which everything comes to rest and is looked at.
+const PARTS: u32 = 10;
+
+/// Chance, the same in every run (xorshift, Marsaglia 2003).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A call of a tool: its name and arguments.
+type Call = (String, Value);
+
+/// A call of each tool that the list holds, with arguments that its schema asks for.
+fn calls(list: &Value) -> Vec<Call> {
+    let tools = list["result"]["tools"].as_array().unwrap();
+    let is_hostile = |tool: &&Value| {
+        let (plugin, _) = tool["name"].as_str().unwrap().split_once('_').unwrap();
+        HOSTILE_PLUGINS.contains(&plugin)
+    };
+    tools.iter().filter(is_hostile).map(call).collect()
+}
+
+fn call(tool: &Value) -> Call {
+    let schema = &tool["inputSchema"];
+    let mut arguments = Map::new();
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        let value = match (name, schema["properties"][name]["type"].as_str()) {
+            ("path", _) => json!("/in/a.txt"),
+            (_, Some("integer" | "number")) => json!(1),
+            (_, Some("array")) => json!([]),
+            // Nobody listens there.
+            ("url" | "uri", _) => json!("http://127.0.0.1:9/"),
+            _ => json!("127.0.0.1:9"),
+        };
+        arguments.insert(name.to_owned(), value);
+    }
+    (tool["name"].as_str().unwrap().to_owned(), Value::Object(arguments))
+}
+
+/// Who calls, and how.
+enum Client<'a> {
+    Http(&'a Http),
+    Stdio(&'a mut Stdio),
+}
+
+impl Client<'_> {
+    fn call(&mut self, (tool, arguments): &Call) -> Value {
+        match self {
+            Self::Http(http) => http.call(tool, arguments.clone()),
+            Self::Stdio(stdio) => stdio.call(tool, arguments.clone()),
+        }
+    }
+
+    /// Calls, and goes before there is an answer.
+    fn call_and_go(&mut self, (tool, arguments): &Call, id: u64) {
+        match self {
+            Self::Http(http) => drop(http.call_begun(tool, arguments.clone())),
+            Self::Stdio(stdio) => {
+                let params = json!({ "name": tool, "arguments": arguments });
+                stdio.send(&request(id, "tools/call", params));
+                let cancel = json!({ "requestId": id });
+                stdio.send(
+                    &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }),
+                );
+            }
+        }
+    }
+
+    /// A call that must be answered rightly, whatever goes on beside it.
+    fn is_served(&mut self, chance: &mut Chance, id: u64) {
+        let (call, right) = match chance.below(3) {
+            0 => (("honest_echo".to_owned(), json!({ "text": format!("text {id}") })), format!("text {id}")),
+            1 => (("honest_calls_seen".to_owned(), json!({})), "1".to_owned()),
+            _ => (
+                ("time_get_current_time".to_owned(), json!({ "timezone": "Asia/Tokyo" })),
+                "+09:00".to_owned(),
+            ),
+        };
+        let answer = self.call(&call);
+        assert!(answer["result"]["isError"].is_null(), "{call:?}: {answer}");
+        let said = text(&answer);
+        assert!(said == right || call.0.starts_with("time") && said.contains(&right), "{call:?}: {answer}");
+    }
+
+    /// Some calls, one in ten of them hostile.
+    fn calls(&mut self, seed: u64, count: u32, hostile: &[Call], floods: &[Call]) {
+        static NEXT: AtomicU64 = AtomicU64::new(1_000_000);
+        let mut chance = Chance(seed);
+        for _ in 0..count {
+            let id = NEXT.fetch_add(1, Ordering::Relaxed);
+            if chance.below(HOSTILE) > 0 {
+                self.is_served(&mut chance, id);
+                continue;
+            }
+            let kind = if chance.below(2) == 0 { hostile } else { floods };
+            let call = &kind[usize::try_from(chance.below(kind.len() as u64)).unwrap()];
+            if chance.below(DROPPED) == 0 {
+                self.call_and_go(call, id);
+            } else {
+                let answer = self.call(call);
+                assert!(answer["result"].is_object() || answer["error"].is_object(), "{call:?}: {answer}");
+            }
+        }
+    }
+}
+
+/// No call runs or waits, and the pool is empty.
+fn until_at_rest(http: &Http) {
+    let gauge = |name: &str| http.admin().metric(name);
+    for plugin in PLUGINS {
+        for name in ["moongate_plugin_instances", "moongate_plugin_calls_waiting"] {
+            let name = format!("{name}{{plugin=\"{plugin}\"}}");
+            until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+        }
+    }
+    for kind in ["instances", "memories", "tables", "stacks"] {
+        let name = format!("moongate_pool_slots_in_use{{kind=\"{kind}\"}}");
+        until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+    }
+}
+
+/// What the log of so many hostile calls holds: lines that are the gateway's, none too long, and not too many.
+#[track_caller]
+fn assert_readable(log: &str, hostile: u64) {
+    for line in log.lines() {
+        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(line.len() < 20 << 10, "a line of {} bytes: {}", line.len(), &line[..200]);
+        assert!(!line.starts_with("2026-01-01"), "a forged line: {line}");
+    }
+    let most = 1_000 + 150 * hostile;
+    let lines = log.lines().count() as u64;
+    assert!(lines < most, "{lines} lines of {hostile} hostile calls");
+}
+
+/// What each process used after each part, in the order of the parts.
+#[derive(Debug, Default)]
+struct Course(Vec<Usage>);
+
+impl Course {
+    /// What is used at the end is what was used once everything had been done a few times: the least of the last three
+    /// parts is held against the least of the second to the fourth, so that a moment's peak counts for nothing. How much
+    /// more it may be doesn't grow with the calls: ten times as many find leaks a tenth as large. Some more it always is:
+    /// slots of the pool keep pages for their next instance, and come into use one after the other.
+    #[track_caller]
+    fn is_flat(&self) {
+        for (what, of, more) in [
+            ("KiB of memory", (|usage| usage.resident) as fn(&Usage) -> u64, 16 << 10),
+            ("descriptors", |usage| usage.descriptors, 8),
+            ("threads", |usage| usage.threads, 16),
+            ("mappings", |usage| usage.mappings, 96),
+        ] {
+            let least = |parts: &[Usage]| parts.iter().map(of).min().unwrap();
+            let (begin, end) = (least(&self.0[1..4]), least(&self.0[7..]));
+            assert!(end <= begin + more, "{begin} {what} became {end}: {}", self.told());
+        }
+    }
+
+    fn told(&self) -> String {
+        let usage = |Usage { resident, descriptors, mappings, threads }: &Usage| {
+            format!("{resident} KiB, {descriptors} descriptors, {mappings} mappings, {threads} threads")
+        };
+        self.0.iter().map(usage).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The gateways, of which one serves HTTP and the others a client each.
+struct Gateways {
+    http: Http,
+    piped: Vec<Stdio>,
+}
+
+impl Gateways {
+    fn start(workspace: &Workspace) -> Self {
+        let greeted = |_| {
+            let mut stdio = Stdio::start_with(workspace, &["-v"]);
+            stdio.ask("initialize", hello("2025-11-25"));
+            stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+            stdio
+        };
+        Self { http: Http::start(workspace), piped: (0..OVER_STDIO).map(greeted).collect() }
+    }
+
+    /// All clients at once, until everything is at rest.
+    fn calls(&mut self, part: u32, count: u32, hostile: &[Call], floods: &[Call]) {
+        let seed = u64::from(part + 1) * 1000;
+        let Self { http, piped } = self;
+        let http = &*http;
+        thread::scope(|scope| {
+            for client in 0..OVER_HTTP {
+                scope.spawn(move || Client::Http(http).calls(seed + client, count, hostile, floods));
+            }
+            for (client, stdio) in (OVER_HTTP..).zip(piped) {
+                scope.spawn(move || Client::Stdio(stdio).calls(seed + client, count, hostile, floods));
+            }
+        });
+        until_at_rest(http);
+    }
+
+    fn usage(&self) -> impl Iterator<Item = Usage> {
+        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(Usage::of)
+    }
+}
+
+#[test]
+fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
+    let remote = Remote::start();
+    let workspace = Workspace::new(&GATEWAY.replace("@remote@", &remote.origin()));
+    workspace.write("in/a.txt", "hello ".repeat(10_000));
+    let mut gateways = Gateways::start(&workspace);
+    let hostile = calls(&gateways.http.ask("tools/list", json!({})).json());
+    assert!(hostile.len() > 100, "{hostile:?}");
+    let flood = |(tool, arguments): &(&str, &str)| {
+        let arguments = arguments.replace("@remote@", &remote.origin());
+        ((*tool).to_owned(), serde_json::from_str(&arguments).unwrap())
+    };
+    let floods: Vec<Call> = FLOODS.iter().map(flood).collect();
+    let mut courses: Vec<Course> = (0..=OVER_STDIO).map(|_| Course::default()).collect();
+    let calls_of_each = rounds(CALLS);
+    for part in 0..PARTS {
+        let count = calls_of_each * (part + 1) / PARTS - calls_of_each * part / PARTS;
+        gateways.calls(part, count, &hostile, &floods);
+        for (course, usage) in courses.iter_mut().zip(gateways.usage()) {
+            course.0.push(usage);
+        }
+    }
+    if let Some(file) = std::env::var_os("MOONGATE_FIGURES") {
+        let figures: String = courses.iter().map(|course| course.told() + "\n").collect();
+        std::fs::write(file, figures).unwrap();
+    }
+    courses.iter().for_each(Course::is_flat);
+    let Gateways { http, piped } = gateways;
+    let list = http.ask("tools/list", json!({})).json();
+    assert_eq!(calls(&list), hostile, "the lists are what they were");
+    let per_client = u64::from(calls_of_each) / HOSTILE * 2;
+    assert_readable(&http.log(), OVER_HTTP * per_client);
+    for stdio in piped {
+        let (_, status, log) = stdio.finish();
+        assert!(status.success(), "{log}");
+        assert_readable(&log, per_client + u64::from(calls_of_each)); // with `-v`, each call has a line
+        let pool = log.lines().find(|line| line.contains("instance pool at shutdown"));
+        let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
+        for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
+            assert!(pool.contains(gauge), "{pool}");
+        }
+    }
+}
+
+/// Guests that loop until somebody ends them, each in its own way: in code, in the host, in waiting for what is ready.
+const LOOPS: [&str; 8] = [
+    "spin_forever",
+    "burn_cpu",
+    "poll_without_end",
+    "poll_crowds",
+    "copy_memory",
+    "spin_forever",
+    "poll_without_end",
+    "spin_forever",
+];
+
+#[test]
+fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
+    let workspace = Workspace::new(
+        r#"
+        [http]
+        listen = "127.0.0.1:0"
+        [admin]
+        listen = "127.0.0.1:0"
+        [plugins.zoo]
+        source = "@zoo@"
+        uris = ["zoo://"]
+        [plugins.zoo.limits]
+        timeout = "1h"
+        cpu_time = "1h"
+        concurrency = 8
+        cancel_grace = "0s"
+        [plugins.time]
+        source = "@time@"
+        [plugins.honest]
+        source = "@zoo@"
+        tools.allow = ["echo", "sleep"]
+        "#,
+    );
+    let http = Http::start(&workspace);
+    let looping = LOOPS.map(|tool| http.call_begun(&format!("zoo_{tool}"), json!({})));
+    let instances = "moongate_plugin_instances{plugin=\"zoo\"}";
+    until("all of them loop", || http.admin().metric(instances) == Some(8.0));
+    for count in 0..20 {
+        let said = http.call("honest_echo", json!({ "text": count.to_string() }));
+        assert_eq!(text(&said), count.to_string());
+        assert_eq!(text(&http.call("honest_sleep", json!({ "milliseconds": 1 }))), "slept for 1 ms");
+        let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
+        assert!(time["result"]["isError"].is_null(), "{time}");
+    }
+    assert_eq!(http.admin().metric(instances), Some(8.0), "they loop to the end of time");
+    drop(looping);
+    until("nobody waits for them, so they are ended", || http.admin().metric(instances) == Some(0.0));
+}
+
+#[test]
+fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
+    const HELD: u64 = 200;
+    let workspace = Workspace::new(
+        r#"
+        [http]
+        listen = "127.0.0.1:0"
+        [plugins.zoo]
+        source = "@zoo@"
+        allow.dirs = [{ host = "in", guest = "/in", mode = "ro" }]
+        [plugins.zoo.limits]
+        timeout = "1h"
+        concurrency = 8
+        [plugins.time]
+        source = "@time@"
+        "#,
+    );
+    workspace.write("in/a.txt", "hello");
+    // Started as most systems start a program, or with less.
+    let plain = workspace.command(&["serve"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 512; exec \"$0\" serve"]).arg(plain.get_program()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let http = Http::spawn(command);
+    let call = json!({ "count": HELD, "hold": true });
+    let _holding = [(); 8].map(|()| http.call_begun("zoo_many_files", call.clone()));
+    until("all of them are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
+    let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(time["result"]["isError"].is_null(), "{time}");
+}

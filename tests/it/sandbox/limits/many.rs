@@ -1,0 +1,84 @@
+//! What holds for all calls together, and what they may keep.
+
+use moongate_tests::{Http, Stdio, Workspace, request, text, until};
+use serde_json::json;
+
+#[test]
+fn calls_beyond_what_the_gateway_runs_at_once_wait_for_their_turn() {
+    let workspace = Workspace::new(
+        r#"
+        [gateway]
+        concurrency = 2
+        [http]
+        listen = "127.0.0.1:0"
+        [admin]
+        listen = "127.0.0.1:0"
+        [defaults.limits]
+        timeout = "1h"
+        [plugins.zoo]
+        source = "@zoo@"
+        uris = ["zoo://"]
+        [plugins.another]
+        source = "@zoo@"
+        [plugins.time]
+        source = "@time@"
+        "#,
+    );
+    let http = Http::start(&workspace);
+    let gauge = |name: &str, plugin: &str| http.admin().metric(&format!("{name}{{plugin=\"{plugin}\"}}"));
+    std::thread::scope(|scope| {
+        let time = || http.call("time_get_current_time", json!({ "timezone": "UTC" }));
+        // They sleep until somebody lets go of them.
+        let sleeping = [(); 2].map(|()| http.call_begun("zoo_sleep_forever", json!({})));
+        until("one of a plugin runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
+        until("the other waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
+        assert!(text(&time()).contains("UTC"), "the last place is never for a plugin that has all others");
+        let another = http.call_begun("another_sleep_forever", json!({}));
+        until("one of another runs", || gauge("moongate_plugin_instances", "another") == Some(1.0));
+        let waiting = scope.spawn(time);
+        until("there is no place left", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
+        assert!(!waiting.is_finished());
+        drop((sleeping, another));
+        assert!(text(&waiting.join().unwrap()).contains("UTC"));
+    });
+}
+
+#[test]
+fn keys_and_values_have_a_longest_and_every_key_costs_something() {
+    let workspace = Workspace::new(
+        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
+    );
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    assert_eq!(call("set", json!({ "key": "k".repeat(1 << 10), "value": "x", "count": 1 << 20 })), "set");
+    assert_eq!(call("delete", json!({ "key": "k".repeat(1 << 10) })), "deleted");
+    let long = call("set", json!({ "key": "a", "value": "x", "count": (1 << 20) + 1 }));
+    assert!(long.contains("1.0 MiB"), "{long}");
+    let long = call("set", json!({ "key": "k".repeat((1 << 10) + 1), "value": "x" }));
+    assert!(long.contains("1024"), "{long}");
+    // Nothing but keys: each has five bytes or less, and costs 64 beside.
+    let full = call("fill", json!({ "key": "", "value": "" }));
+    let count: u64 = full.split(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{full}"));
+    assert!(full.contains("limits.state") && (30_000..32_768).contains(&count), "{full}");
+}
+
+#[test]
+fn a_client_has_so_many_questions_open_and_no_more() {
+    let workspace = crate::protocol::questions::free();
+    let mut stdio = crate::protocol::questions::greeted(
+        &workspace,
+        "2025-11-25",
+        crate::protocol::questions::everything("2025-11-25"),
+    );
+    let questions: Vec<_> =
+        (0..16).map(|at| json!({ "key": format!("k{at}"), "method": "roots/list" })).collect();
+    for id in 100..104 {
+        let call = json!({ "name": "zoo_ask", "arguments": { "questions": questions } });
+        stdio.send(&request(id, "tools/call", call));
+    }
+    for _ in 0..64 {
+        assert_eq!(stdio.receive()["method"], "roots/list");
+    }
+    let answer = stdio.call("zoo_ask", json!({ "questions": questions[..1] }));
+    assert!(answer["result"]["isError"] == true && text(&answer).contains("64"), "{answer}");
+}

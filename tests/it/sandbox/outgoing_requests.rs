@@ -1,0 +1,529 @@
+//! Where plugins' requests go, and where not: against web servers on loopback addresses, which no plugin reaches
+//! without a grant of their network.
+
+use std::process::Command;
+
+use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
+use serde_json::{Value, json};
+
+/// How much, how long, how many; and what servers do wrong.
+mod limits;
+/// TLS, and what is added to requests.
+mod tls;
+
+/// The zoo with what it is granted.
+fn zoo(allow: &str) -> Workspace {
+    Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
+}
+
+/// A grant of everything on a server.
+fn all_of(remote: &Remote) -> String {
+    format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
+}
+
+/// What the zoo got.
+#[track_caller]
+fn request(stdio: &mut Stdio, request: Value) -> Value {
+    let arguments = Value::from_iter([("request".to_owned(), request)]);
+    let answer = stdio.call("zoo_http_request", arguments);
+    let got = answer["result"]["structuredContent"].clone();
+    assert!(got.is_object(), "{answer}");
+    got
+}
+
+#[track_caller]
+fn get(stdio: &mut Stdio, url: &str) -> Value {
+    request(stdio, json!({ "url": url }))
+}
+
+/// Why the zoo got nothing.
+#[track_caller]
+fn refused(stdio: &mut Stdio, url: &str) -> String {
+    let got = get(stdio, url);
+    got["refused"].as_str().unwrap_or_else(|| panic!("{url}: {got}")).to_owned()
+}
+
+#[test]
+fn a_granted_request_is_answered() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let got = get(&mut stdio, &remote.url("/hello?a=b"));
+    assert_eq!((&got["status"], &got["body"], &got["refused"]), (&json!(200), &json!("hello"), &Value::Null));
+    assert!(got["headers"].as_array().unwrap().contains(&json!("x-remote: yes")), "{got}");
+    let post = json!({
+        "url": remote.url("/echo"), "method": "POST", "headers": ["x-mine: 1"], "body": "a body",
+    });
+    let got = request(&mut stdio, post);
+    let said = got["body"].as_str().unwrap();
+    assert!(said.starts_with("POST /echo HTTP/1.1\r\n") && said.ends_with("\r\na body"), "{said}");
+    assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
+    // Nothing is added by which the plugin or the gateway could be told.
+    let seen = &remote.seen()[0];
+    assert_eq!(
+        seen.head.lines().collect::<Vec<_>>(),
+        ["GET /hello?a=b HTTP/1.1", &format!("host: {}", remote.address()),]
+    );
+}
+
+#[test]
+fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
+    let remote = Remote::start();
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for _ in 0..2 {
+        assert_eq!(refused(&mut stdio, &remote.url("/hello?secret=1")), "HttpRequestDenied");
+        assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
+    }
+    let (_, _, log) = stdio.finish();
+    let said: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
+    let [own, example] = said.as_slice() else { panic!("{log}") };
+    let line = format!("http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]", remote.origin());
+    assert!(own.contains(&line) && !own.contains("secret"), "{own}");
+    assert!(example.contains("add `http = [\"https://example.com\"]` to `[plugins.zoo.allow]`"), "{example}");
+    assert_eq!(remote.connections(), 0);
+}
+
+#[test]
+fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
+    let (remote, other) = (Remote::start(), Remote::start());
+    let port = remote.address().port();
+    let workspace = zoo(&format!(
+        "http = [\
+           {{ url = \"http://127.0.0.1:{port}/read\", methods = [\"get\"], networks = [\"127.0.0.0/8\"] }},\
+           {{ url = \"http://127.0.0.1:{port}/write\", methods = [\"POST\"], networks = [\"127.0.0.0/8\"] }},\
+           {{ url = \"http://127.0.0.1:{}/any\", networks = [\"10.0.0.0/8\", \"127.0.0.1/32\"] }}]",
+        other.address().port(),
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut status = |method: &str, url: &str| {
+        let got = request(&mut stdio, json!({ "url": url, "method": method }));
+        got["refused"].as_str().map_or_else(|| got["status"].to_string(), str::to_owned)
+    };
+    for (method, path) in [("GET", "/read"), ("GET", "/read/more?x"), ("POST", "/write"), ("get", "/read")] {
+        assert_eq!(status(method, &remote.url(path)), "200", "{method} {path}");
+    }
+    // What was compared is what is sent.
+    assert_eq!(remote.last().line(), "GET /read HTTP/1.1");
+    assert_eq!(status("GET", &remote.url("/write/../read/x")), "200");
+    assert_eq!(remote.last().line(), "GET /read/x HTTP/1.1");
+    for (method, path) in [
+        ("POST", "/read"),
+        ("GET", "/write"),
+        ("DELETE", "/read"),
+        ("GET", "/"),
+        ("GET", "/reading"),
+        ("GET", "/read/../write"),
+        ("GET", "/read/%2e%2e/write"),
+        ("GET", "/read%2f..%2fwrite"),
+        ("GET", "/any"),
+    ] {
+        assert_eq!(status(method, &remote.url(path)), "HttpRequestDenied", "{method} {path}");
+    }
+    assert_eq!(status("GET", &other.url("/any")), "200");
+    assert_eq!(status("GET", &other.url("/read")), "HttpRequestDenied");
+    assert_eq!(status("GET", &remote.url("/read").replace("http:", "https:")), "HttpRequestDenied");
+    for method in ["CONNECT", "TRACE", "track"] {
+        assert_eq!(status(method, &other.url("/any")), "HttpRequestMethodInvalid", "{method}");
+    }
+    assert_eq!(remote.seen().len(), 5);
+}
+
+#[test]
+fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
+    let remote = Remote::start();
+    let workspace = zoo(&format!(
+        "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
+        remote.origin()
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut moved = |to: &str| {
+        let destination = format!("Destination: {to}");
+        let asked = json!({ "url": remote.url("/mine/a"), "method": "MOVE", "headers": [destination] });
+        request(&mut stdio, asked)["refused"].clone()
+    };
+    for to in ["/mine/b".to_owned(), remote.url("/mine/b")] {
+        assert_eq!(moved(&to), Value::Null, "{to}");
+    }
+    for to in [
+        "/other",
+        "/mine/../other",
+        "/mine/%2e%2e/other",
+        "http://localhost/mine/b",
+        "https://a.example/mine",
+    ] {
+        assert_eq!(moved(to), "HttpRequestDenied", "{to}");
+    }
+    for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine", "/\\a.example/mine", "/mine/\tb"] {
+        assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
+    }
+    assert_eq!(remote.seen().len(), 2);
+}
+
+#[test]
+fn where_something_is_moved_to_is_sent_as_it_was_compared() {
+    let remote = Remote::start();
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    for (written, sent) in [
+        ("/b?c", "/b?c"),
+        ("/a/./c/%2E%2e/b#d", "/a/b"),
+        // Each server would make a path of it, and some then a host of the path.
+        ("/.//a.example/b", "//a.example/b"),
+    ] {
+        for method in ["MOVE", "copy"] {
+            let destination = format!("Destination: {written}");
+            let asked = json!({ "url": remote.url("/a"), "method": method, "headers": [destination] });
+            assert_eq!(request(&mut stdio, asked)["refused"], Value::Null, "{written}");
+            assert_eq!(remote.last().header("destination"), Some(&*remote.url(sent)), "{written}");
+        }
+    }
+}
+
+#[test]
+fn addresses_in_odd_spellings_are_what_they_are() {
+    let remote = Remote::start();
+    let port = remote.address().port();
+    // Granted by name, which covers no address; and by another address.
+    let workspace = zoo(&format!(
+        "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
+    ));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "127.0.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "017700000001",
+        "127.0.0.1.",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "0",
+        "0.0.0.0",
+        "[::]",
+        "169.254.169.254",
+        "0xa9fea9fe",
+        "[fe80::1]",
+        "10.0.0.1",
+        "[::ffff:a9fe:a9fe]",
+        "%31%32%37.0.0.1",
+    ] {
+        let got = request(&mut stdio, json!({ "url": format!("http://{host}:{port}/hello") }));
+        assert_eq!(got["status"], Value::Null, "{host}: {got}");
+        let refused = got["refused"].as_str().unwrap();
+        let known = ["HttpRequestDenied", "HttpRequestUriInvalid", "the authority can't be set"];
+        assert!(known.contains(&refused), "{host}: {refused}");
+    }
+    for host in ["localhost", "LOCALHOST", "localhost.", "LocalHost."] {
+        let url = format!("http://{host}:{port}/hello");
+        assert_eq!(refused(&mut stdio, &url), "DestinationIpProhibited", "{host}");
+    }
+    for authority in
+        ["user@localhost", "user:password@localhost", "127.0.0.9@localhost", "localhost:80@127.0.0.9"]
+    {
+        let got = request(&mut stdio, json!({ "url": format!("http://{authority}:{port}/hello") }));
+        assert_eq!(got["refused"], "HttpRequestUriInvalid", "{authority}: {got}");
+    }
+    for url in ["ftp://localhost/", "file:///etc/passwd", "gopher://localhost/", "http:///hello", "http://"] {
+        let got = request(&mut stdio, json!({ "url": url }));
+        assert!(got["refused"].is_string(), "{url}: {got}");
+    }
+    assert_eq!(remote.connections(), 0);
+    let (_, _, log) = stdio.finish();
+    assert!(
+        log.contains("(non-public address 127.0.0.1)") || log.contains("(non-public address ::1)"),
+        "{log}"
+    );
+}
+
+#[test]
+fn redirects_are_the_plugins_own_and_checked_anew() {
+    let (remote, inner) = (Remote::start(), Remote::start());
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
+        let got = get(&mut stdio, &remote.url(&format!("/redirect?{target}")));
+        assert_eq!(got["status"], 302, "{got}");
+        assert!(got["headers"].as_array().unwrap().contains(&json!(format!("location: {target}"))), "{got}");
+        assert_eq!(refused(&mut stdio, &target), "HttpRequestDenied");
+    }
+    assert_eq!((remote.connections(), inner.connections()), (1, 0));
+}
+
+#[test]
+fn the_gateways_own_listeners_are_never_reached() {
+    let remote = Remote::start();
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    let get = |url: &str| {
+        let got = http.call("zoo_http_request", json!({ "request": { "url": url } }));
+        got["result"]["structuredContent"].clone()
+    };
+    let admin = http.admin().address();
+    let mut grants = vec![format!("{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}", remote.origin())];
+    let mut urls = Vec::new();
+    for address in [http.address(), admin] {
+        let local = format!("http://localhost:{}", address.port());
+        grants.push(format!("{{ url = \"http://{address}\", networks = [\"127.0.0.0/8\"] }}"));
+        grants.push(format!("{{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}"));
+        urls.extend([format!("http://{address}/"), format!("{local}/")]);
+    }
+    // Without a grant nobody is told to write one, and with one it is the same.
+    for url in &urls {
+        assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
+    }
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
+    workspace.write("gateway.toml", text.replace("[http]", &granted));
+    until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
+    for url in &urls {
+        assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
+    }
+    http.logged("this gateway's own listener, which can't be allowed");
+    let own = http.log().lines().filter(|line| line.contains("own listener")).count();
+    assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
+}
+
+/// A table for two plugins that are the zoo.
+fn two(remote: &Remote) -> Workspace {
+    let one = |name: &str, uris: &str| {
+        format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
+    };
+    Workspace::new(&format!("{}{}", one("one", "uris = [\"zoo://\"]\n"), one("two", "")))
+}
+
+#[test]
+fn connections_are_used_again_by_the_same_plugin_and_no_other() {
+    let remote = Remote::start();
+    let workspace = two(&remote);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut get = |plugin: &str, path: &str| {
+        let asked = json!({ "request": { "url": remote.url(path) } });
+        let got = stdio.call(&format!("{plugin}_http_request"), asked);
+        assert_eq!(got["result"]["structuredContent"]["status"], 200, "{got}");
+    };
+    get("one", "/hello");
+    get("one", "/hello");
+    get("one", "/bytes/100000");
+    assert_eq!(remote.connections(), 1);
+    get("two", "/hello");
+    get("two", "/hello");
+    get("one", "/hello");
+    assert_eq!(remote.connections(), 2);
+    let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
+    // A server that closes without a word is met once more, on a new connection.
+    get("two", "/leave");
+    get("two", "/hello");
+}
+
+#[test]
+fn a_grant_that_is_taken_away_holds_for_no_request_more() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let http = Http::start(&workspace);
+    let get = || {
+        let got = http.call("zoo_http_request", json!({ "request": { "url": remote.url("/hello") } }));
+        got["result"]["structuredContent"].clone()
+    };
+    assert_eq!(get()["status"], 200);
+    assert_eq!(get()["status"], 200);
+    remote.until_open(1);
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
+    remote.until_open(0); // the kept connection goes with the table
+    let got = get();
+    assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
+    assert_eq!(remote.seen().len(), 2);
+}
+
+#[test]
+fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
+    let remote = Remote::start();
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
+    assert_eq!(request(&mut stdio, method(64))["refused"], Value::Null);
+    assert_eq!(request(&mut stdio, method(65))["refused"], "the method can't be set");
+    let host = format!("http://{}.example/", "h".repeat(300));
+    assert_eq!(get(&mut stdio, &host)["refused"], "the authority can't be set");
+}
+
+/// Headers that no plugin may add, in spellings that servers take for the same.
+const OURS: [&str; 25] = [
+    "host",
+    "Host",
+    "connection",
+    "transfer-encoding",
+    "upgrade",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "http2-settings",
+    "expect",
+    // A plugin is no proxy, and stands for no other request than its own.
+    "via",
+    "Forwarded",
+    "X-Forwarded-For",
+    "x-forwarded-host",
+    "X_Forwarded_Proto",
+    "x-real-ip",
+    "Proxy",
+    "X-HTTP-Method-Override",
+    "x_http_method_override",
+    "X-HTTP-Method",
+    "X-Method-Override",
+    "X-Original-URL",
+    "X-Rewrite-URL",
+];
+
+#[test]
+fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
+    let remote = Remote::start();
+    let workspace = zoo(&all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut header = |name: &str, value: &str| {
+        text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
+    };
+    for name in OURS {
+        assert_eq!(header(name, "x"), "refused: HeaderError::Forbidden", "{name}");
+    }
+    for name in ["date", "cookie", "authorization", "origin", "x-forward"] {
+        assert_eq!(header(name, "x"), "taken", "{name}");
+    }
+    for (name, value) in [
+        ("x", "a\r\nhost: other"),
+        ("x", "a\nb"),
+        ("x", "a\0b"),
+        ("x y", "a"),
+        ("x:", "a"),
+        ("", "a"),
+        ("x\r\ny", "a"),
+        ("content-length", "+5"),
+        ("content-length", "5, 5"),
+    ] {
+        assert_eq!(header(name, value), "refused: HeaderError::InvalidSyntax", "{name}: {value}");
+    }
+    for path in ["/a b", "/a\r\nx: y", "/a HTTP/1.1\r\nhost: other\r\n\r\nGET /b"] {
+        let got = request(&mut stdio, json!({ "url": remote.url(path) }));
+        assert!(got["refused"].is_string(), "{path:?}: {got}");
+    }
+    for (length, body, said) in
+        [("5", "hello", "200"), ("5", "hello, more", "refused: "), ("50", "hello", "refused: ")]
+    {
+        let lie = json!({ "url": remote.url("/echo"), "length": length, "body": body });
+        let answer = stdio.call("zoo_http_lie", lie);
+        assert!(text(&answer).starts_with(said), "{length} {body}: {answer}");
+    }
+    assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
+    let flood = stdio.call("zoo_http_headers_flood", json!({}));
+    assert_eq!(flood["result"]["isError"], true, "{flood}");
+}
+
+#[test]
+fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
+    let remote = Remote::start();
+    let told =
+        ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
+    remote.put("/told", &told, "hello");
+    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    // Of an answer only what frames it is kept back.
+    let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
+    assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
+    let passed = json!({ "from": remote.url("/told"), "to": remote.url("/echo") });
+    let answer = stdio.call("zoo_http_pass_on", passed);
+    assert_eq!(answer["result"]["structuredContent"]["status"], 200, "{answer}");
+    let head = remote.last().head;
+    assert!(head.contains("x-own: b\r\n"), "{head}");
+    assert!(["via", "forwarded", "override", "te: "].iter().all(|name| !head.contains(name)), "{head}");
+}
+
+/// What a request lacks, as `moongate call --explain` has it: nothing if it goes through.
+#[track_caller]
+fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
+    let request = format!("request={request}");
+    let output = workspace.run(&["call", "zoo_http_request", &request, "--explain", "--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let lacked = document["grants"]["lacked"].as_array().unwrap_or_else(|| panic!("{document}")).clone();
+    let [one] = &lacked[..] else {
+        assert!(lacked.is_empty() && document.to_string().contains("hello"), "{document}");
+        return None;
+    };
+    Some(one["cure"].as_str().unwrap_or_else(|| panic!("{document}")).to_owned())
+}
+
+#[test]
+fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
+    let remote = Remote::start();
+    let port = remote.address().port();
+    let granted = |rest: &str| {
+        format!("{{ url = \"http://127.0.0.1:{port}/read\", networks = [\"127.0.0.0/8\"]{rest} }}")
+    };
+    for (grant, method, url) in [
+        (String::new(), "GET", format!("http://127.0.0.1:{port}/hello")),
+        (String::new(), "POST", format!("http://localhost:{port}/hello")),
+        (String::new(), "GET", format!("http://[::ffff:127.0.0.1]:{port}/hello")),
+        (String::new(), "GET", format!("http://0x7f.1:{port}/hello")),
+        (granted(""), "GET", format!("http://127.0.0.1:{port}/write?secret=1")),
+        (granted(", methods = [\"GET\"]"), "POST", format!("http://127.0.0.1:{port}/read/more")),
+        (granted(""), "GET", format!("http://127.0.0.1:{port}/a/%2e%2e%2fb")),
+        (format!("\"http://*:{port}\""), "GET", format!("http://localhost:{port}/hello")),
+    ] {
+        let request = json!({ "url": url, "method": method });
+        let cure =
+            cure(&zoo(&format!("http = [{grant}]")), &request).unwrap_or_else(|| panic!("{url}: granted"));
+        assert!(!cure.contains("secret"), "{cure}");
+        let item = cure.strip_prefix("http = [").and_then(|cure| cure.strip_suffix(']')).unwrap();
+        let both = if grant.is_empty() { item.to_owned() } else { format!("{grant}, {item}") };
+        let workspace = zoo(&format!("http = [{both}]"));
+        let check = workspace.run(&["check"]);
+        assert!(check.status.success(), "{cure}: {check:?}");
+        assert_eq!(self::cure(&workspace, &request), None, "{url}: {cure}");
+    }
+}
+
+#[test]
+fn what_became_of_requests_is_counted() {
+    let remote = Remote::start();
+    let workspace = Workspace::new(&format!(
+        "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
+         [plugins.zoo.limits]\nrequests = 3\n",
+        all_of(&remote)
+    ));
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let count = |outcome: &str| {
+        let name = format!(r#"moongate_outgoing_requests_total{{plugin="zoo",outcome="{outcome}"}}"#);
+        admin.metric(&name)
+    };
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(0.0), Some(0.0), Some(0.0)));
+    for url in
+        [remote.url("/hello"), remote.url("/bytes/9"), "https://example.com/".to_owned(), remote.url("/cut")]
+    {
+        let _ = http.call("zoo_http_request", json!({ "request": { "url": url } }));
+    }
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(2.0), Some(1.0), Some(1.0)));
+    let _ = http.call("zoo_http_many", json!({ "url": remote.url("/hello") }));
+    assert_eq!((count("sent"), count("refused"), count("failed")), (Some(5.0), Some(2.0), Some(1.0)));
+}
+
+#[test]
+fn proxies_of_the_machine_are_not_used() {
+    let (remote, proxy) = (Remote::start(), Remote::start());
+    let workspace = zoo(&all_of(&remote));
+    let mut command: Command = workspace.command(&["serve", "--stdio"]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(name, proxy.origin());
+    }
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    assert_eq!((remote.connections(), proxy.connections()), (1, 0));
+}

@@ -1,0 +1,145 @@
+//! TLS, and the credentials that the gateway adds to requests.
+
+use moongate_tests::{Remote, Stdio, Workspace};
+use serde_json::{Value, json};
+
+use super::{all_of, get, refused, request, zoo};
+
+/// The zoo with a server by TLS whose authority the gateway trusts.
+fn trusting(remote: &Remote, allow: &str) -> Workspace {
+    let workspace = Workspace::new(&format!(
+        "[gateway]\nca_file = \"authority.pem\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"
+    ));
+    workspace.write("authority.pem", remote.authority());
+    workspace
+}
+
+#[test]
+fn an_authority_of_ones_own_is_trusted_by_its_file_and_a_wrong_certificate_is_not() {
+    let remote = Remote::secure(&["127.0.0.1"]);
+    let workspace = trusting(&remote, &all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let got = get(&mut stdio, &remote.url("/hello"));
+    assert_eq!(got["body"], "hello", "{got}");
+    assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
+    assert_eq!(remote.connections(), 1);
+    // The same authority, for another name; and another authority.
+    let misnamed = Remote::secure(&["elsewhere.example"]);
+    let workspace = trusting(&misnamed, &all_of(&misnamed));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
+    assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
+    let (_, _, log) = stdio.finish();
+    let told = format!("TLS certificate of {} is not trusted", misnamed.origin());
+    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    let workspace = trusting(&misnamed, &all_of(&remote));
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
+    assert!(misnamed.seen().is_empty() && remote.seen().len() == 2);
+    // A server that speaks no TLS.
+    let clear = Remote::start();
+    let url = clear.origin().replace("http:", "https:");
+    let allow = format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}]");
+    let workspace = trusting(&remote, &allow);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let said = refused(&mut stdio, &url);
+    assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&said.as_str()), "{said}");
+}
+
+#[test]
+fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
+    const SECRET: &str = "a-token-that-nobody-else-knows";
+    let (remote, clear) = (Remote::secure(&["127.0.0.1", "localhost"]), Remote::start());
+    let local = remote.origin().replace("127.0.0.1", "localhost");
+    let workspace = trusting(
+        &remote,
+        &format!(
+            "http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}, {{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}, \
+         {{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n\
+         credentials = [{{ origin = \"{}\", headers = {{ authorization = {{ file = \"token\", prefix = \"Bearer \" }}, x-api-key = {{ file = \"token\" }} }} }}]",
+            remote.origin(),
+            clear.origin(),
+            remote.origin(),
+        ),
+    );
+    workspace.write("token", format!("{SECRET}\n"));
+    let mut command = workspace.command(&["serve", "--stdio"]);
+    command.env("MOONGATE_LOG", "trace");
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too", "x_api_key: three"] });
+    let got = request(&mut stdio, asked(remote.url("/hello")));
+    assert_eq!(got["status"], 200, "{got}");
+    assert!(!got.to_string().contains(SECRET), "{got}");
+    let head = remote.last().head;
+    assert!(head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{head}");
+    assert!(["mine", "too", "three"].iter().all(|own| !head.contains(own)), "{head}");
+    // Another name for the same server is another origin, and a server in the clear is none.
+    for url in [format!("{local}/hello"), clear.url("/hello")] {
+        let got = request(&mut stdio, asked(url.clone()));
+        assert_eq!(got["status"], 200, "{url}: {got}");
+    }
+    for seen in [remote.last(), clear.last()] {
+        assert!(seen.head.contains("authorization: mine\r\n") && !seen.head.contains(SECRET), "{seen:?}");
+    }
+    let (_, _, log) = stdio.finish();
+    assert!(!log.contains(SECRET), "{log}");
+}
+
+#[test]
+fn without_authorities_the_operator_is_told_once() {
+    let workspace = zoo("http = [{ url = \"https://127.0.0.1:9\", networks = [\"127.0.0.0/8\"] }]");
+    let remote = Remote::secure(&["127.0.0.1"]);
+    let text = std::fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", text.replace("https://127.0.0.1:9", &remote.origin()));
+    workspace.write("nothing.pem", "");
+    let mut command = workspace.command(&["serve", "--stdio"]);
+    command.env("SSL_CERT_FILE", workspace.path().join("nothing.pem"));
+    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    for _ in 0..2 {
+        assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
+    }
+    let (_, _, log) = stdio.finish();
+    assert_eq!(log.matches("the system has no CA certificates").count(), 1, "{log}");
+}
+
+#[test]
+fn an_explanation_names_the_grant_as_it_was_written_and_the_origin_of_credentials() {
+    let remote = Remote::secure(&["127.0.0.1"]);
+    let workspace = trusting(
+        &remote,
+        &format!(
+            "{}\ncredentials = [{{ origin = \"{}\", headers = {{ x-key = {{ file = \"key\" }} }} }}]",
+            all_of(&remote),
+            remote.origin()
+        ),
+    );
+    workspace.write("key", "a-key-that-nobody-else-knows");
+    let explained = |url: String| {
+        let request = format!("request={}", json!({ "url": url }));
+        let output = workspace.run(&["call", "zoo_http_request", &request, "--explain", "--format", "json"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        assert!(!document.to_string().contains("a-key-that"), "{document}");
+        document["grants"].clone()
+    };
+    let grants = explained(remote.url("/hello"));
+    let used = [format!("credentials for {}", remote.origin()), format!("http {}", remote.origin())];
+    assert_eq!(grants["used"], json!(used), "{grants}");
+    let grants = explained("https://example.com/a/path".to_owned());
+    let cure = "http = [\"https://example.com\"]";
+    let lacked = json!([{ "wanted": "GET https://example.com", "cure": cure, "replaces": false }]);
+    assert_eq!(grants["lacked"], lacked, "{grants}");
+}
+
+#[test]
+fn a_file_of_authorities_that_is_none_ends_the_start_with_a_short_reason() {
+    let workspace = Workspace::new("[gateway]\nca_file = \"authority.pem\"\n");
+    let long = "x".repeat(10_000);
+    let wrong = format!("-----BEGIN CERTIFICATE-----\n\u{1b}[31m{long}\n-----END {long}-----\n");
+    for content in [String::new(), wrong, format!("-----BEGIN {long}\n"), " ".repeat((4 << 20) + 1)] {
+        workspace.write("authority.pem", &content);
+        let output = workspace.run(&["serve", "--stdio"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("authority.pem"), "{said}");
+        assert!(said.len() < 2_000 && !said.contains('\u{1b}'), "{said}");
+    }
+}

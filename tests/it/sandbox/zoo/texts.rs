@@ -1,0 +1,287 @@
+//! Text that a model, a terminal or a log will see holds no character that can't be seen, whoever said it and wherever:
+//! names, descriptions, instructions, messages, log lines. What a call returns is data, and comes as it is.
+
+use moongate_tests::{Http, Stdio, Workspace, component, hello, is_trap, request, stateless, text};
+use serde_json::{Value, json};
+
+const GATEWAY: &str = r#"
+[http]
+listen = "127.0.0.1:0"
+[admin]
+listen = "127.0.0.1:0"
+[plugins.speaker]
+source = "@speaker@"
+[plugins.speaker.allow]
+instructions = true
+client = ["elicitation"]
+"#;
+
+/// What each client asks for, beside the tools.
+const ASKED: &[(&str, &str)] = &[
+    ("tools/list", "{}"),
+    ("resources/list", "{}"),
+    ("resources/templates/list", "{}"),
+    ("prompts/list", "{}"),
+    ("prompts/get", r#"{"name":"speaker_speech"}"#),
+    ("resources/read", r#"{"uri":"speaker://text"}"#),
+    ("resources/read", r#"{"uri":"speaker://lost"}"#),
+    ("resources/read", r#"{"uri":"speaker://words/some"}"#),
+    (
+        "completion/complete",
+        r#"{"ref":{"type":"ref/prompt","name":"speaker_speech"},"argument":{"name":"word","value":"a"}}"#,
+    ),
+];
+
+/// Tools of the plugin, each of which says something in another place.
+const TOOLS: [&str; 12] = [
+    "log",
+    "log_no_json",
+    "progress",
+    "panic_strangely",
+    "print",
+    "fail_params",
+    "fail_not_found",
+    "fail_internal",
+    "fail_custom",
+    "fail_hugely",
+    "lack",
+    "answer",
+];
+
+/// Where the plugin says something that every client is told.
+const PLACES: [&str; 19] = [
+    "instructions",
+    "tool description",
+    "schema title",
+    "argument",
+    "resource name",
+    "resource description",
+    "template description",
+    "prompt description",
+    "argument description",
+    "prompt result",
+    "said",
+    "content",
+    "completion",
+    "result",
+    "log value",
+    "message",
+    "wrong",
+    "broken",
+    "custom",
+];
+
+/// The same, since there are titles, and progress with words.
+const TITLES: [&str; 5] = ["tool title", "resource title", "template title", "prompt title", "progress"];
+
+/// Whether what stands there is data that a call returned.
+fn is_data(path: &[String]) -> bool {
+    let path: Vec<&str> =
+        path.iter().map(String::as_str).filter(|part| part.parse::<u32>().is_err()).collect();
+    matches!(
+        path.as_slice(),
+        ["result", "content" | "contents", "text"]
+            | ["result", "messages", "content", "text"]
+            | ["result", "structuredContent", ..]
+    )
+}
+
+/// Every text and key of a message that isn't data is clean.
+#[track_caller]
+fn assert_clean(value: &Value, path: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            assert!(is_data(path) || !text.contains(is_trap), "/{}: {text:?}", path.join("/"));
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(at.to_string());
+                assert_clean(item, path);
+                path.pop();
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                assert!(is_data(path) || !key.contains(is_trap), "/{}: key {key:?}", path.join("/"));
+                path.push(key.clone());
+                assert_clean(member, path);
+                path.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A client in some revision, and all that it was told.
+struct Client {
+    stdio: Stdio,
+    revision: &'static str,
+    next: u64,
+    heard: Vec<Value>,
+}
+
+impl Client {
+    fn start(workspace: &Workspace, revision: &'static str) -> Self {
+        let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, heard: Vec::new() };
+        if revision < "2026" {
+            let mut params = hello(revision);
+            params["capabilities"] = json!({ "elicitation": {} });
+            client.ask("initialize", params);
+            client.stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+            client.ask("logging/setLevel", json!({ "level": "debug" }));
+        } else {
+            client.ask("server/discover", json!({}));
+        }
+        client
+    }
+
+    fn message(&mut self, method: &str, mut params: Value) -> (u64, Value) {
+        self.next += 1;
+        let id = self.next;
+        if self.revision < "2026" {
+            params["_meta"] = json!({ "progressToken": id });
+            return (id, request(id, method, params));
+        }
+        let mut message = stateless(id, method, params);
+        let meta = &mut message["params"]["_meta"];
+        meta["progressToken"] = json!(id);
+        meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": { "form": {} } });
+        (id, message)
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let (id, message) = self.message(method, params);
+        self.stdio.send(&message);
+        let answer = self.stdio.response(id);
+        self.heard.extend(self.stdio.early());
+        self.heard.push(answer.clone());
+        answer
+    }
+
+    /// Calls the tool that asks the person, and answers.
+    fn is_asked(&mut self) {
+        let (id, message) = self.message("tools/call", json!({ "name": "speaker_ask", "arguments": {} }));
+        self.stdio.send(&message);
+        let heard = self.stdio.receive();
+        if heard["method"] == "elicitation/create" {
+            let answer = json!({ "action": "accept", "content": { "word": "x" } });
+            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": heard["id"], "result": answer }));
+            assert_eq!(text(&self.stdio.response(id)), "was answered");
+        }
+        self.heard.push(heard);
+    }
+}
+
+#[test]
+fn what_clients_are_told_holds_no_hidden_characters_in_any_revision() {
+    let workspace = Workspace::new(GATEWAY);
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        let mut client = Client::start(&workspace, revision);
+        for (method, params) in ASKED {
+            client.ask(method, serde_json::from_str(params).unwrap());
+        }
+        for tool in TOOLS {
+            client.ask("tools/call", json!({ "name": format!("speaker_{tool}"), "arguments": {} }));
+        }
+        client.is_asked();
+        for message in &client.heard {
+            assert_clean(message, &mut Vec::new());
+        }
+        let all = client.heard.iter().map(Value::to_string).collect::<String>();
+        let has_titles = revision >= "2025-06-18";
+        for place in PLACES.iter().chain(TITLES.iter().filter(|_| has_titles)) {
+            assert!(
+                all.contains(&format!("{place} begins")),
+                "{revision}: nothing is heard of {place}: {all}"
+            );
+        }
+        let is_asked = all.contains("question begins") && all.contains("label begins");
+        assert_eq!(is_asked, has_titles, "{revision}: {all}");
+        let (_, status, log) = client.stdio.finish();
+        assert!(status.success());
+        log_is_clean(&log);
+        for place in ["log value", "message", "logger", "printed", "panic"] {
+            assert!(log.contains(&format!("{place} begins")), "{revision}: {place} isn't logged: {log}");
+        }
+    }
+}
+
+/// Every line is the gateway's own, and none moves a cursor.
+#[track_caller]
+fn log_is_clean(log: &str) {
+    for line in log.lines() {
+        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
+    }
+}
+
+#[test]
+fn what_operators_are_told_holds_no_hidden_characters() {
+    let workspace = Workspace::new(GATEWAY);
+    for arguments in
+        [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
+    {
+        let output = workspace.run(arguments);
+        let said = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
+        for line in said.iter().flat_map(|said| said.lines()) {
+            assert!(!line.contains(is_trap), "{arguments:?}: {line:?}");
+        }
+    }
+    let http = Http::start(&workspace);
+    for page in ["/status.json", "/metrics"] {
+        let body = http.admin().get(page).body;
+        assert!(!body.contains(is_trap) && !body.contains("\\u00"), "{page}: {body:?}");
+    }
+    log_is_clean(&http.log());
+}
+
+/// What a plugin does when it is asked what it offers, and words of what the operator is told; none: it is loaded.
+const MOODS: &[(&str, Option<&[&str]>)] = &[
+    ("panic", Some(&["`lifecycle.describe` failed", "aborted"])),
+    ("exit", Some(&["`lifecycle.describe` failed", "it exited instead of returning a result"])),
+    ("spin", Some(&["`lifecycle.describe` failed"])),
+    ("hang", Some(&["`lifecycle.describe` failed", "longer than"])),
+    ("recurse", Some(&["`lifecycle.describe` failed"])),
+    ("memory", Some(&["`lifecycle.describe` failed", "memory"])),
+    ("many", Some(&["`tools.list-tools` failed"])),
+    ("huge description", Some(&["`tools.list-tools` failed"])),
+    ("long description", None),
+    ("long texts", None),
+    ("long name", Some(&["64"])),
+    ("long uri", Some(&["4,096"])),
+    ("deep schema", Some(&["tool `deep`", "input-schema"])),
+    ("broken schema", Some(&["tool `broken`", "input-schema"])),
+    ("strange name", Some(&["tool `name begins"])),
+    ("twice", Some(&["tool `log` is listed twice"])),
+    ("remote schema", Some(&["remote"])),
+    ("slow pattern", None),
+    ("failure", Some(&["`tools.list-tools` failed", "failure in a list begins"])),
+];
+
+#[test]
+fn a_plugin_that_misbehaves_when_it_describes_itself_is_refused_alone_and_in_clean_words() {
+    let mut config = String::from("[plugins.time]\nsource = \"@time@\"\n");
+    for (at, (mood, _)) in MOODS.iter().enumerate() {
+        let (timeout, cpu) = ("2s", "1s");
+        config.push_str(&format!(
+            "[plugins.m{at}]\nsource = \"{}\"\nconfig = {{ describes = \"{mood}\" }}\n[plugins.m{at}.limits]\ndescribe_timeout = \"{timeout}\"\ncpu_time = \"{cpu}\"\n",
+            component("speaker").display()
+        ));
+    }
+    let workspace = Workspace::new(&config);
+    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(text(&time).contains("UTC"), "{time}");
+    let tools = stdio.ask("tools/list", json!({})).to_string();
+    let (_, status, log) = stdio.finish();
+    assert!(status.success(), "{log}");
+    log_is_clean(&log);
+    for (at, (mood, words)) in MOODS.iter().enumerate() {
+        let is_there = tools.contains(&format!("\"m{at}_log\""));
+        assert_eq!(is_there, words.is_none(), "{mood}: {log}");
+        for word in words.iter().flat_map(|words| words.iter()) {
+            assert!(log.contains(word), "{mood}: `{word}` isn't in: {log}");
+        }
+    }
+}

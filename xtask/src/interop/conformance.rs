@@ -1,0 +1,105 @@
+//! The official conformance suite against the plugin `everything`: its newest version for each revision that it supports,
+//! and its last stable version, which covers the revisions with a handshake.
+//!
+//! Accepted failures are listed in `tests/conformance/expected-failures-<revision>.yml` and, for the stable version, in
+//! `expected-failures-stable.yml`. The suite fails on any other failure, and on an entry that doesn't fail. A warning
+//! counts as a failure.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::install::NodePackages;
+use super::{SUITE_TIMEOUT, SuiteOutcome, install, print_log_on_failure, start_gateway};
+use crate::project::Project;
+use crate::report::{self, Tally};
+use crate::server::Server;
+
+/// The configuration with the suite's own fixture, under its own names.
+const CONFORMANCE_CONFIG: &str = "tests/everything.toml";
+
+/// The revisions that the newest suite has scenarios for.
+const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// Runs the newest suite for each revision, and the whole stable suite, on one gateway.
+pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
+    let newest = match install::client_packages(project)? {
+        Ok(node) => node,
+        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+    };
+    let stable = match newest.with(project, "conformance-stable", "tests/conformance/stable")? {
+        Ok(node) => node,
+        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+    };
+    let server = start_gateway(project, CONFORMANCE_CONFIG)?;
+    let mut total = Tally::default();
+    for revision in REVISIONS {
+        let tally = run_suite(project, &newest, &server, revision, &["--spec-version", revision])?;
+        total.add(print_log_on_failure(&server, tally));
+    }
+    total.add(print_log_on_failure(&server, run_suite(project, &stable, &server, "stable", &[])?));
+    Ok(SuiteOutcome::Checked(total))
+}
+
+/// Runs a suite; counts its passed checks, and a failed run as one failure.
+fn run_suite(
+    project: &Project,
+    node: &NodePackages,
+    server: &Server,
+    name: &str,
+    more: &[&str],
+) -> Result<Tally> {
+    let expected = project.root().join(format!("tests/conformance/expected-failures-{name}.yml"));
+    let results = results_folder(project, name)?;
+    let run = node.run(&node.file("@modelcontextprotocol/conformance/dist/index.js"));
+    let run = run.args(["server", "--url", &server.url, "--suite", "all"]).args(more);
+    let run =
+        run.arg("--expected-failures").arg(expected).arg("-o").arg(&results).current_dir(project.root());
+    report::note(&format!("$ conformance server --suite all {}", more.join(" ")));
+    let (code, output) = run.output(SUITE_TIMEOUT)?;
+    let passed = output.lines().find_map(passed_checks).unwrap_or_default();
+    if code == Some(0) && passed > 0 {
+        report::print(&format!("ok conformance, {name}: {passed} checks passed\n"));
+        return Ok(Tally { passed, failed: 0, skipped: 0 });
+    }
+    // The summary and the failures follow a line for each started scenario.
+    let summary = output.find("=== SUMMARY").and_then(|at| output.get(at..)).unwrap_or(&output);
+    report::print(&format!("{summary}\n{}FAILED conformance, {name}\n", failures(&results)?));
+    Ok(Tally { passed, failed: 1, skipped: 0 })
+}
+
+/// The messages of failed checks, from the files that the suite wrote.
+fn failures(results: &Path) -> Result<String> {
+    let mut text = String::new();
+    for scenario in fs::read_dir(results)?.flatten() {
+        let Ok(bytes) = fs::read(scenario.path().join("checks.json")) else { continue };
+        let checks: Vec<Value> =
+            serde_json::from_slice(&bytes).context("`checks.json` isn't a list of checks")?;
+        for check in
+            checks.iter().filter(|check| check["status"] == "FAILURE" || check["status"] == "WARNING")
+        {
+            let name = scenario.file_name();
+            let id = &check["id"];
+            writeln!(text, "{}: {}: {id}: {}", name.display(), check["status"], check["errorMessage"])?;
+        }
+    }
+    Ok(text)
+}
+
+/// An empty folder for the files that the suite writes.
+fn results_folder(project: &Project, name: &str) -> Result<PathBuf> {
+    let folder = project.target().join("conformance").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
+    Ok(folder)
+}
+
+/// The number of passed checks, from the line `Total: 84 passed, 0 failed`.
+fn passed_checks(line: &str) -> Option<u32> {
+    line.strip_prefix("Total: ")?.split_once(" passed")?.0.trim().parse().ok()
+}

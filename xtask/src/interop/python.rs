@@ -1,0 +1,47 @@
+//! Both lines of the Python SDK and FastMCP as clients.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::{
+    CLIENTS_CONFIG, ClientTable, SuiteOutcome, install, print_log_on_failure, run_script, sse_url,
+    start_gateway, stdio_command,
+};
+use crate::project::Project;
+use crate::report::Tally;
+use crate::run::ProcessRun;
+
+/// Tests all capabilities of the clients over each transport.
+pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOutcome> {
+    let mut total = Tally::default();
+    let mut server = None;
+    for line in ["v1", "v2", "fastmcp"] {
+        let python = match install::python_packages(project, line, &lock(line))? {
+            Ok(python) => python,
+            Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+        };
+        let server = match &server {
+            Some(server) => server,
+            None => server.insert(start_gateway(project, CLIENTS_CONFIG)?),
+        };
+        let run = script(project, python, &format!("everything_{line}.py"));
+        let run = run.args(["--http", &server.url]);
+        // Only the older line supports the transport of 2024-11-05.
+        let run = if line == "v1" { run.args(["--sse", &sse_url(server)]) } else { run };
+        let run = run.arg("--stdio").args(stdio_command(project, CLIENTS_CONFIG));
+        total.add(print_log_on_failure(server, run_script(project, run, table)?));
+    }
+    Ok(SuiteOutcome::Checked(total))
+}
+
+/// Runs a script of `tests/clients/python` without writing bytecode next to it.
+fn script(project: &Project, python: PathBuf, name: &str) -> ProcessRun {
+    let script = project.root().join("tests/clients/python").join(name);
+    ProcessRun::new(python).arg(script).env("PYTHONDONTWRITEBYTECODE", "1")
+}
+
+/// The lockfile of a line.
+fn lock(line: &str) -> String {
+    format!("tests/clients/python/requirements-{line}.txt")
+}

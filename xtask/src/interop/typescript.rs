@@ -1,0 +1,24 @@
+//! Both lines of the TypeScript SDK as clients, and the bridge `mcp-remote`, which uses the SDK.
+
+use anyhow::Result;
+
+use super::{
+    CLIENTS_CONFIG, ClientTable, SuiteOutcome, install, print_log_on_failure, run_script, sse_url,
+    start_gateway, stdio_command,
+};
+use crate::project::Project;
+
+/// Tests all capabilities of the clients over each transport.
+pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOutcome> {
+    let node = match install::client_packages(project)? {
+        Ok(node) => node,
+        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+    };
+    let server = start_gateway(project, CLIENTS_CONFIG)?;
+    let run = node.run(&project.root().join("tests/clients/node/everything.mjs"));
+    let run = run.arg(&node.folder).args(["--http", &server.url, "--sse", &sse_url(&server), "--"]);
+    let run = run.args(stdio_command(project, CLIENTS_CONFIG));
+    // By default, the bridge stores files in the user's home.
+    let run = run.env("MCP_REMOTE_CONFIG_DIR", node.folder.join("mcp-remote"));
+    Ok(SuiteOutcome::Checked(print_log_on_failure(&server, run_script(project, run, table)?)))
+}
