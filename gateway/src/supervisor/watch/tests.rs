@@ -72,9 +72,7 @@ impl Driver {
             if self.events.is_empty() {
                 let next = self.watcher.next_deadline(self.now).filter(|next| *next <= end);
                 self.now = next.unwrap_or(end).max(self.now);
-                if next.is_none() {
-                    return None;
-                }
+                next?;
             }
         }
     }
