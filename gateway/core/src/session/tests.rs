@@ -100,10 +100,7 @@ async fn evicts_sessions_with_readers_last() {
     tokio::time::advance(Duration::from_secs(1)).await;
     let eve = open("eve");
     let ann = open("ann");
-    assert!(
-        sessions.find(eve.id(), &named("eve")).is_none(),
-        "it has no reader, although it was used later"
-    );
+    assert!(sessions.find(eve.id(), &named("eve")).is_none(), "it has no reader, although it was used later");
     let also = ann.open_notification_stream(None);
     let cyd = open("cyd");
     assert!(sessions.find(bob.id(), &named("bob")).is_none());
