@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use moongate::host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate::metrics::Metrics;
 use moongate_config::{Instances, PluginConfig};
+use moongate_host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::names::{PluginId, Principal};
 use moongate_protocol::catalog::{Catalog, Member};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use moongate::host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
 use moongate_config::PluginConfig;
+use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};

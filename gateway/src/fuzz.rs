@@ -9,7 +9,7 @@ use moongate_model::names::{PluginId, is_hidden};
 use moongate_protocol::mcp::Revision;
 use serde_json::Value;
 
-use crate::host::fuzz::ArbitraryPlugin;
+use moongate_host::fuzz::ArbitraryPlugin;
 
 mod server;
 

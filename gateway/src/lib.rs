@@ -5,12 +5,6 @@
 
 // Log lines: on stderr, structured, and never in anybody's way.
 pub mod telemetry;
-// A limit on blocking work that can hang.
-pub mod blocking;
-// Directories that belong to the gateway's user alone.
-pub mod private_dir;
-// From a component's file to a plugin that answers calls. The only place that knows of Wasm.
-pub mod host;
 // From a configuration to a catalog that serves.
 pub mod supervisor;
 // What is counted, and how it is told to whoever scrapes it.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use moongate::cli::{Cli, ExitKind};
-use moongate::host::compile_if_asked;
+use moongate_host::compile_if_asked;
 use moongate::telemetry::Telemetry;
 
 /// How long the exit waits for uninterruptible work: a read from a terminal, or a guest between two ticks.

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::{
+use moongate_host::{
     HostError, HostOptions, Inbox, OutgoingOptions, StateFound, StateProblem, WasmHost, look_for_state,
 };
 

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{Admin, AdminError, Opener};
-use crate::host::WasmHost;
 use crate::metrics::{Metrics, Snapshot};
 use crate::supervisor::Supervisor;
 use crate::supervisor::status::Status;
+use moongate_host::WasmHost;
 
 /// At shutdown, answers in progress get this long.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);

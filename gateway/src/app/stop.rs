@@ -11,8 +11,8 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
-use crate::host::Gauges;
 use crate::transport::stdio::Served;
+use moongate_host::Gauges;
 
 /// Running calls get no more time than this if the stdio client has gone: clients kill a server that outlives them
 /// longer.

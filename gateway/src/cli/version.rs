@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
+use moongate_host::WASMTIME_VERSION;
 use moongate_protocol::mcp::Revision;
-
-use crate::host;
 
 /// The version of the gateway.
 pub(super) const SHORT: &str = env!("CARGO_PKG_VERSION");
@@ -12,7 +11,7 @@ pub(super) const SHORT: &str = env!("CARGO_PKG_VERSION");
 /// The versions of the gateway and the engine, and the supported revisions of MCP.
 pub(super) fn long() -> &'static str {
     static LONG: LazyLock<String> =
-        LazyLock::new(|| format!("{SHORT}\nwasmtime {}\nMCP {}", host::WASMTIME_VERSION, revisions()));
+        LazyLock::new(|| format!("{SHORT}\nwasmtime {}\nMCP {}", WASMTIME_VERSION, revisions()));
     &LONG
 }
 

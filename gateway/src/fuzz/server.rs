@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{MessageSink, check_message};
-use crate::host::fuzz::ArbitraryPlugin;
+use moongate_host::fuzz::ArbitraryPlugin;
 
 /// The methods that return lists.
 pub(super) const LIST_METHODS: &[&str] =

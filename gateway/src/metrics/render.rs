@@ -18,8 +18,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::host::{Gauges, Requests, WASMTIME_VERSION};
 use crate::supervisor::status::{PluginState, Reloads, Status};
+use moongate_host::{Gauges, Requests, WASMTIME_VERSION};
 
 use super::{Metrics, NameLabel, PluginLabels};
 

@@ -11,10 +11,10 @@ use moongate_protocol::gate::Load;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
 
-use crate::host::{Gauges, Requests};
 use crate::supervisor::status::{
     ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Watching,
 };
+use moongate_host::{Gauges, Requests};
 
 use super::*;
 

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
-use crate::blocking::Lanes;
+use moongate_system::blocking::Lanes;
 
 use super::control::{RequestNumber, earlier};
 use super::plugin_host::{ComponentFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};

@@ -10,7 +10,7 @@ use moongate_config::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::blocking::Lane;
+use moongate_system::blocking::Lane;
 
 use super::control::{RequestNumber, earlier};
 

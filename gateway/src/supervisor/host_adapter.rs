@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{PluginConfig, Problem};
+use moongate_host::{Candidate, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
-
-use crate::host::{self, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
 
 use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
@@ -16,7 +15,7 @@ pub(super) struct WasmPluginHost(pub(super) Arc<WasmHost>);
 /// A file that the Wasm host has read.
 struct WasmComponentFile {
     host: Arc<WasmHost>,
-    component: host::Candidate,
+    component: Candidate,
 }
 
 impl PluginHost for WasmPluginHost {

@@ -16,7 +16,7 @@ use moongate_protocol::changes::Updates;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use crate::host::Reported;
+use moongate_host::Reported;
 
 use super::plugin_host::LoadedPlugin;
 

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::host::{Inbox, Reported};
+use moongate_host::{Inbox, Reported};
 
 use super::check::{self, CheckPermits, CheckResult};
 use super::control::Request;

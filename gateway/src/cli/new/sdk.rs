@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::private_dir::Hands;
+use moongate_system::private_dir::Hands;
 
 /// The sources that this gateway was built from, if they still exist.
 const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

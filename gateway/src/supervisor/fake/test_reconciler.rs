@@ -14,12 +14,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::Inbox;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::desired_config::ConfigReader;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
 use crate::supervisor::status::{PluginState, PluginStatus, Status};
 use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
+use moongate_host::Inbox;
 
 use super::{FakeDisk, FakeHost, FakePlugin};
 

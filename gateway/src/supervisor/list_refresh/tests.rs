@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::*;
-use crate::host::tests::Guest;
 use crate::supervisor::{Options, Supervisor};
+use moongate_host::test_support::Guest;
 
 /// Its tool is named `ru` if the key `short` is stored, and has an empty name if `broken` is.
 fn guest() -> Guest {

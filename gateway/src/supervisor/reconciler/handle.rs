@@ -8,7 +8,6 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
-use crate::host::Reported;
 use crate::supervisor::check::{CheckRequest, CheckResult};
 use crate::supervisor::control::Request;
 use crate::supervisor::desired_config::ReadRequest;
@@ -16,6 +15,7 @@ use crate::supervisor::list_refresh::RefreshResult;
 use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
 use crate::supervisor::plugin_host::LoadedPlugin;
 use crate::supervisor::watch::WatchEvent;
+use moongate_host::Reported;
 
 use super::{Event, Reconciler, TaskResult};
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::super::status::Watching;
 use super::super::watch::{EventSink, FolderWatcher, WatchError};
 use super::*;
-use crate::host::tests::Guest;
+use moongate_host::test_support::Guest;
 
 /// Only keeps a test from hanging.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);

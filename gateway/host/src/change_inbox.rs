@@ -1,0 +1,114 @@
+//! Changes that plugins report: collected during a call, then put into the inbox that the supervisor reads.
+//!
+//! The inbox is state, not a queue: a change that is reported many times before it is read is there once, and a plugin
+//! that reports too many doesn't displace the changes of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use moongate_model::names::{PluginId, ResourceUri};
+use tokio::sync::Notify;
+
+/// The most changed resources that one call can report. Others are dropped.
+const MAX_RESOURCES_PER_CALL: usize = 256;
+
+/// The most unread changed resources of one plugin: more than a few calls can report.
+const MAX_UNREAD_RESOURCES: usize = 16 * MAX_RESOURCES_PER_CALL;
+
+/// Changes that plugins reported and that weren't read yet.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    unread: Mutex<BTreeMap<PluginId, Reported>>,
+    added: Notify,
+}
+
+/// The changes that one plugin reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// A list of tools, resources, templates or prompts changed.
+    pub lists: bool,
+    /// The resources whose contents changed.
+    pub resources: BTreeSet<ResourceUri>,
+}
+
+impl Inbox {
+    /// Waits for changes and takes all of them. Cancel-safe; for one reader.
+    pub async fn take(&self) -> BTreeMap<PluginId, Reported> {
+        loop {
+            let added = self.added.notified();
+            let changes = self.take_now();
+            if !changes.is_empty() {
+                return changes;
+            }
+            added.await;
+        }
+    }
+
+    /// Takes all changes without waiting.
+    pub(crate) fn take_now(&self) -> BTreeMap<PluginId, Reported> {
+        std::mem::take(&mut *self.unread.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds the changes that a call of `plugin` reported.
+    pub fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
+        {
+            let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+            let reported = unread.entry(plugin.clone()).or_default();
+            reported.lists |= lists;
+            if reported.resources.len() + resources.len() > MAX_UNREAD_RESOURCES {
+                tracing::warn!(%plugin, "too many changed resources reported at once; some were dropped");
+            } else {
+                reported.resources.extend(resources);
+            }
+        }
+        self.added.notify_one();
+    }
+}
+
+/// The changes that one call reported. They go into the inbox when the call ends, for whatever reason.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    plugin: PluginId,
+    inbox: Option<Arc<Inbox>>,
+    lists: bool,
+    resources: BTreeSet<ResourceUri>,
+    /// Set when an invalid URI was logged.
+    logged_invalid: bool,
+}
+
+impl Changes {
+    /// `inbox`: `None` drops the changes.
+    pub(crate) fn new(plugin: PluginId, inbox: Option<Arc<Inbox>>) -> Self {
+        Self { plugin, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
+    }
+
+    /// Adds a changed list. All lists are read again together, so it doesn't matter which one.
+    pub(crate) fn add_list(&mut self) {
+        self.lists = true;
+    }
+
+    /// Adds a changed resource. An invalid URI is logged once per call, because a guest can report a million.
+    pub(crate) fn add_resource(&mut self, uri: &str) {
+        if self.resources.len() >= MAX_RESOURCES_PER_CALL {
+            return;
+        }
+        match ResourceUri::new(uri) {
+            Ok(uri) => drop(self.resources.insert(uri)),
+            Err(_) if self.logged_invalid => {}
+            Err(error) => {
+                self.logged_invalid = true;
+                tracing::warn!(plugin = %self.plugin, "changed resource ignored: {error}");
+            }
+        }
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        if let Some(inbox) = &self.inbox
+            && (self.lists || !self.resources.is_empty())
+        {
+            inbox.put(&self.plugin, self.lists, std::mem::take(&mut self.resources));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The end of a guest's stderr, for the log line about its crash.
+//!
+//! Runtimes print the reason there: Rust a panic message, Python a traceback, JavaScript an exception. The lines are
+//! shown as they were printed, because each runtime has a format of its own and changes it.
+
+use std::fmt;
+
+use super::text;
+
+/// The most lines in a report.
+const MAX_LINES: usize = 20;
+/// The most bytes in a report.
+const MAX_BYTES: usize = 2 << 10;
+
+/// The last lines that a guest printed to stderr before it crashed. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StderrTail {
+    lines: Vec<String>,
+}
+
+impl StderrTail {
+    /// The last lines of `printed` that aren't blank. `None` means that there are none.
+    pub(super) fn of(printed: &str) -> Option<Self> {
+        let mut room = MAX_BYTES;
+        let mut lines: Vec<String> = printed
+            .lines()
+            .rev()
+            .filter(|line| !line.trim().is_empty())
+            .take(MAX_LINES)
+            .map(|line| text::block(line.trim_end().to_owned(), text::SENTENCE))
+            .take_while(|line| {
+                let fits = line.len() <= room;
+                room = room.saturating_sub(line.len());
+                fits
+            })
+            .collect();
+        lines.reverse();
+        (!lines.is_empty()).then_some(Self { lines })
+    }
+
+    /// True for a Python traceback. Python reads source files to print one.
+    pub(crate) fn is_python_traceback(&self) -> bool {
+        self.lines.iter().any(|line| line.starts_with("  File \""))
+    }
+}
+
+/// All lines in one, so that a guest can't forge log lines.
+impl fmt::Display for StderrTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, line) in self.lines.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" | ")?;
+            }
+            f.write_str(&text::line(line, text::SENTENCE))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! The Wasm host: loads a component's file into a [`WasmPlugin`] that serves calls, each in an instance of its own.
+//!
+//! No other module knows of Wasm. A plugin reaches only what its configuration in `gateway.toml` grants, and its faults
+//! are values: [`LoadError`] while it is loaded, `CallError` while it is called. The host doesn't limit the number of
+//! concurrent calls, but its pool of instances is sized for that limit.
+//!
+//! - `load`: from a file to code: reading, compiling, caching, linking, describing
+//! - `sandbox`: one call in one instance, with its limits
+//! - `wasi`: the functions that plugins import
+//! - `convert`: between the contract's types and the core's
+//! - `diagnostics`: captured output, crash reports, cleaned texts
+
+mod bindings;
+mod change_inbox;
+mod convert;
+mod diagnostics;
+mod engine;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
+mod load;
+mod plugin;
+mod sandbox;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+mod wasi;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use moongate_config::PluginConfig;
+use moongate_model::names::PluginId;
+
+use self::engine::Ticker;
+use self::load::Loader;
+use self::load::cache::Cache;
+use self::load::code::{Code, Generations};
+use self::load::{describe, file};
+use self::sandbox::call::{HostResources, Sandbox};
+use self::sandbox::instance_pool::InstancePool;
+use self::sandbox::open_files;
+use self::wasi::http::OutboundHttp;
+use self::wasi::keyvalue::KeyValueStores;
+use self::wasi::linker;
+use self::wasi::preopens::Openings;
+use moongate_system::blocking::Lanes;
+use moongate_system::private_dir::FolderError;
+
+pub use self::change_inbox::{Inbox, Reported};
+pub use self::load::compiler::compile_if_asked;
+pub use self::load::error::{HostError, LoadError, Named, Unreadable};
+pub use self::load::file::Candidate;
+pub use self::plugin::WasmPlugin;
+pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
+pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
+
+/// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same.
+pub const WASMTIME_VERSION: &str = "48.0.8";
+
+/// Options of the host.
+#[derive(Debug)]
+pub struct HostOptions {
+    /// The directory for compiled code. Created if it is missing; not used unless it is private.
+    pub cache: PathBuf,
+    /// The directory for plugins' state. `None` keeps state in memory, for the lifetime of the host.
+    pub state: Option<PathBuf>,
+    /// The limit on concurrent calls of all plugins.
+    pub concurrency: u32,
+    /// Receives the changes that plugins report. `None` drops them.
+    pub inbox: Option<Arc<Inbox>>,
+    /// Options of plugins' HTTP requests.
+    pub outgoing: OutgoingOptions,
+}
+
+/// The engine, with everything that plugins share. One per process.
+pub struct WasmHost {
+    loader: Arc<Loader>,
+    shared: Arc<HostResources>,
+    generations: Generations,
+    /// Limits reads of components' files to one at a time per plugin.
+    file_reads: Lanes,
+    cache_error: Option<FolderError>,
+}
+
+impl fmt::Debug for WasmHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WasmHost").field("gauges", &self.gauges()).finish_non_exhaustive()
+    }
+}
+
+/// Resources in use, for metrics and for tests that find leaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Running calls and descriptions.
+    pub calls: u32,
+    /// Loaded components of all plugins. See [`WasmHost::generations`].
+    pub generations: u32,
+    /// Idle instances.
+    pub idle: u32,
+    /// Instances of components; zero without a pool.
+    pub instances: u64,
+    /// Linear memories; zero without a pool.
+    pub memories: u64,
+    /// Tables; zero without a pool.
+    pub tables: u64,
+    /// Stacks; zero without a pool.
+    pub stacks: u64,
+}
+
+impl WasmHost {
+    /// Reserves the pool, creates the linker and opens the cache. Raises the process's limit on file descriptors to its
+    /// maximum, because calls have shares of it.
+    ///
+    /// An unusable cache isn't an error: components are compiled at each start then.
+    ///
+    /// # Errors
+    /// The engine or its thread can't be started, or the CA file is invalid.
+    pub fn new(options: HostOptions) -> Result<Self, HostError> {
+        let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
+        open_files::raise_limit();
+        let open_files = open_files::per_call(concurrency);
+        let engine_error = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
+        let engine = engine::engine(concurrency).map_err(engine_error)?;
+        let linker = linker::linker(&engine).map_err(engine_error)?;
+        let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
+        let (cache, cache_error) = match Cache::open(&cache) {
+            Ok(cache) => (Some(cache), None),
+            Err(error) => {
+                tracing::warn!(
+                    "compiled code can't be cached, so plugins are compiled at each start: {error}"
+                );
+                (None, Some(error))
+            }
+        };
+        let shared = HostResources {
+            ticker,
+            inbox,
+            stores: KeyValueStores::new(state),
+            outlet: OutboundHttp::new(outgoing)?,
+            openings: Openings::new(),
+            instance_pool: InstancePool::new(concurrency),
+            open_files,
+        };
+        Ok(Self {
+            loader: Arc::new(Loader { linker, cache, compiling: Arc::default() }),
+            shared: Arc::new(shared),
+            generations: Generations::default(),
+            file_reads: Lanes::new(1),
+            cache_error,
+        })
+    }
+
+    /// Reads a plugin's file, waiting while it is being written. The bytes stay in memory until they are loaded.
+    ///
+    /// # Errors
+    /// The file is missing, unreadable, too large, not the pinned one, or keeps changing.
+    pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
+        file::read(config, &self.file_reads.of(&config.id)).await
+    }
+
+    /// Compiles, links and describes a plugin. Components are compiled one at a time. Dropping the future cancels
+    /// compilation.
+    ///
+    /// # Errors
+    /// The bytes aren't a plugin for this gateway, or its description is invalid.
+    pub async fn load(
+        &self,
+        config: Arc<PluginConfig>,
+        candidate: Candidate,
+    ) -> Result<Arc<WasmPlugin>, LoadError> {
+        candidate.check(&config)?;
+        let digest = *candidate.digest();
+        let size = candidate.size().as_u64();
+        let linked = self.loader.load(candidate, &config.limits).await?;
+        let code = Code::new(linked, size, self.generations.add(config.id.clone()));
+        let interfaces = Arc::clone(&code.interfaces);
+        let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
+        let manifest = describe::describe(&sandbox).await?;
+        Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
+    }
+
+    /// True if loading is fast, because the component is in the cache or isn't a component.
+    #[must_use]
+    pub fn is_compiled(&self, candidate: &Candidate) -> bool {
+        self.loader.is_compiled(candidate)
+    }
+
+    /// The number of loaded components by plugin: one, and those that are being replaced or described. Plugins without
+    /// any aren't included.
+    #[must_use]
+    pub fn generations(&self) -> BTreeMap<PluginId, u32> {
+        self.generations.counts()
+    }
+
+    /// The number of idle instances by plugin. Plugins without any aren't included.
+    #[must_use]
+    pub fn idle(&self) -> BTreeMap<PluginId, u32> {
+        self.shared.instance_pool.counts()
+    }
+
+    /// The HTTP requests of each plugin since it was loaded, by outcome.
+    #[must_use]
+    pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
+        self.shared.outlet.requests()
+    }
+
+    /// Drops all idle instances.
+    pub fn end_idle(&self) {
+        self.shared.instance_pool.clear();
+    }
+
+    /// The reason why compiled code can't be cached. `None` means that it is cached.
+    #[must_use]
+    pub fn cache_problem(&self) -> Option<&FolderError> {
+        self.cache_error.as_ref()
+    }
+
+    /// The reason why state can't be kept on disk at present, if a plugin has a grant for it.
+    pub async fn state_problem(&self) -> Option<StateProblem> {
+        self.shared.stores.problem().await
+    }
+
+    /// Resources in use.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        let calls = self.shared.ticker.count();
+        let generations = self.generations.total();
+        let idle = self.shared.instance_pool.total();
+        let Some(pool) = self.loader.linker.engine().pooling_allocator_metrics() else {
+            return Gauges { calls, generations, idle, ..Gauges::default() };
+        };
+        Gauges {
+            calls,
+            generations,
+            idle,
+            instances: pool.component_instances(),
+            memories: pool.memories() as u64,
+            tables: pool.tables() as u64,
+            stacks: pool.stacks() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,292 @@
+//! Compiling in a separate process, with limits on its memory and processor time.
+//!
+//! A component of some kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compiling can't be
+//! interrupted. The program therefore starts itself again for each component that isn't cached: the component is sent
+//! over stdin, and the machine code is received over stdout. A program that doesn't support this (a test, another user
+//! of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use moongate_config::{LimitKey, Limits};
+use rustix::process::{Resource, Rlimit, Signal};
+use wasmtime::Engine;
+
+use super::error::{LoadError, TooLow};
+use crate::diagnostics::text;
+use crate::engine;
+
+/// The argument that starts a compiling process.
+const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
+
+/// The most bytes read from the process's stderr. An error can contain long names of the component.
+const MAX_STDERR_BYTES: u64 = 64 << 10;
+
+/// True if this program calls [`compile_if_asked`].
+static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
+
+/// The limits of the compiling process. The defaults are several times what the largest components of interpreters
+/// need, even unoptimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CompileLimits {
+    /// Address space, in bytes.
+    memory: u64,
+    /// Processor time, in seconds.
+    seconds: u64,
+}
+
+impl CompileLimits {
+    /// The configured limits, or defaults for a component of this length.
+    pub(crate) fn of(length: usize, limits: &Limits) -> Self {
+        let length = length as u64;
+        let whole_seconds =
+            |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
+        Self {
+            memory: limits.compile_memory.map_or((1 << 30) + 64 * length, |most| most.as_u64()),
+            seconds: limits.compile_time.map_or(30 + (length >> 20) * 6, whole_seconds),
+        }
+    }
+
+    /// Arguments for the process, which parses them with [`Self::parse`].
+    fn arguments(self) -> [String; 2] {
+        [self.memory.to_string(), self.seconds.to_string()]
+    }
+
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut number = || arguments.next()?.to_str()?.parse().ok();
+        Some(Self { memory: number()?, seconds: number()? })
+    }
+
+    /// Applies the limits to this process.
+    fn apply(self) -> io::Result<()> {
+        let limit = |resource, most| {
+            rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+        };
+        limit(Resource::As, self.memory)?;
+        limit(Resource::Core, 0)?;
+        // The soft limit ends the process with a signal of its own, unlike being killed for another reason.
+        let cpu = Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) };
+        rustix::process::setrlimit(Resource::Cpu, cpu)?;
+        #[cfg(target_os = "linux")]
+        {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            let _ = rustix::process::nice(10);
+            // If the machine runs out of memory all the same, this process should be killed first.
+            let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        }
+        Ok(())
+    }
+}
+
+/// Compiles if this process was started for it. Otherwise only records that this program supports it.
+///
+/// Call it before anything else, while no thread runs and nothing was written to stdout.
+#[must_use]
+pub fn compile_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().as_deref() != Some(OsStr::new(COMPILE_ARGUMENT)) {
+        SUPPORTS_COMPILE_ARGUMENT.store(true, Ordering::Relaxed);
+        return None;
+    }
+    let compiled = read_component(CompileLimits::parse(arguments))
+        .and_then(|component| compile_in_process(&engine::compile_only()?, &component));
+    let result = match compiled {
+        Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("{error:#}")),
+    };
+    Some(match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            let _ = io::stderr().lock().write_all(reason.as_bytes());
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Reads the component from stdin, and then applies the limits.
+fn read_component(limits: Option<CompileLimits>) -> wasmtime::Result<Vec<u8>> {
+    let limits = limits.ok_or_else(|| wasmtime::format_err!("the limits of the compiler are missing"))?;
+    let mut component = Vec::new();
+    io::stdin().lock().read_to_end(&mut component)?;
+    limits.apply()?;
+    Ok(component)
+}
+
+fn compile_in_process(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    engine.precompile_component(component)
+}
+
+/// Cancels the compilation of a component.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Abort(Arc<Mutex<Compilation>>);
+
+#[derive(Debug, Default)]
+struct Compilation {
+    aborted: bool,
+    process: Option<Child>,
+}
+
+impl Abort {
+    /// Cancels it when the guard is dropped.
+    pub(crate) fn when_dropped(&self) -> AbortWhenDropped {
+        AbortWhenDropped(self.clone())
+    }
+
+    fn cancel(&self) {
+        let mut compilation = self.lock();
+        compilation.aborted = true;
+        if let Some(process) = &mut compilation.process {
+            let _ = process.kill(); // no effect once it was waited for
+        }
+    }
+
+    /// Starts the process, unless compilation was cancelled.
+    fn start(&self, command: &mut Command) -> io::Result<Pipes> {
+        let mut compilation = self.lock();
+        if compilation.aborted {
+            return Err(io::Error::other("compilation was cancelled"));
+        }
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let process = compilation.process.insert(command.spawn()?);
+        let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("the process has no pipes"));
+        };
+        Ok(Pipes { stdin, stdout, stderr })
+    }
+
+    /// Waits for the process to exit. It has closed its outputs already.
+    fn wait(&self) -> io::Result<ExitStatus> {
+        match &mut self.lock().process {
+            Some(process) => process.wait(),
+            None => Err(io::Error::other("the process wasn't started")),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Compilation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Abort::when_dropped`].
+pub(crate) struct AbortWhenDropped(Abort);
+
+impl Drop for AbortWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// The pipes of the compiling process.
+struct Pipes {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+/// Machine code for `engine`.
+///
+/// # Errors
+/// The component is broken or exceeds a limit, or compilation was cancelled.
+pub(crate) fn compile(
+    engine: &Engine,
+    component: &[u8],
+    limits: CompileLimits,
+    abort: &Abort,
+) -> Result<Vec<u8>, LoadError> {
+    if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
+        return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
+    }
+    let failed = |error: io::Error| LoadError::Internal(format!("no process for the compiler: {error}"));
+    let Pipes { mut stdin, stdout, stderr } =
+        program(limits).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
+    // The process reads everything before it writes, so neither blocks the other. If it exits earlier, its status
+    // contains the reason.
+    let _ = stdin.write_all(component);
+    drop(stdin);
+    // Both outputs concurrently, because the process exits only when it could write both.
+    let (code, errors) = std::thread::scope(|scope| {
+        let errors = scope.spawn(|| read_at_most(stderr, MAX_STDERR_BYTES));
+        (read_at_most(stdout, limits.memory), errors.join())
+    });
+    let status = abort.wait().map_err(failed)?;
+    let errors = errors.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
+    let code = code.map_err(failed)?;
+    if status.success() {
+        return Ok(code);
+    }
+    let default = CompileLimits::of(component.len(), &Limits::default());
+    Err(exit_error(status, &String::from_utf8_lossy(&errors), limits, default))
+}
+
+/// Reads to the end, but keeps only the first `max` bytes.
+fn read_at_most(mut output: impl io::Read, max: u64) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    output.by_ref().take(max).read_to_end(&mut kept)?;
+    io::copy(&mut output, &mut io::sink())?;
+    Ok(kept)
+}
+
+/// This program again, even if its file was replaced meanwhile.
+fn program(limits: CompileLimits) -> io::Result<Command> {
+    let running = PathBuf::from("/proc/self/exe");
+    let program = if running.exists() { running } else { std::env::current_exe()? };
+    let mut command = Command::new(program);
+    command
+        .arg(COMPILE_ARGUMENT)
+        .args(limits.arguments())
+        .env_clear() // it needs none, and some contain secrets
+        .process_group(0); // so that signals from the terminal don't reach it
+    Ok(command)
+}
+
+/// The reason why the process failed. `default`: the limits without configuration.
+fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: CompileLimits) -> LoadError {
+    let CompileLimits { memory, seconds } = limits;
+    let needs = |what: String, low| LoadError::Compile { needs: what, low };
+    let too_low = |key, limit: u64, default: u64| {
+        let low = TooLow::wanting(key, limit.saturating_add(1).max(default));
+        Some(Box::new(TooLow { wanted: None, ..low }))
+    };
+    let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
+    if ended_by(Signal::XCPU) {
+        let low = too_low(
+            LimitKey::CompileTime,
+            seconds.saturating_mul(1000),
+            default.seconds.saturating_mul(1000),
+        );
+        return needs(format!("more than {seconds} seconds"), low);
+    }
+    // By the system when it is out of memory, or by a user: that isn't the component's fault.
+    if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
+        return LoadError::Killed;
+    }
+    if errors.contains("memory allocation of") || errors.contains("Cannot allocate memory") {
+        let low = too_low(LimitKey::CompileMemory, memory, default.memory);
+        let memory = ByteSize::b(memory).display().iec();
+        return needs(format!("more than {memory} of memory"), low);
+    }
+    if status.signal().is_some() || errors.contains("panicked at") {
+        tracing::warn!("the compiler ended with {status}: {}", text::line(errors, 4 * text::SENTENCE));
+        return needs("more than the compiler can do".to_owned(), None);
+    }
+    broken(errors)
+}
+
+fn broken(errors: &str) -> LoadError {
+    // It is disabled in the engine, whose errors name it for each function that needs it.
+    if errors.contains("component model async") {
+        return LoadError::Async;
+    }
+    LoadError::Broken { reason: text::line(errors, text::SENTENCE) }
+}
+
+#[cfg(test)]
+mod tests;

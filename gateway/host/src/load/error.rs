@@ -1,0 +1,335 @@
+//! Errors of loading a plugin, for the operator or the author who has to fix it.
+
+use std::path::{Path, PathBuf};
+
+use bytesize::ByteSize;
+use moongate_config::{LimitKey, Limits, Spot};
+use moongate_model::call::CallError;
+use moongate_model::names::Digest;
+
+use crate::diagnostics::text;
+use crate::wasi::http::CaError;
+
+mod hint;
+
+pub use hint::Named;
+
+/// An error of starting the host.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The engine or its linker can't be set up.
+    #[error("the Wasm engine can't be started: {0}")]
+    Engine(String),
+    /// The thread that advances the engine's epoch can't be started.
+    #[error("the epoch thread of the Wasm engine can't be started")]
+    Ticker(#[source] std::io::Error),
+    /// The CA file for plugins' requests is invalid.
+    #[error(transparent)]
+    Authorities(#[from] CaError),
+}
+
+/// The reason why a file can't be read. Its message follows the path.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The file doesn't exist.
+    #[error("doesn't exist{}", absence(link.as_deref(), folder.as_deref()))]
+    Absent {
+        /// The target, if the path is a symlink.
+        link: Option<PathBuf>,
+        /// The topmost missing directory of the path.
+        folder: Option<PathBuf>,
+        /// An existing file with a similar path.
+        near: Option<PathBuf>,
+    },
+    /// The gateway's user isn't permitted to read it.
+    #[error("can't be read: permission denied")]
+    Denied,
+    /// Any other error.
+    #[error("can't be read: {0}")]
+    Other(std::io::Error),
+}
+
+fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
+    match (link, folder) {
+        (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", shown(to)),
+        (None, Some(folder)) => format!(": there is no directory `{}`", shown(folder)),
+        (None, None) => String::new(),
+    }
+}
+
+/// A path with control and invisible characters escaped.
+pub(crate) fn shown(path: &Path) -> String {
+    let mut shown = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// A limit of the plugin that is too low.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooLow {
+    /// The key of the limit.
+    pub key: LimitKey,
+    /// The amount that the plugin needed, at least. `None` means that it isn't known.
+    pub wanted: Option<u64>,
+    /// A value that is probably sufficient, as TOML. `None` means that no permitted value is.
+    pub enough: Option<String>,
+}
+
+impl TooLow {
+    /// A limit with a known needed amount.
+    pub(crate) fn wanting(key: LimitKey, wanted: u64) -> Self {
+        Self { key, wanted: Some(wanted), enough: key.with_room(wanted) }
+    }
+
+    /// A limit with an unknown needed amount.
+    pub(crate) fn in_these(limits: &Limits, key: LimitKey) -> Self {
+        Self { key, wanted: None, enough: limits.more_than_now(key) }
+    }
+}
+
+/// The step of describing that failed.
+fn failed_step(function: Option<&str>) -> String {
+    function.map_or_else(|| "it can't be started".to_owned(), |function| format!("`{function}` failed"))
+}
+
+/// The amount that the plugin needed, if it is known.
+fn needed_amount(low: Option<&TooLow>) -> String {
+    match low {
+        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(" (it requested {})", key.shown(*wanted)),
+        Some(TooLow { wanted: None, .. }) | None => String::new(),
+    }
+}
+
+/// The reason why a plugin can't be loaded. The message doesn't contain the plugin's name; see [`LoadError::hint`] for
+/// the fix.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file can't be read.
+    #[error("`{}` {why}", shown(path))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: Unreadable,
+    },
+    /// The path isn't a file.
+    #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "not a regular file" })]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// True for a directory.
+        directory: bool,
+    },
+    /// The file keeps changing.
+    #[error("`{}` is still being written", shown(path))]
+    Unsettled {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is too large.
+    #[error("the file is larger than `limits.component` allows: {} instead of {}", size.display().iec(), most.display().iec())]
+    TooBig {
+        /// The size of the file.
+        size: ByteSize,
+        /// The limit.
+        most: ByteSize,
+    },
+    /// The file doesn't have the pinned digest.
+    #[error("the file's SHA-256 digest is {found}, not the pinned one")]
+    Digest {
+        /// The digest of the file.
+        found: Digest,
+        /// The digest in the configuration.
+        pinned: Digest,
+    },
+    /// The file contains machine code.
+    #[error("the file contains compiled machine code, which is never accepted from a plugin")]
+    Precompiled,
+    /// The file is a core module.
+    #[error("the file is a core WebAssembly module, not a component")]
+    CoreModule,
+    /// The file is empty or isn't WebAssembly.
+    #[error("the file isn't a WebAssembly component: {found}")]
+    NotWasm {
+        /// What the file is instead.
+        found: &'static str,
+    },
+    /// The file starts like a component but can't be compiled.
+    #[error("the component is broken: {reason}")]
+    Broken {
+        /// The compiler's message.
+        reason: String,
+    },
+    /// The component uses async functions of the component model.
+    #[error("the component uses the component model's async functions, which this gateway doesn't support")]
+    Async,
+    /// Compiling exceeded a limit.
+    #[error("compiling the component takes {needs}")]
+    Compile {
+        /// The amount of memory or time.
+        needs: String,
+        /// The limit to raise. `None` means that raising a limit doesn't help.
+        low: Option<Box<TooLow>>,
+    },
+    /// The compiling process was killed.
+    #[error("the process that compiled the component was killed")]
+    Killed,
+    /// An instance of the component would be too large.
+    #[error("the component needs more than an instance gets: {what}")]
+    Demands {
+        /// The engine's message: the amount needed, and the maximum.
+        what: String,
+    },
+    /// The component was built for another version of the contract.
+    #[error("it was built for moongate:plugin@{version}; this gateway supports {spoken}")]
+    Contract {
+        /// The version that it was built for.
+        version: String,
+        /// The import or export with that version.
+        name: String,
+        /// The supported version.
+        spoken: &'static str,
+    },
+    /// The component imports functions of a later version of the contract.
+    #[error("it needs {}, which this gateway doesn't offer", list(functions))]
+    NewerFunctions {
+        /// Interfaces, and functions as `interface.function`.
+        functions: Vec<String>,
+    },
+    /// The component has unknown imports.
+    #[error("it imports {}, which this gateway doesn't offer", list(imports))]
+    UnknownImports {
+        /// The imports.
+        imports: Vec<String>,
+    },
+    /// The component imports something with another type.
+    #[error("its imports don't match: {reason}")]
+    Import {
+        /// The linker's message.
+        reason: String,
+    },
+    /// The component isn't a plugin.
+    #[error("{}", if *other { "it doesn't export `lifecycle`, which is required" } else { "it exports no interface of moongate:plugin" })]
+    NoExports {
+        /// True if it exports other interfaces of the contract.
+        other: bool,
+    },
+    /// The component exports an interface with another type than the contract's.
+    #[error("its export `{interface}` doesn't match the contract: {found}")]
+    Export {
+        /// The interface.
+        interface: String,
+        /// The functions that don't match, with the reason.
+        found: String,
+    },
+    /// A granted directory can't be opened.
+    #[error("{reason}")]
+    Grant {
+        /// Its path inside the sandbox, if it is known.
+        guest: Option<String>,
+        /// The directory and the reason.
+        reason: String,
+        /// The fix.
+        hint: String,
+    },
+    /// Describing the plugin failed.
+    #[error("{}: {error}{}", failed_step(*function), needed_amount(low.as_deref()))]
+    Describe {
+        /// The function that was called. `None` means that no function was called yet.
+        function: Option<&'static str>,
+        /// The failure.
+        error: CallError,
+        /// The limit that was exceeded. `None` means that it isn't about a limit.
+        low: Option<Box<TooLow>>,
+    },
+    /// The description is invalid.
+    #[error("invalid plugin description: {reason}")]
+    Manifest {
+        /// The path to the invalid value, and the reason.
+        reason: String,
+        /// The limit that was exceeded. `None` means that it isn't about a limit.
+        low: Option<Box<TooLow>>,
+    },
+    /// An internal error of the gateway.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl LoadError {
+    /// The configuration value that the error is about. `None` means that it is about `source`, or not about the
+    /// configuration.
+    #[must_use]
+    pub fn spot(&self) -> Option<Spot> {
+        let limit = match self {
+            Self::Digest { .. } => return Some(Spot::Sha256),
+            Self::TooBig { .. } => LimitKey::Component,
+            Self::Compile { low, .. } | Self::Manifest { low, .. } | Self::Describe { low, .. } => {
+                low.as_ref()?.key
+            }
+            Self::Read { .. }
+            | Self::NoFile { .. }
+            | Self::Unsettled { .. }
+            | Self::Precompiled
+            | Self::CoreModule
+            | Self::NotWasm { .. }
+            | Self::Broken { .. }
+            | Self::Async
+            | Self::Killed
+            | Self::Demands { .. }
+            | Self::Contract { .. }
+            | Self::NewerFunctions { .. }
+            | Self::UnknownImports { .. }
+            | Self::Import { .. }
+            | Self::NoExports { .. }
+            | Self::Export { .. }
+            | Self::Grant { .. }
+            | Self::Internal(_) => return None,
+        };
+        Some(Spot::Limit(limit))
+    }
+
+    /// True if loading the same bytes with the same configuration always fails. Other errors can disappear by
+    /// themselves, so loading is retried: a file appears, memory becomes free, a plugin depends on the time of day.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::TooBig { .. }
+            | Self::Digest { .. }
+            | Self::Precompiled
+            | Self::CoreModule
+            | Self::NotWasm { .. }
+            | Self::Broken { .. }
+            | Self::Async
+            | Self::Compile { .. }
+            | Self::Demands { .. }
+            | Self::Contract { .. }
+            | Self::NewerFunctions { .. }
+            | Self::UnknownImports { .. }
+            | Self::Import { .. }
+            | Self::NoExports { .. }
+            | Self::Export { .. } => true,
+            // A description can depend on anything that the plugin can reach.
+            Self::Describe { .. }
+            | Self::Manifest { .. }
+            | Self::Read { .. }
+            | Self::NoFile { .. }
+            | Self::Unsettled { .. }
+            | Self::Killed
+            | Self::Grant { .. }
+            | Self::Internal(_) => false,
+        }
+    }
+}
+
+/// The first names in backticks, each cut, because a component can have a million.
+pub(crate) fn list(names: &[String]) -> String {
+    const FIRST: usize = 8;
+    let first = names.iter().take(FIRST).map(|name| format!("`{}`", text::line(name, text::WORD)));
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(FIRST) {
+        None | Some(0) => first,
+        Some(more) => format!("{first} and {more} more"),
+    }
+}

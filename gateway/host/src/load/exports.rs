@@ -1,0 +1,143 @@
+//! The interfaces that a plugin exports, looked up once by name, and their functions in an instance.
+//!
+//! All interfaces except `lifecycle` are optional. Types are checked when an interface is loaded into an instance. If one
+//! doesn't match, its functions are checked one by one to name the wrong one.
+
+use wasmtime::component::{Instance, InstancePre};
+use wasmtime::{AsContextMut, Store};
+
+use super::error::LoadError;
+use crate::bindings::{completions, lifecycle, prompts, resources, tools, types};
+use crate::diagnostics::text;
+use crate::sandbox::store::State;
+use crate::wasi::linker::PACKAGE;
+
+/// The version by which exports are looked up. It also finds other patch versions.
+const VERSION: &str = "0.1.0";
+
+/// The index of each exported interface.
+pub(crate) struct Exports {
+    pub(crate) lifecycle: lifecycle::GuestIndices,
+    pub(crate) tools: Option<tools::GuestIndices>,
+    pub(crate) resources: Option<resources::GuestIndices>,
+    pub(crate) prompts: Option<prompts::GuestIndices>,
+    pub(crate) completions: Option<completions::GuestIndices>,
+}
+
+/// The full name of an interface of the contract.
+fn full_name(interface: &str) -> String {
+    format!("{PACKAGE}/{interface}@{VERSION}")
+}
+
+/// The result of a function that can fail.
+type GuestResult<T> = Result<T, types::Failure>;
+
+/// Checks the type of each function of an interface, and describes those that don't match.
+macro_rules! mismatches {
+    ($store:expr, $instance:expr, $interface:literal, [$($name:literal: ($($param:ty),*) -> $result:ty),* $(,)?]) => {{
+        let mut found = Vec::new();
+        $(
+            if let Some(function) = function($store, $instance, $interface, $name)
+                && let Err(error) = function.typed::<($($param,)*), ($result,)>(&*$store)
+            {
+                found.push(format!("`{}`: {error:#}", $name));
+            }
+        )*
+        found
+    }};
+}
+
+impl Exports {
+    /// Looks up the interfaces by name.
+    pub(crate) fn find(pre: &InstancePre<State>) -> Result<Self, LoadError> {
+        let has = |interface| pre.component().get_export_index(None, full_name(interface)).is_some();
+        let type_error = |interface: &str| {
+            let interface = interface.to_owned();
+            move |error: wasmtime::Error| LoadError::Export {
+                interface,
+                found: text::line(&format!("{error:#}"), text::SENTENCE),
+            }
+        };
+        let tools = has("tools");
+        let resources = has("resources");
+        let prompts = has("prompts");
+        let completions = has("completions");
+        if !has("lifecycle") {
+            return Err(LoadError::NoExports { other: tools || resources || prompts || completions });
+        }
+        Ok(Self {
+            lifecycle: lifecycle::GuestIndices::new(pre).map_err(type_error("lifecycle"))?,
+            tools: tools.then(|| tools::GuestIndices::new(pre)).transpose().map_err(type_error("tools"))?,
+            resources: resources
+                .then(|| resources::GuestIndices::new(pre))
+                .transpose()
+                .map_err(type_error("resources"))?,
+            prompts: prompts
+                .then(|| prompts::GuestIndices::new(pre))
+                .transpose()
+                .map_err(type_error("prompts"))?,
+            completions: completions
+                .then(|| completions::GuestIndices::new(pre))
+                .transpose()
+                .map_err(type_error("completions"))?,
+        })
+    }
+
+    /// Compares the types of all functions with the contract's.
+    pub(crate) fn check(&self, store: &mut Store<State>, instance: &Instance) -> Result<(), LoadError> {
+        if let Err(error) = self.lifecycle.load(&mut *store, instance) {
+            let found = mismatches!(store, instance, "lifecycle", ["describe": () -> lifecycle::PluginInfo]);
+            return Err(mismatch("lifecycle", &found, &error));
+        }
+        if let Some(Err(error)) = self.tools.as_ref().map(|tools| tools.load(&mut *store, instance)) {
+            let found = mismatches!(store, instance, "tools", [
+                "list-tools": () -> GuestResult<Vec<tools::Tool>>,
+                "call-tool": (String, String) -> GuestResult<tools::CallOutcome>,
+            ]);
+            return Err(mismatch("tools", &found, &error));
+        }
+        if let Some(Err(error)) =
+            self.resources.as_ref().map(|resources| resources.load(&mut *store, instance))
+        {
+            let found = mismatches!(store, instance, "resources", [
+                "list-resources": () -> GuestResult<Vec<types::ResourceInfo>>,
+                "list-templates": () -> GuestResult<Vec<resources::ResourceTemplate>>,
+                "read-resource": (String) -> GuestResult<resources::ReadOutcome>,
+            ]);
+            return Err(mismatch("resources", &found, &error));
+        }
+        if let Some(Err(error)) = self.prompts.as_ref().map(|prompts| prompts.load(&mut *store, instance)) {
+            let found = mismatches!(store, instance, "prompts", [
+                "list-prompts": () -> GuestResult<Vec<prompts::Prompt>>,
+                "get-prompt": (String, Vec<(String, String)>) -> GuestResult<prompts::PromptOutcome>,
+            ]);
+            return Err(mismatch("prompts", &found, &error));
+        }
+        if let Some(Err(error)) = self.completions.as_ref().map(|its| its.load(&mut *store, instance)) {
+            let found = mismatches!(store, instance, "completions", [
+                "complete": (completions::CompletionTarget, String, String, Vec<(String, String)>)
+                    -> GuestResult<completions::Completion>,
+            ]);
+            return Err(mismatch("completions", &found, &error));
+        }
+        Ok(())
+    }
+}
+
+/// A function of an exported interface.
+fn function(
+    store: &mut Store<State>,
+    instance: &Instance,
+    interface: &str,
+    name: &str,
+) -> Option<wasmtime::component::Func> {
+    let interface = instance.get_export_index(store.as_context_mut(), None, &full_name(interface))?;
+    let function = instance.get_export_index(store.as_context_mut(), Some(&interface), name)?;
+    instance.get_func(store.as_context_mut(), function)
+}
+
+/// The error for an interface that doesn't match the contract.
+fn mismatch(interface: &str, found: &[String], otherwise: &wasmtime::Error) -> LoadError {
+    let found = if found.is_empty() { format!("{otherwise:#}") } else { found.join("; ") };
+    LoadError::Export { interface: interface.to_owned(), found: text::line(&found, 4 * text::SENTENCE) }
+}

@@ -1,0 +1,255 @@
+//! Files that aren't plugins, and their errors and hints.
+
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use moongate_config::PluginConfig;
+use moongate_model::names::{Digest, PluginId};
+use moongate_model::plugin::Plugin as _;
+use tempfile::TempDir;
+
+use crate::tests::{Guest, component, config, host, load, load_file};
+use crate::{Candidate, LoadError, Named, WasmHost};
+
+/// The error of loading these bytes.
+async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(dir.path(), bytes);
+    change(&mut config);
+    load_file(&host(dir.path()), &Arc::new(config)).await.unwrap_err()
+}
+
+/// The hint, for a file that the configuration of plugin `p` names.
+fn hint(error: &LoadError) -> Option<String> {
+    let config = PluginConfig::bare(PluginId::new("p").unwrap(), "p.wasm".into());
+    error.hint(Named::InTable(&config))
+}
+
+async fn message(bytes: &[u8]) -> String {
+    load_error(bytes, |_| {}).await.to_string()
+}
+
+fn wat(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn names_files_that_are_not_components() {
+    for (bytes, said) in [
+        (&b""[..], "the file isn't a WebAssembly component: it is empty"),
+        (b"<!DOCTYPE html>", "the file isn't a WebAssembly component: it looks like a web page"),
+        (b"(component)", "the file isn't a WebAssembly component: it is in WebAssembly's text format"),
+        (
+            b"\x7fELF\x02\x01\x01\x00",
+            "the file isn't a WebAssembly component: it doesn't start with `\\0asm`",
+        ),
+        (b"\0asm", "the component is broken: it is truncated: it ends within its header"),
+        (b"\0asm\x01\0\0\0", "the file is a core WebAssembly module, not a component"),
+    ] {
+        assert_eq!(message(bytes).await, said);
+    }
+}
+
+#[tokio::test]
+async fn detects_truncation_anywhere() {
+    let whole = Guest::default().build();
+    for part in [9, 100, whole.len() / 2, whole.len() - 1] {
+        let error = load_error(&whole[..part], |_| {}).await;
+        let said = error.to_string();
+        assert!(said.starts_with("the component is broken: it is truncated: "), "{part}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn refuses_components_with_async_functions() {
+    let cancels = wat("(component (core func (canon task.cancel)))");
+    let returns = wat("(component (core func (canon task.return)))");
+    for bytes in [cancels, returns] {
+        let error = load_error(&bytes, |_| {}).await;
+        assert!(matches!(error, LoadError::Async), "{error}");
+        assert_eq!(hint(&error).unwrap(), "build it without async (componentize-qjs: `--sync`)");
+    }
+}
+
+#[tokio::test]
+async fn refuses_machine_code() {
+    let engine = wasmtime::Engine::default();
+    let code = engine.precompile_component(&wat("(component)")).unwrap();
+    assert!(matches!(load_error(&code, |_| {}).await, LoadError::Precompiled));
+}
+
+#[tokio::test]
+async fn checks_size_digest_and_type_of_the_file() {
+    let bytes = Guest::default().build();
+    let error = load_error(&bytes, |config| config.limits.component = ByteSize::b(1000)).await;
+    assert!(matches!(error, LoadError::TooBig { .. }), "{error}");
+    let error = load_error(&bytes, |config| config.sha256 = Some(Digest::of(b"another"))).await;
+    let hint = hint(&error).unwrap();
+    assert!(hint.contains(&Digest::of(&bytes).to_string()), "{hint}");
+    let error = load_error(&bytes, |config| assert!(config.source.pop())).await;
+    assert!(matches!(error, LoadError::NoFile { directory: true, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn refuses_components_without_the_required_export() {
+    assert_eq!(message(&wat("(component)")).await, "it exports no interface of moongate:plugin");
+    let no_lifecycle = component(
+        "export moongate:plugin/completions@0.1.0;",
+        r#"(module (memory (export "memory") 1)
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable)
+            (func (export "moongate:plugin/completions@0.1.0#complete")
+                (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#,
+    );
+    assert_eq!(message(&no_lifecycle).await, "it doesn't export `lifecycle`, which is required");
+}
+
+#[tokio::test]
+async fn names_another_version_of_the_contract() {
+    let import = wat(r#"(component (import "moongate:plugin/log@0.2.0" (instance)))"#);
+    assert_eq!(message(&import).await, "it was built for moongate:plugin@0.2.0; this gateway supports 0.1");
+    let export = wat(r#"(component (instance $i) (export "moongate:plugin/tools@1.0.0" (instance $i)))"#);
+    assert_eq!(message(&export).await, "it was built for moongate:plugin@1.0.0; this gateway supports 0.1");
+}
+
+#[tokio::test]
+async fn names_functions_of_a_newer_contract() {
+    let newer = wat(r#"(component
+            (import "moongate:plugin/request@0.1.7" (instance
+                (export "cancelled" (func (result bool))) (export "brand-new" (func))))
+            (import "moongate:plugin/later@0.1.7" (instance)))"#);
+    let error = load_error(&newer, |_| {}).await;
+    assert_eq!(error.to_string(), "it needs `request.brand-new`, `later`, which this gateway doesn't offer");
+}
+
+#[tokio::test]
+async fn names_unknown_imports() {
+    let foreign = wat(r#"(component
+            (import "wasi:http/incoming-handler@0.2.0" (instance))
+            (import "wasi:keyvalue/store@0.2.0-draft" (instance))
+            (import "wasi:cli/environment@0.3.0" (instance))
+            (import "help" (func)))"#);
+    assert_eq!(
+        message(&foreign).await,
+        "it imports `wasi:http/incoming-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
+         `wasi:cli/environment@0.3.0`, `help`, which this gateway doesn't offer"
+    );
+}
+
+#[tokio::test]
+async fn names_an_exported_function_of_the_wrong_type() {
+    // `describe` with a parameter that the contract doesn't have.
+    let wrong = wat(r#"(component
+            (core module $m (func (export "f") (param i32)))
+            (core instance $i (instantiate $m))
+            (func $f (param "a" u32) (canon lift (core func $i "f")))
+            (instance $l (export "describe" (func $f)))
+            (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#);
+    let said = message(&wrong).await;
+    assert!(
+        said.contains("its export `lifecycle` doesn't match the contract: `describe`: type mismatch"),
+        "{said}"
+    );
+    let missing =
+        wat(r#"(component (instance $i) (export "moongate:plugin/lifecycle@0.1.0" (instance $i)))"#);
+    let said = message(&missing).await;
+    assert!(
+        said.starts_with("its export `lifecycle` doesn't match the contract:") && said.contains("`describe`"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn refuses_an_import_of_the_wrong_type() {
+    let wrong = wat(r#"(component (import "moongate:plugin/request@0.1.0" (instance
+            (export "cancelled" (func (result u32))))))"#);
+    let error = load_error(&wrong, |_| {}).await;
+    assert!(matches!(&error, LoadError::Import { reason } if reason.contains("cancelled")), "{error}");
+}
+
+#[tokio::test]
+async fn names_the_function_that_failed_to_describe() {
+    let trap = Guest { describe: "unreachable", ..Guest::default() }.build();
+    let trapped = message(&trap).await;
+    assert!(
+        trapped.starts_with("`lifecycle.describe` failed: ") && trapped.contains("it aborted"),
+        "{trapped}"
+    );
+    let endless = Guest { describe: "(loop $again (br $again))", ..Guest::default() }.build();
+    let error = load_error(&endless, |config| {
+        config.limits.describe_timeout = std::time::Duration::from_millis(20);
+    })
+    .await;
+    let message = error.to_string();
+    assert!(message.starts_with("`lifecycle.describe` failed: ") && message.contains("20ms"), "{message}");
+    assert_eq!(
+        hint(&error).unwrap(),
+        "raise `limits.describe_timeout`: write `describe_timeout = \"10s\"` in `[plugins.p.limits]`"
+    );
+}
+
+#[tokio::test]
+async fn checks_the_description() {
+    for (schema, said) in [
+        ("true", "tool `run`: `input-schema`: the root must be an object with `\"type\": \"object\"`"),
+        (
+            r#"{"type":"array"}"#,
+            "tool `run`: `input-schema`: the root's `type` must be \"object\", not \"array\"",
+        ),
+        ("nonsense", "tool `run`: `input-schema`: invalid JSON: expected ident at line 1 column 2"),
+    ] {
+        let bytes = Guest { schema, ..Guest::default() }.build();
+        assert_eq!(message(&bytes).await, format!("invalid plugin description: {said}"));
+    }
+    let duplicate = Guest { schema: r#"{"a":1,"a":2}"#, ..Guest::default() };
+    let duplicate = message(&duplicate.build()).await;
+    assert!(duplicate.contains("invalid JSON: ") && duplicate.contains("`a`"), "{duplicate}");
+    let dir = TempDir::new().unwrap();
+    let guest = Guest { schema: r#"{"properties":{}}"#, ..Guest::default() };
+    let plugin = load(&host(dir.path()), dir.path(), &guest, |_| {}).await;
+    let [tool] = &plugin.manifest().tools[..] else { panic!("{:?}", plugin.manifest()) };
+    assert_eq!(tool.input_schema.get(), r#"{"type":"object","properties":{}}"#);
+    assert_eq!(plugin.manifest().info.name, "guest");
+}
+
+/// Writes and reads a component's file.
+async fn candidate(host: &WasmHost, config: &Arc<PluginConfig>, guest: &Guest) -> Candidate {
+    std::fs::write(&config.source, guest.build()).unwrap();
+    host.read(config).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_load_dropped_while_another_compiles_compiles_nothing() {
+    let dir = TempDir::new().unwrap();
+    let host = host(dir.path());
+    let config = Arc::new(config(dir.path(), b""));
+    let permit = Arc::clone(&host.loader.compiling).lock_owned().await;
+    let dropped = candidate(&host, &config, &Guest::default()).await;
+    let waiting = candidate(&host, &config, &Guest::that("nop")).await;
+    {
+        let mut load = std::pin::pin!(host.load(Arc::clone(&config), dropped));
+        tokio::select! {
+            biased;
+            loaded = &mut load => panic!("compiled without a permit: {loaded:?}"),
+            () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
+        }
+    }
+    let waiting = host.load(Arc::clone(&config), waiting);
+    let (loaded, ()) = tokio::join!(waiting, async { drop(permit) });
+    loaded.unwrap();
+    assert_eq!(std::fs::read_dir(dir.path().join("cache")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn only_errors_that_depend_on_the_bytes_are_final() {
+    for (bytes, is_final) in [
+        (b"nonsense".to_vec(), true),
+        (wat("(component)"), true),
+        (Guest { schema: "true", ..Guest::default() }.build(), false),
+        (Guest { describe: "unreachable", ..Guest::default() }.build(), false),
+    ] {
+        let error = load_error(&bytes, |_| {}).await;
+        assert_eq!(error.is_final(), is_final, "{error}");
+    }
+    let error = load_error(&Guest::default().build(), |config| config.source.set_file_name("none")).await;
+    assert!(!error.is_final());
+}

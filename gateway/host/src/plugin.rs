@@ -1,0 +1,249 @@
+//! A loaded plugin: the `Plugin` that the catalog calls.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use moongate_config::{Limits, PluginConfig};
+use moongate_model::call::{
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+};
+use moongate_model::manifest::{Interfaces, Manifest};
+use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+use moongate_model::plugin::{Answer, Plugin};
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use super::bindings::{completions, prompts, resources, tools, types};
+use crate::convert::{self, ConvertError};
+use crate::load::describe;
+use crate::load::error::LoadError;
+use crate::load::exports::Exports;
+use crate::sandbox::call::{GuestCall, Sandbox};
+use crate::sandbox::store::State;
+
+/// A loaded component with its description and its configuration in `gateway.toml`.
+///
+/// [`Self::reconfigured`] and [`Self::described_anew`] return plugins that share its code. The code is freed with the
+/// last of them and the last call that runs in it.
+pub struct WasmPlugin {
+    pub(super) sandbox: Sandbox,
+    pub(super) digest: Digest,
+    pub(super) interfaces: Arc<Interfaces>,
+    pub(super) manifest: Manifest,
+}
+
+impl fmt::Debug for WasmPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sandbox, digest, interfaces: _, manifest: _ } = self;
+        f.debug_struct("WasmPlugin")
+            .field("id", &sandbox.config.id)
+            .field("digest", &digest.short())
+            .finish_non_exhaustive()
+    }
+}
+
+impl WasmPlugin {
+    /// The configuration that it was loaded with.
+    #[must_use]
+    pub fn table(&self) -> &Arc<PluginConfig> {
+        &self.sandbox.config
+    }
+
+    /// The same component with a new description.
+    ///
+    /// # Errors
+    /// Describing failed, or the description is invalid.
+    pub async fn described_anew(&self) -> Result<Self, LoadError> {
+        let sandbox = self.sandbox.with_config(Arc::clone(&self.sandbox.config));
+        let manifest = describe::describe(&sandbox).await?;
+        Ok(Self { sandbox, digest: self.digest, interfaces: Arc::clone(&self.interfaces), manifest })
+    }
+
+    /// The same component with another configuration of the same plugin: its grants, limits and settings. Its state is
+    /// kept. A pinned digest isn't checked here: reading the file did that.
+    ///
+    /// The description is the old one. It can depend on grants and settings, so call [`Self::described_anew`] next.
+    #[must_use]
+    pub fn reconfigured(&self, config: Arc<PluginConfig>) -> Self {
+        let sandbox = self.sandbox.with_config(config);
+        let interfaces = Arc::clone(&self.interfaces);
+        Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
+    }
+
+    /// Drops idle instances, and releases the code after `after`, even if the plugin is still referenced (by a
+    /// multi-round call that waits for a user's answer). Later calls fail with [`CallError::Replaced`]. Earlier calls
+    /// end by their own timeout, or are aborted after it. Plugins that share the code aren't affected.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn retire(&self, after: Duration) {
+        let Limits { timeout, describe_timeout, cancel_grace, .. } = self.sandbox.config.limits;
+        self.sandbox.pool.close();
+        self.sandbox.code.release_after(after, timeout.max(describe_timeout) + cancel_grace);
+    }
+
+    async fn call<C, G, T>(
+        &self,
+        context: Arc<CallContext>,
+        call: C,
+        convert: impl FnOnce(G) -> Result<T, ConvertError>,
+    ) -> Result<T, CallError>
+    where
+        C: GuestCall<Output = Result<G, types::Failure>>,
+    {
+        let output = self.sandbox.call(context, call).await?;
+        let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
+        convert(given).map_err(|error| CallError::BadOutput(error.to_string()))
+    }
+}
+
+impl Plugin for WasmPlugin {
+    fn id(&self) -> &PluginId {
+        &self.sandbox.config.id
+    }
+
+    fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn interfaces(&self) -> Option<&Interfaces> {
+        Some(&self.interfaces)
+    }
+
+    fn peak_memory(&self) -> Option<u64> {
+        Some(self.sandbox.code.code()?.peak.load(Ordering::Relaxed))
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a ToolName,
+        args: &'a str,
+    ) -> Answer<'a, Outcome<ToolResult>> {
+        let call = CallTool { name: name.as_str(), args };
+        Box::pin(self.call(context, call, convert::tool_outcome))
+    }
+
+    fn read_resource<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        uri: &'a ResourceUri,
+    ) -> Answer<'a, Outcome<ReadResult>> {
+        let call = ReadResource { uri: uri.as_str() };
+        Box::pin(self.call(context, call, convert::read_outcome))
+    }
+
+    fn get_prompt<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        name: &'a PromptName,
+        args: &'a [(String, String)],
+    ) -> Answer<'a, Outcome<PromptResult>> {
+        let call = GetPrompt { name: name.as_str(), args };
+        Box::pin(self.call(context, call, convert::prompt_outcome))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        context: Arc<CallContext>,
+        target: &'a CompletionTarget,
+        name: &'a str,
+        value: &'a str,
+        others: &'a [(String, String)],
+    ) -> Answer<'a, Completion> {
+        let call = Complete { target: convert::target(target), name, value, others };
+        Box::pin(self.call(context, call, convert::completion))
+    }
+}
+
+/// The output of a guest function that can fail.
+type GuestResult<T> = wasmtime::Result<Result<T, types::Failure>>;
+
+/// The error for an interface that isn't exported. The catalog only calls interfaces that are.
+fn not_exported(interface: &str) -> wasmtime::Error {
+    wasmtime::format_err!("the plugin doesn't export `{interface}`")
+}
+
+struct CallTool<'a> {
+    name: &'a str,
+    args: &'a str,
+}
+
+impl GuestCall for CallTool<'_> {
+    type Output = Result<tools::CallOutcome, types::Failure>;
+
+    async fn invoke(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> GuestResult<tools::CallOutcome> {
+        let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
+        interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
+    }
+}
+
+struct ReadResource<'a> {
+    uri: &'a str,
+}
+
+impl GuestCall for ReadResource<'_> {
+    type Output = Result<resources::ReadOutcome, types::Failure>;
+
+    async fn invoke(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> GuestResult<resources::ReadOutcome> {
+        let interface = exports.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
+        interface.load(&mut *store, instance)?.call_read_resource(store, self.uri).await
+    }
+}
+
+struct GetPrompt<'a> {
+    name: &'a str,
+    args: &'a [(String, String)],
+}
+
+impl GuestCall for GetPrompt<'_> {
+    type Output = Result<prompts::PromptOutcome, types::Failure>;
+
+    async fn invoke(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> GuestResult<prompts::PromptOutcome> {
+        let interface = exports.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
+        interface.load(&mut *store, instance)?.call_get_prompt(store, self.name, self.args).await
+    }
+}
+
+struct Complete<'a> {
+    target: completions::CompletionTarget,
+    name: &'a str,
+    value: &'a str,
+    others: &'a [(String, String)],
+}
+
+impl GuestCall for Complete<'_> {
+    type Output = Result<completions::Completion, types::Failure>;
+
+    async fn invoke(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> GuestResult<completions::Completion> {
+        let interface = exports.completions.as_ref().ok_or_else(|| not_exported("completions"))?;
+        let guest = interface.load(&mut *store, instance)?;
+        guest.call_complete(store, &self.target, self.name, self.value, self.others).await
+    }
+}

@@ -1,0 +1,441 @@
+//! One call of a guest: an instance, the call, its limits and its outcome.
+//!
+//! The instance is new, and nothing of a call outlives it: instance and store are dropped with the future, whenever
+//! that is. Only if the plugin's configuration says so is an instance kept idle for the next call, see
+//! [`instance_pool`]. Failures of the guest are returned as [`CallError`].
+
+use std::cell::LazyCell;
+use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use moongate_config::{Instances, PluginConfig};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::Principal;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use super::cpu_meter::{Meter, Metered};
+use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
+use super::store::{self, State, StoreDeps, StoreError};
+use super::trap::classify;
+use crate::change_inbox::{Changes, Inbox};
+use crate::diagnostics::crash_report::StderrTail;
+use crate::diagnostics::failure_text::FailureText;
+use crate::engine::Ticker;
+use crate::load::code::{Code, Lease};
+use crate::load::exports::Exports;
+use crate::wasi::files::LookupOutcome;
+use crate::wasi::grant_audit::LoggedWarnings;
+use crate::wasi::http::{OutboundHttp, RequestSender};
+use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
+use crate::wasi::preopens::{GrantError, Openings};
+
+/// A call of one of the guest's exported functions.
+pub(crate) trait GuestCall: Send {
+    /// The result in the contract's types.
+    type Output: Send + FailureText;
+
+    /// Calls the function. The caller must know from the catalog that the interface is exported.
+    fn invoke(
+        self,
+        exports: &Exports,
+        store: &mut Store<State>,
+        instance: &Instance,
+    ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
+}
+
+/// The parts of the host that all plugins share.
+pub(crate) struct HostResources {
+    pub(crate) ticker: Ticker,
+    /// Receives the changes that plugins report.
+    pub(crate) inbox: Option<Arc<Inbox>>,
+    pub(crate) stores: KeyValueStores,
+    pub(crate) outlet: Arc<OutboundHttp>,
+    pub(crate) openings: Arc<Openings>,
+    /// Idle instances.
+    pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
+    /// The most files that a call may have open.
+    pub(crate) open_files: u32,
+}
+
+/// An idle instance in its store.
+pub(crate) struct PooledInstance {
+    store: Store<State>,
+    instance: Instance,
+    reuse: ReuseState,
+}
+
+/// The properties of an instance that decide whether it can serve another call.
+struct ReuseState {
+    /// The only principal whose calls it serves.
+    principal: Principal,
+    calls_served: u32,
+    /// Device and inode of the granted directories that it has open.
+    directories: Vec<(u64, u64)>,
+}
+
+/// The origin of a call.
+#[derive(Debug)]
+enum CallOrigin {
+    /// A client. The instance may be reused for this principal; `None` means for none.
+    Client { reuse_for: Option<Principal> },
+    /// The gateway itself, describing the plugin. Changes that it reports then aren't news.
+    Gateway,
+}
+
+/// The instance of a running call.
+struct InstanceLease {
+    store: Store<State>,
+    /// `None` until the component is instantiated.
+    instance: Option<Instance>,
+    /// `None` if the instance serves this call only.
+    reuse: Option<ReuseState>,
+}
+
+/// A component that is ready to be instantiated, with the permissions of its instances.
+pub(crate) struct Sandbox {
+    pub(crate) config: Arc<PluginConfig>,
+    pub(crate) code: Arc<Lease>,
+    /// The key-value stores that it may use.
+    pub(crate) access: StoreAccess,
+    /// The missing grants and exceeded limits that were logged already.
+    pub(crate) warned: Arc<LoggedWarnings>,
+    pub(crate) sender: Arc<RequestSender>,
+    /// Its idle instances.
+    pub(crate) pool: PluginPool<PooledInstance>,
+    pub(crate) shared: Arc<HostResources>,
+}
+
+/// The reason why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SandboxError {
+    /// The guest wasn't called.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{error}")]
+    Call {
+        error: CallError,
+        /// The amount of memory (bytes) or of table elements that the guest needed and was refused.
+        wanted: Option<u64>,
+    },
+}
+
+impl From<CallError> for SandboxError {
+    fn from(error: CallError) -> Self {
+        Self::Call { error, wanted: None }
+    }
+}
+
+/// An error of a running call, before it is classified.
+enum RunError {
+    Store(StoreError),
+    Guest(wasmtime::Error),
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<wasmtime::Error> for RunError {
+    fn from(error: wasmtime::Error) -> Self {
+        Self::Guest(error)
+    }
+}
+
+/// How a call ended.
+enum CallEnd<T> {
+    Returned(Result<T, RunError>),
+    Panicked,
+    TimedOut,
+    Cancelled,
+    Replaced,
+}
+
+impl Sandbox {
+    pub(crate) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<HostResources>) -> Self {
+        let access = shared.stores.of(&config);
+        let pool = shared.instance_pool.for_plugin(config.id.clone());
+        let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
+        Self { config, code: Lease::new(code), access, warned: Arc::default(), sender, pool, shared }
+    }
+
+    /// The same code with another configuration.
+    pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Self {
+        let Self { config: before, code, access: _, warned, sender, pool: _, shared } = self;
+        let (warned, sender) = if Arc::ptr_eq(before, &config) {
+            (Arc::clone(warned), Arc::clone(sender))
+        } else {
+            (Arc::default(), sender.with_config(Arc::clone(&config)))
+        };
+        let access = shared.stores.of(&config);
+        let pool = shared.instance_pool.for_plugin(config.id.clone());
+        Self { access, config, code: code.renew(), warned, sender, pool, shared: Arc::clone(shared) }
+    }
+
+    /// Calls an instance for a client.
+    ///
+    /// # Errors
+    /// A limit was exceeded, the guest trapped, or the call was cancelled.
+    pub(crate) async fn call<C: GuestCall>(
+        &self,
+        context: Arc<CallContext>,
+        call: C,
+    ) -> Result<C::Output, CallError> {
+        let reuse_for = match self.config.instances {
+            Instances::Reused if instance_pool::can_reuse(&context.principal) => {
+                Some(context.principal.clone())
+            }
+            Instances::Reused | Instances::Fresh => None,
+        };
+        let result = self.run(context, CallOrigin::Client { reuse_for }, call).await;
+        result.map_err(|error| match error {
+            SandboxError::Store(error) => self.report_store_error(&error),
+            SandboxError::Call { error, wanted: _ } => error,
+        })
+    }
+
+    /// Calls a new instance for the gateway itself.
+    ///
+    /// # Errors
+    /// A limit was exceeded, the guest trapped, or a granted directory can't be opened.
+    pub(crate) async fn call_for_gateway<C: GuestCall>(&self, call: C) -> Result<C::Output, SandboxError> {
+        let context = Arc::new(CallContext::internal(Principal::Local));
+        self.run(context, CallOrigin::Gateway, call).await
+    }
+
+    async fn run<C: GuestCall>(
+        &self,
+        context: Arc<CallContext>,
+        origin: CallOrigin,
+        call: C,
+    ) -> Result<C::Output, SandboxError> {
+        let limits = &self.config.limits;
+        let (timeout, inbox, reuse_for) = match &origin {
+            CallOrigin::Client { reuse_for } => {
+                (limits.timeout, self.shared.inbox.clone(), reuse_for.clone())
+            }
+            CallOrigin::Gateway => (limits.describe_timeout, None, None),
+        };
+        let cancel = context.cancel.clone();
+        if cancel.is_cancelled() {
+            return Err(CallError::Cancelled.into());
+        }
+        let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
+        let _running = self.shared.ticker.running();
+        let meter = Meter::new(limits.cpu_time);
+        let deadline = std::time::Instant::now() + timeout;
+        let deps = self.store_deps(Changes::new(self.config.id.clone(), inbox), &code);
+        let mut lease = None;
+        let end = {
+            let work = pin!(async {
+                let lease =
+                    lease.insert(self.lease(&code, reuse_for, context, deadline, &meter, deps).await?);
+                let InstanceLease { store, instance, reuse: _ } = lease;
+                let instance = match instance {
+                    Some(pooled) => pooled,
+                    none => {
+                        let new = code.pre.instantiate_async(&mut *store).await?;
+                        store.data_mut().instantiated();
+                        none.insert(new)
+                    }
+                };
+                Ok(call.invoke(&code.exports, store, instance).await?)
+            });
+            // Only the host's own functions can panic. A panic ends this call and no other.
+            let work =
+                pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
+            // A guest that doesn't check for cancellation would only continue as before.
+            let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
+            supervise(work, timeout, &cancel, grace, self.code.aborted()).await
+        };
+        self.finish(end, lease, timeout, &origin, &cancel)
+    }
+
+    /// Turns the end of a call into its result, and keeps the instance if it can be reused.
+    fn finish<T: FailureText>(
+        &self,
+        end: CallEnd<T>,
+        lease: Option<InstanceLease>,
+        timeout: Duration,
+        origin: &CallOrigin,
+        cancel: &CancellationToken,
+    ) -> Result<T, SandboxError> {
+        let error = match (end, lease) {
+            (CallEnd::Returned(Ok(mut answer)), lease) => {
+                if let Some(lease) = &lease {
+                    report_missing_grants(lease.store.data(), &mut answer);
+                }
+                if let Some(lease) = lease.filter(|_| !cancel.is_cancelled()) {
+                    self.keep_idle(lease);
+                }
+                return Ok(answer);
+            }
+            (CallEnd::Returned(Err(RunError::Store(error))), _) => return Err(error.into()),
+            (CallEnd::Returned(Err(RunError::Guest(error))), Some(lease)) => {
+                return Err(self.guest_error(&error, lease, origin));
+            }
+            (CallEnd::Returned(Err(RunError::Guest(error))), None) => {
+                CallError::Internal(format!("{error:#}"))
+            }
+            (CallEnd::Panicked, _) => CallError::Internal("a host function panicked".to_owned()),
+            (CallEnd::TimedOut, Some(_)) => CallError::Timeout(timeout),
+            // Before there is a store, a call waits for nothing but granted directories.
+            (CallEnd::TimedOut, None) => match self.shared.openings.silent(&self.config) {
+                Some(error) => return Err(StoreError::Grant(error).into()),
+                None => CallError::Timeout(timeout),
+            },
+            (CallEnd::Cancelled, _) => CallError::Cancelled,
+            (CallEnd::Replaced, _) => CallError::Replaced,
+        };
+        Err(error.into())
+    }
+
+    /// The reason why the guest failed.
+    fn guest_error(
+        &self,
+        error: &wasmtime::Error,
+        mut lease: InstanceLease,
+        origin: &CallOrigin,
+    ) -> SandboxError {
+        let state = lease.store.data();
+        let stderr_tail = LazyCell::new(|| state.output().stderr_tail());
+        let error = classify(error, state, &self.config.limits, || stderr_tail.as_ref());
+        if matches!(error, CallError::Trap(_)) {
+            // Python reads source files to print a traceback, which isn't a lookup of the call's own.
+            if !stderr_tail.as_ref().is_some_and(StderrTail::is_python_traceback) {
+                state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+            }
+        }
+        if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
+            return SandboxError::Call { error, wanted: None };
+        }
+        let wanted = state.memory_limiter().wanted();
+        match origin {
+            // The load error names the limit and a sufficient value, so it isn't logged here as well.
+            CallOrigin::Gateway => lease.store.data_mut().memory_limiter_mut().forget_refusals(),
+            CallOrigin::Client { .. } => {}
+        }
+        SandboxError::Call { error, wanted }
+    }
+
+    /// The shared parts that a call uses.
+    fn store_deps(&self, changes: Changes, code: &Code) -> StoreDeps {
+        StoreDeps {
+            changes,
+            store_access: self.access.clone(),
+            logged_warnings: Arc::clone(&self.warned),
+            sender: Arc::clone(&self.sender),
+            peak_memory: Arc::clone(&code.peak),
+            open_files: self.shared.open_files,
+        }
+    }
+
+    /// An idle instance that the call can reuse, or else a store for a new one. `reuse_for`: the principal that the
+    /// instance may be reused for afterwards; `None` means for none.
+    async fn lease(
+        &self,
+        code: &Code,
+        reuse_for: Option<Principal>,
+        context: Arc<CallContext>,
+        deadline: std::time::Instant,
+        meter: &Arc<Meter>,
+        deps: StoreDeps,
+    ) -> Result<InstanceLease, StoreError> {
+        let opened = self.shared.openings.open(&self.config).await?;
+        let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
+        if let Some(PooledInstance { mut store, instance, reuse }) =
+            pooled.filter(|pooled| pooled.reuse.directories == opened.places)
+        {
+            store.data_mut().attach(opened, context, deadline, meter, deps);
+            store.set_epoch_deadline(1);
+            return Ok(InstanceLease { store, instance: Some(instance), reuse: Some(reuse) });
+        }
+        self.shared.instance_pool.make_room(|| self.shared.ticker.count());
+        let directories = opened.places.clone();
+        let store = store::store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
+        let reuse = reuse_for.map(|principal| ReuseState { principal, calls_served: 0, directories });
+        Ok(InstanceLease { store, instance: None, reuse })
+    }
+
+    /// Keeps the instance of a successful call idle for the next one, if it can be reused.
+    fn keep_idle(&self, lease: InstanceLease) {
+        let InstanceLease { mut store, instance: Some(instance), reuse: Some(mut reuse) } = lease else {
+            return;
+        };
+        let limits = &self.config.limits;
+        reuse.calls_served += 1;
+        if reuse.calls_served >= limits.reuse_calls || !store.data_mut().is_reusable() {
+            return;
+        }
+        store.data_mut().detach();
+        let policy =
+            IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
+        let principal = reuse.principal.clone();
+        let pooled = PooledInstance { store, instance, reuse };
+        self.pool.put(principal, pooled, policy, || self.shared.ticker.count());
+    }
+
+    /// Logs why there is no store. The caller's error doesn't contain paths of this machine.
+    fn report_store_error(&self, error: &StoreError) -> CallError {
+        let id = &self.config.id;
+        let StoreError::Grant(grant) = error else {
+            tracing::error!(plugin = %id, "{error}");
+            return CallError::Internal("there is no room for an instance".to_owned());
+        };
+        tracing::error!(
+            plugin = %id,
+            "{grant}; calls of `{id}` fail until it can be opened (hint: {})",
+            grant.hint(None)
+        );
+        CallError::Directory(match grant {
+            GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
+            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
+            GrantError::Unbegun => grant.to_string(),
+        })
+    }
+}
+
+/// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer shows
+/// the same line already.
+fn report_missing_grants<T: FailureText>(state: &State, answer: &mut T) {
+    if !answer.is_failure() {
+        state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
+        return;
+    }
+    state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
+    if let Some(note) = state.audit().caller_note()
+        && !note.fix.as_ref().is_some_and(|fix| answer.mentions(fix))
+    {
+        answer.append_note(&note.text);
+    }
+}
+
+/// Runs the call until it returns, times out, is cancelled, or is aborted with its code.
+async fn supervise<T>(
+    mut work: Pin<&mut (impl Future<Output = std::thread::Result<Result<T, RunError>>> + Send)>,
+    timeout: Duration,
+    cancel: &CancellationToken,
+    grace: Duration,
+    aborted: &CancellationToken,
+) -> CallEnd<T> {
+    let deadline = Instant::now() + timeout;
+    tokio::select! {
+        biased;
+        result = &mut work => return result.map_or(CallEnd::Panicked, CallEnd::Returned),
+        () = tokio::time::sleep_until(deadline) => return CallEnd::TimedOut,
+        () = cancel.cancelled() => {}
+        () = aborted.cancelled() => return CallEnd::Replaced,
+    }
+    if !grace.is_zero() {
+        // Its answer isn't read any more, but it can clean up.
+        let _ = tokio::time::timeout_at(deadline.min(Instant::now() + grace), work).await;
+    }
+    CallEnd::Cancelled
+}

@@ -1,0 +1,162 @@
+//! Quotas of one call: numbers of bytes and of things that it may use, and what is left of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytesize::ByteSize;
+
+/// A limit in bytes and what is left of it. Displayed as the limit: `64.0 MiB`.
+#[derive(Debug)]
+pub(crate) struct ByteQuota(Quota);
+
+/// A limit on a number of things and what is left of it. Displayed as the limit.
+#[derive(Debug)]
+pub(crate) struct CountQuota(Quota);
+
+/// Bytes of a quota that are given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct BytePermit {
+    quota: Arc<ByteQuota>,
+    bytes: u64,
+}
+
+/// One thing of a quota that is given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct CountPermit(Arc<CountQuota>);
+
+#[derive(Debug)]
+struct Quota {
+    limit: u64,
+    left: AtomicU64,
+}
+
+impl Quota {
+    fn new(limit: u64) -> Self {
+        Self { limit, left: AtomicU64::new(limit) }
+    }
+
+    fn take(&self, amount: u64) -> bool {
+        let take = |left: u64| left.checked_sub(amount);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    fn give_back(&self, amount: u64) {
+        let give = |left: u64| Some(left.saturating_add(amount).min(self.limit));
+        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give);
+    }
+
+    fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+impl ByteQuota {
+    pub(crate) fn new(limit: ByteSize) -> Self {
+        Self(Quota::new(limit.as_u64()))
+    }
+
+    /// Takes the bytes for good. Returns false, and takes nothing, if fewer are left.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        self.0.take(bytes)
+    }
+
+    /// Takes the bytes until the permit is dropped. `None` means that fewer are left.
+    pub(crate) fn acquire(self: &Arc<Self>, bytes: u64) -> Option<BytePermit> {
+        self.take(bytes).then(|| BytePermit { quota: Arc::clone(self), bytes })
+    }
+
+    /// Gives back bytes that were [taken](Self::take).
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.0.give_back(bytes);
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.0.left()
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.0.limit - self.0.left()
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.0.limit
+    }
+}
+
+impl CountQuota {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self(Quota::new(limit.into()))
+    }
+
+    /// Takes this many for good. Returns false, and takes nothing, if fewer are left.
+    pub(crate) fn take(&self, count: u64) -> bool {
+        self.0.take(count)
+    }
+
+    /// Takes one until the permit is dropped. `None` means that none is left.
+    pub(crate) fn acquire(self: &Arc<Self>) -> Option<CountPermit> {
+        self.take(1).then(|| CountPermit(Arc::clone(self)))
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.0.left()
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.0.limit - self.0.left()
+    }
+}
+
+impl fmt::Display for ByteQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        ByteSize::b(self.0.limit).display().iec().fmt(f)
+    }
+}
+
+impl fmt::Display for CountQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.limit.fmt(f)
+    }
+}
+
+impl Drop for BytePermit {
+    fn drop(&mut self) {
+        self.quota.give_back(self.bytes);
+    }
+}
+
+impl Drop for CountPermit {
+    fn drop(&mut self) {
+        self.0.0.give_back(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_quota_takes_all_or_nothing() {
+        let quota = ByteQuota::new(ByteSize::kib(1));
+        assert!(quota.take(1000) && !quota.take(25) && quota.take(24));
+        assert_eq!((quota.left(), quota.used(), quota.limit()), (0, 1024, 1024));
+        quota.give_back(2000);
+        assert_eq!(quota.left(), 1024, "never above the limit");
+        assert_eq!(quota.to_string(), "1.0 KiB");
+    }
+
+    #[test]
+    fn dropped_permits_are_given_back() {
+        let bytes = Arc::new(ByteQuota::new(ByteSize::b(10)));
+        let permit = bytes.acquire(8).unwrap();
+        assert!(bytes.acquire(3).is_none());
+        drop(permit);
+        assert_eq!(bytes.left(), 10);
+        let count = Arc::new(CountQuota::new(1));
+        let permit = count.acquire().unwrap();
+        assert!(count.acquire().is_none() && !count.take(1));
+        drop(permit);
+        assert!(count.take(1) && count.acquire().is_none());
+    }
+}

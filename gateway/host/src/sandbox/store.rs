@@ -1,0 +1,374 @@
+//! The data of a wasmtime store: one part for each room of `wasi`, and the limits on memory and tables.
+//!
+//! A store is made for each call and dropped with it, unless the plugin's instances are reused: then the next call takes
+//! over the store, with everything of the earlier call replaced. At the end of a call its remaining output is logged, and
+//! the changes that it reported are passed on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use moongate_config::{Limits, PluginConfig};
+use moongate_model::call::CallContext;
+use moongate_model::names::Principal;
+use wasmtime::component::ResourceTable;
+use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
+
+use crate::change_inbox::Changes;
+use crate::diagnostics::output::Output;
+use crate::engine;
+use crate::sandbox::cpu_meter::Meter;
+use crate::sandbox::open_files;
+use crate::sandbox::quota::{ByteQuota, CountQuota};
+use crate::wasi::cli::{CliState, CliView};
+use crate::wasi::contract::{CancellationView, ContractState};
+use crate::wasi::files::{FilesCtxView, FilesState, FilesView};
+use crate::wasi::grant_audit::{GrantAudit, LoggedWarnings};
+use crate::wasi::http::linker::{HttpParts, HttpView};
+use crate::wasi::http::{HttpState, RequestSender};
+use crate::wasi::keyvalue::StoreAccess;
+use crate::wasi::keyvalue::host::{KeyValueState, KeyValueView};
+use crate::wasi::preopens::{GrantError, Opened};
+
+/// The host's side of one call.
+pub(crate) struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    limiter: MemoryLimiter,
+    cpu_meter: Arc<Meter>,
+    config: Arc<PluginConfig>,
+    audit: GrantAudit,
+    contract: ContractState,
+    cli: CliState,
+    files: FilesState,
+    http: HttpState,
+    key_value: KeyValueState,
+}
+
+/// The context of an idle instance.
+static IDLE_CONTEXT: LazyLock<Arc<CallContext>> =
+    LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl CliView for State {
+    fn cli_state(&mut self) -> &mut CliState {
+        &mut self.cli
+    }
+}
+
+impl FilesView for State {
+    fn files(&mut self) -> FilesCtxView<'_> {
+        FilesCtxView { ctx: &mut self.wasi, table: &mut self.table, state: &mut self.files }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.http.view(&mut self.table)
+    }
+}
+
+impl HttpView for State {
+    fn http_parts(&mut self) -> HttpParts<'_> {
+        HttpParts { state: &mut self.http, table: &mut self.table }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The reason why there is no store.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    #[error("no room for an instance: {0:#}")]
+    Engine(wasmtime::Error),
+}
+
+/// The parts of the plugin and the host that a store refers to.
+pub(crate) struct StoreDeps {
+    pub(crate) changes: Changes,
+    pub(crate) store_access: StoreAccess,
+    pub(crate) logged_warnings: Arc<LoggedWarnings>,
+    pub(crate) sender: Arc<RequestSender>,
+    /// The most memory that any call has used, in bytes.
+    pub(crate) peak_memory: Arc<AtomicU64>,
+    /// The most files that a call may have open, including the granted directories.
+    pub(crate) open_files: u32,
+}
+
+/// Creates a store with every limit set.
+///
+/// # Errors
+/// There is no room for an instance.
+pub(crate) fn store(
+    engine: &Engine,
+    config: &Arc<PluginConfig>,
+    opened: Opened,
+    context: Arc<CallContext>,
+    deadline: Instant,
+    cpu_meter: &Arc<Meter>,
+    deps: StoreDeps,
+) -> Result<Store<State>, StoreError> {
+    let limits = &config.limits;
+    let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
+    let output = Output::new(config.id.clone(), limits.output.as_u64());
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(limits.handles as usize);
+    let audit = GrantAudit::new(config.id.clone(), context.ledger.clone(), logged_warnings);
+    let state = State {
+        wasi: opened.context(&config.allow, &output),
+        table,
+        limiter: MemoryLimiter::new(limits, peak_memory),
+        cpu_meter: Arc::clone(cpu_meter),
+        config: Arc::clone(config),
+        contract: ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone()),
+        cli: CliState::new(output, audit.clone()),
+        files: FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone()),
+        http: HttpState::new(sender, audit.clone()),
+        key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
+        audit,
+    };
+    let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
+    store.limiter(|state| &mut state.limiter);
+    store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
+    store.set_max_component_handles(limits.handles as usize);
+    store.epoch_deadline_callback(|store| {
+        if store.data().cpu_meter.is_over() {
+            return Ok(UpdateDeadline::Interrupt);
+        }
+        // Not the plain yield, which wakes the task at once: tokio would look at its timers and sockets only at every
+        // 61st turn.
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    });
+    store.set_epoch_deadline(1);
+    Ok(store)
+}
+
+/// The open files that are left for the guest, after the granted directories. A few are always left, because the
+/// operator decides on the number of directories.
+fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
+    let granted = u32::try_from(config.allow.dirs.len()).unwrap_or(u32::MAX);
+    open_files.saturating_sub(granted).max(open_files::MIN_PER_CALL)
+}
+
+impl State {
+    pub(crate) fn config(&self) -> &PluginConfig {
+        &self.config
+    }
+
+    pub(crate) fn audit(&self) -> &GrantAudit {
+        &self.audit
+    }
+
+    pub(crate) fn output(&self) -> &Output {
+        self.cli.output()
+    }
+
+    pub(crate) fn files_state(&self) -> &FilesState {
+        &self.files
+    }
+
+    pub(crate) fn memory_limiter(&self) -> &MemoryLimiter {
+        &self.limiter
+    }
+
+    pub(crate) fn memory_limiter_mut(&mut self) -> &mut MemoryLimiter {
+        &mut self.limiter
+    }
+
+    pub(crate) fn contract(&mut self) -> &mut ContractState {
+        &mut self.contract
+    }
+
+    pub(crate) fn cancellation(&mut self) -> CancellationView<'_> {
+        CancellationView { state: &mut self.contract, table: &mut self.table }
+    }
+
+    pub(crate) fn key_value(&mut self) -> KeyValueView<'_> {
+        KeyValueView { state: &mut self.key_value, table: &mut self.table }
+    }
+
+    /// Call this when the instance exists.
+    pub(crate) fn instantiated(&mut self) {
+        self.files.instantiated();
+    }
+
+    /// Logs refused growth and remaining output at the end of a call.
+    fn finish(&mut self) {
+        match self.limiter.refused {
+            Some(Refused::Memory) => self.audit.report_limit("memory", "was refused more memory"),
+            Some(Refused::Tables) => self.audit.report_limit("table_elements", "was refused larger tables"),
+            None => {}
+        }
+        self.cli.output().finish();
+        self.contract.finish();
+    }
+
+    /// True if another call of the same principal can use this instance: not if the last call left something behind that
+    /// would count against the next one's limits.
+    pub(crate) fn is_reusable(&mut self) -> bool {
+        let Some(streams) = self.cli.handles(&self.table) else { return false };
+        let expected = streams + self.files.preopen_handles();
+        let handles = self.table.iter_mut().count();
+        if handles > expected {
+            let leaked = handles - expected;
+            tracing::debug!(plugin = %self.config.id, "instance isn't reused: the call left {leaked} handles open");
+        }
+        handles == expected && self.limiter.memory.used() <= self.config.limits.reusable_memory()
+    }
+
+    /// Detaches the instance from its call. Changes that the call reported are passed on now, not with the next call.
+    pub(crate) fn detach(&mut self) {
+        self.finish();
+        let audit = self.audit.without_call();
+        let changes = Changes::new(self.config.id.clone(), None);
+        self.contract = ContractState::new(
+            Arc::clone(&self.config),
+            Arc::clone(&IDLE_CONTEXT),
+            Instant::now(),
+            changes,
+            audit.clone(),
+        );
+        self.cli.renew(audit.clone());
+        self.files.renew(self.files.max_open(), audit.clone());
+        self.http = self.http.without_call();
+        self.key_value = self.key_value.without_call(audit.clone());
+        self.audit = audit;
+    }
+
+    /// Attaches another call after [`Self::detach`]: every limit starts again, except memory and tables, which still
+    /// exist.
+    pub(crate) fn attach(
+        &mut self,
+        opened: Opened,
+        context: Arc<CallContext>,
+        deadline: Instant,
+        cpu_meter: &Arc<Meter>,
+        deps: StoreDeps,
+    ) {
+        let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
+        let audit = GrantAudit::new(self.config.id.clone(), context.ledger.clone(), logged_warnings);
+        let config = &self.config;
+        self.cli.output().renew(config.limits.output.as_u64());
+        let Self {
+            wasi,
+            table: _,
+            limiter,
+            cpu_meter: meter,
+            config: _,
+            audit: own_audit,
+            contract,
+            cli,
+            files,
+            http,
+            key_value,
+        } = self;
+        *wasi = opened.context(&config.allow, cli.output());
+        limiter.forget_refusals();
+        *meter = Arc::clone(cpu_meter);
+        *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
+        cli.renew(audit.clone());
+        files.renew(open_files_for_guest(open_files, config), audit.clone());
+        *http = HttpState::new(sender, audit.clone());
+        *key_value = KeyValueState::new(store_access, Arc::clone(config), audit.clone());
+        *own_audit = audit;
+    }
+}
+
+/// Limits the memory and the tables of a store. A component can have several of each, so they are summed up.
+#[derive(Debug)]
+pub(crate) struct MemoryLimiter {
+    memory: ByteQuota,
+    table_elements: CountQuota,
+    refused: Option<Refused>,
+    /// The amount that there would have been with the refused growth.
+    wanted: Option<u64>,
+    /// The most memory that any call has used.
+    peak: Arc<AtomicU64>,
+}
+
+/// The growth that was refused last. The guest can continue without it; if it traps, this is the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Memory,
+    Tables,
+}
+
+impl MemoryLimiter {
+    pub(crate) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
+        Self {
+            memory: ByteQuota::new(limits.memory),
+            table_elements: CountQuota::new(limits.table_elements),
+            refused: None,
+            wanted: None,
+            peak,
+        }
+    }
+
+    /// The amount of memory, or of table elements, that there would have been with the growth that was refused last.
+    pub(crate) fn wanted(&self) -> Option<u64> {
+        self.wanted
+    }
+
+    pub(crate) fn refused(&self) -> Option<Refused> {
+        self.refused
+    }
+
+    /// Forgets refused growth, so that it isn't logged: it is reported in another way, or the next call starts.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.refused = None;
+        self.wanted = None;
+    }
+}
+
+impl ResourceLimiter for MemoryLimiter {
+    // Growth that fails after it was allowed stays counted: taking it back would let a guest that requests more than its
+    // memory's own maximum lower the sum repeatedly.
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.memory.take(growth) {
+            self.refused = Some(Refused::Memory);
+            self.wanted = Some(self.memory.used().saturating_add(growth));
+            return Ok(false);
+        }
+        self.peak.fetch_max(self.memory.used(), Ordering::Relaxed);
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        if !self.table_elements.take(growth) {
+            self.refused = Some(Refused::Tables);
+            self.wanted = Some(self.table_elements.used().saturating_add(growth));
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        engine::CORE_INSTANCES as usize
+    }
+
+    fn memories(&self) -> usize {
+        engine::MEMORIES as usize
+    }
+
+    fn tables(&self) -> usize {
+        engine::TABLES as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! From the engine's error to the reason why a call failed.
+//!
+//! Some causes can only be recognised by their text, because their types are private to the engine. A test triggers
+//! each of them, so that an engine update that changes the text is noticed.
+
+use moongate_config::Limits;
+use moongate_model::call::{Busy, CallError};
+use wasmtime::{PoolConcurrencyLimitError, Trap};
+use wasmtime_wasi::{I32Exit, ResourceTableError};
+
+use super::store::{Refused, State};
+use crate::diagnostics::crash_report::StderrTail;
+use crate::diagnostics::text;
+
+/// The reason why a call failed. `stderr_tail` is read only if the guest aborted.
+pub(crate) fn classify<'t>(
+    error: &wasmtime::Error,
+    state: &State,
+    limits: &Limits,
+    stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
+) -> CallError {
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return classify_trap(*trap, state, limits, stderr_tail);
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return CallError::Busy(Busy::Gateway);
+    }
+    // Without the exit code: WASI's `exit` has two, and any code other than 0 becomes 1.
+    if error.is::<I32Exit>() {
+        return CallError::Trap("it exited instead of returning a result".to_owned());
+    }
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        return CallError::Handles(limits.handles);
+    }
+    let cause = error.root_cause().to_string();
+    if cause.contains("fuel allocated for hostcalls has been exhausted") {
+        return CallError::TooLarge(limits.transfer.as_u64());
+    }
+    if cause.contains("store handle limit exceeded") || cause.contains("too many active lends") {
+        return CallError::Handles(limits.handles);
+    }
+    // An instance whose initial memory or table is already too large isn't created at all.
+    if let Some(refused) = state.memory_limiter().refused() {
+        return limit_error(refused, limits);
+    }
+    CallError::Trap(text::line(&cause, text::SENTENCE))
+}
+
+fn classify_trap<'t>(
+    trap: Trap,
+    state: &State,
+    limits: &Limits,
+    stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
+) -> CallError {
+    if let Some(refused) = state.memory_limiter().refused() {
+        // Allocators abort in these ways after they were refused memory.
+        let is_failed_allocation = matches!(
+            trap,
+            Trap::UnreachableCodeReached
+                | Trap::MemoryOutOfBounds
+                | Trap::TableOutOfBounds
+                | Trap::AllocationTooLarge
+        );
+        if is_failed_allocation {
+            return limit_error(refused, limits);
+        }
+    }
+    let reason = match trap {
+        Trap::Interrupt => return CallError::CpuTime(limits.cpu_time),
+        Trap::StackOverflow => "stack overflow (infinite recursion?)".to_owned(),
+        // Compilers put a program's own stack at the start of its memory, so an overflow leaves the memory.
+        Trap::MemoryOutOfBounds => "out-of-bounds memory access (infinite recursion?)".to_owned(),
+        Trap::IntegerDivisionByZero => "division by zero".to_owned(),
+        Trap::UnreachableCodeReached => match stderr_tail() {
+            Some(tail) => {
+                // Paths and values inside the plugin are for its author, who reads the log.
+                tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
+                "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
+            }
+            None => "it aborted (`unreachable`) and printed nothing on stderr".to_owned(),
+        },
+        other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
+    };
+    CallError::Trap(text::line(&reason, text::SENTENCE))
+}
+
+fn limit_error(refused: Refused, limits: &Limits) -> CallError {
+    match refused {
+        Refused::Memory => CallError::Memory(limits.memory.as_u64()),
+        Refused::Tables => CallError::Tables(limits.table_elements),
+    }
+}

@@ -1,0 +1,263 @@
+//! Granted directories that don't answer: which calls fail, and which continue.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use moongate_config::{DirGrant, DirMode, Instances, PluginConfig};
+use moongate_model::call::{CallContext, CallError};
+use moongate_model::names::{PluginId, Principal, ToolName};
+use moongate_model::plugin::Plugin as _;
+use tempfile::TempDir;
+
+use super::{Guest, at_rest, host, load, load_file};
+use crate::wasi::preopens::{GrantError, Openings, Paths};
+use crate::{LoadError, WasmHost, WasmPlugin};
+
+/// The timeout of calls that can end only by it.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// A disk on which some directories don't answer.
+#[derive(Default)]
+struct Disk {
+    dead: Mutex<Dead>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Dead {
+    directories: BTreeSet<PathBuf>,
+    /// The number of threads that wait for one of them.
+    waiting: usize,
+    /// The number of searches for a similar path.
+    searches: usize,
+}
+
+impl Disk {
+    fn kill(&self, directory: &Path) {
+        self.dead.lock().unwrap().directories.insert(directory.to_owned());
+    }
+
+    fn revive(&self) {
+        self.dead.lock().unwrap().directories.clear();
+        self.changed.notify_all();
+    }
+
+    fn waiting(&self) -> usize {
+        self.dead.lock().unwrap().waiting
+    }
+
+    /// Returns when this many threads wait.
+    async fn until_waiting(&self, threads: usize) {
+        while self.waiting() < threads {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Paths for Disk {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut dead = self.dead.lock().unwrap();
+        if dead.directories.contains(path) {
+            dead.waiting += 1;
+            dead = self.changed.wait_while(dead, |dead| dead.directories.contains(path)).unwrap();
+            dead.waiting -= 1;
+        }
+        drop(dead);
+        fs::canonicalize(path)
+    }
+
+    fn nearest(&self, _: &Path) -> Option<PathBuf> {
+        self.dead.lock().unwrap().searches += 1;
+        Some("/a\u{1b}[2Jb".into())
+    }
+}
+
+/// A host with two directories on such a disk.
+struct Bench {
+    disk: Arc<Disk>,
+    host: WasmHost,
+    dir: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let mut host = host(dir.path());
+        let disk: Arc<Disk> = Arc::default();
+        Arc::get_mut(&mut host.shared).unwrap().openings = Openings::through(Arc::<Disk>::clone(&disk));
+        for name in ["well", "dead"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Self { disk, host, dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.dir.path()).unwrap().join(name)
+    }
+
+    async fn load(
+        &self,
+        id: &str,
+        names: &[&str],
+        change: impl FnOnce(&mut PluginConfig),
+    ) -> Arc<WasmPlugin> {
+        let grant = |name: &&str| DirGrant {
+            place: 0..0,
+            host: self.path(name),
+            named: self.path(name),
+            guest: format!("/{name}"),
+            mode: DirMode::ReadOnly,
+        };
+        load(&self.host, self.dir.path(), &Guest::default(), |config| {
+            config.id = PluginId::new(id).unwrap();
+            config.allow.dirs = names.iter().map(grant).collect();
+            change(config);
+        })
+        .await
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.disk.revive(); // otherwise the test would wait for its threads
+    }
+}
+
+/// The plugin with a long timeout.
+fn patient(plugin: &WasmPlugin) -> WasmPlugin {
+    let mut config = (**plugin.table()).clone();
+    config.limits.timeout = Duration::from_secs(60);
+    plugin.reconfigured(Arc::new(config))
+}
+
+async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
+}
+
+fn silent(guest: &str) -> CallError {
+    CallError::Directory(format!("the granted directory `{guest}` doesn't answer"))
+}
+
+#[tokio::test]
+async fn a_silent_directory_fails_only_its_own_calls() {
+    let bench = Bench::new();
+    let short = |config: &mut PluginConfig| config.limits.timeout = SHORT_TIMEOUT;
+    let stuck = bench.load("stuck", &["well", "dead"], short).await;
+    let well = bench.load("well", &["well"], |_| {}).await;
+    bench.disk.kill(&bench.path("dead"));
+    // One thread runs everything here: if it waited for the directory, nothing would finish.
+    for _ in 0..3 {
+        let calls = futures_util::future::join_all((0..4).map(|_| call(&stuck)));
+        tokio::time::pause(); // no time passes until the directory is waited for
+        let (all, ()) = tokio::join!(calls, async {
+            bench.disk.until_waiting(4).await;
+            tokio::time::advance(2 * SHORT_TIMEOUT).await; // timers are a millisecond late
+        });
+        tokio::time::resume();
+        for ended in all {
+            assert_eq!(ended.unwrap_err(), silent("/dead"), "the silent directory is named");
+        }
+        assert_eq!(call(&well).await, Ok(()));
+    }
+    assert_eq!(bench.disk.waiting(), 4, "each call left a thread behind");
+    // New code and new configurations of the same plugin share the limit.
+    assert_eq!(call(&stuck.reconfigured(Arc::clone(stuck.table()))).await, Err(silent("/dead")));
+    let mut table = (**stuck.table()).clone();
+    table.limits.describe_timeout = SHORT_TIMEOUT;
+    let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
+    let place = bench.path("dead").display().to_string();
+    assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't answer"));
+    assert_eq!(error.hint(crate::Named::ByHand).as_deref(), Some("see whether its file system answers"));
+    assert_eq!(bench.disk.waiting(), 4);
+    bench.disk.revive();
+    assert_eq!(call(&patient(&stuck)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn names_the_silent_directory_if_it_is_known() {
+    let bench = Bench::new();
+    let patient = |config: &mut PluginConfig| config.limits.timeout = Duration::from_secs(600);
+    let plugin = bench.load("stuck", &["well", "dead"], patient).await;
+    let openings = &bench.host.shared.openings;
+    let silent = |table: &PluginConfig| openings.silent(table).unwrap();
+    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has started");
+    bench.disk.kill(&bench.path("dead"));
+    let is_named = |error: &GrantError, guest: &str| error.guest() == Some(guest);
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(1) => {}
+    }
+    // Another call has just started and waits for its first directory.
+    bench.disk.kill(&bench.path("well"));
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(2) => {}
+    }
+    assert!(is_named(&silent(plugin.table()), "/dead"));
+    // A configuration without that grant names another silent directory.
+    let mut table = (**plugin.table()).clone();
+    table.allow.dirs.pop();
+    assert!(is_named(&silent(&table), "/well"));
+    table.allow.dirs.clear();
+    assert!(openings.silent(&table).is_none());
+}
+
+#[tokio::test]
+async fn only_loading_searches_for_a_similar_directory() {
+    let bench = Bench::new();
+    let plugin = bench.load("gone", &["well"], |_| {}).await;
+    fs::remove_dir(bench.path("well")).unwrap();
+    for _ in 0..3 {
+        let said = call(&plugin).await.unwrap_err().to_string();
+        assert!(said.contains("the granted directory `/well` can't be opened"), "{said}");
+    }
+    let searches = || bench.disk.dead.lock().unwrap().searches;
+    assert_eq!(searches(), 0);
+    let LoadError::Grant { hint, .. } = plugin.described_anew().await.unwrap_err() else { panic!() };
+    assert_eq!((hint.as_str(), searches()), ("did you mean `/a\\u{1b}[2Jb`?", 1));
+}
+
+#[tokio::test]
+async fn cancellation_ends_a_call_that_waits_for_a_directory() {
+    let bench = Bench::new();
+    let stuck =
+        bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
+    bench.disk.kill(&bench.path("dead"));
+    let context = Arc::new(CallContext::internal(Principal::Local));
+    let cancel = context.cancel.clone();
+    let name = ToolName::new("run").unwrap();
+    let call = stuck.call_tool(context, &name, "{}");
+    let (ended, ()) = tokio::join!(call, async {
+        bench.disk.until_waiting(1).await;
+        cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err(), CallError::Cancelled);
+    bench.disk.revive();
+    assert_eq!(bench.host.gauges(), at_rest());
+}
+
+#[tokio::test]
+async fn an_idle_instance_survives_a_silent_directory() {
+    let bench = Bench::new();
+    let reused = |config: &mut PluginConfig| config.instances = Instances::Reused;
+    let plugin = bench.load("reused", &["dead"], reused).await;
+    assert_eq!(call(&plugin).await, Ok(()));
+    assert_eq!(bench.host.gauges().idle, 1);
+    bench.disk.kill(&bench.path("dead"));
+    tokio::select! {
+        biased;
+        ended = call(&plugin) => panic!("{ended:?}"),
+        () = bench.disk.until_waiting(1) => {}
+    }
+    assert_eq!(bench.host.gauges().idle, 1, "it was dropped with the call");
+    bench.disk.revive();
+    assert_eq!(call(&plugin).await, Ok(()));
+    assert_eq!(bench.host.gauges().idle, 1);
+}

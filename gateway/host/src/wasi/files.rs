@@ -1,0 +1,302 @@
+//! `wasi:filesystem`: opens nothing that could block, and counts what is read and written.
+//!
+//! WASI's own `open-at` opens anything. Opening a pipe that has no other end never returns, and the system has no way to
+//! cancel it, so its thread is lost: a few hundred calls would take all threads that files, schemas and loading need. A
+//! terminal or another device can block in the same way when it is read. So opening is our own, see [`mod@open`], and
+//! so is every other function that would open something on its way.
+//!
+//! What a call reads and writes is limited, and so is the number of files that it has open. Above the limit it gets the
+//! error of a full disk quota.
+//!
+//! [`FilesState`] is a store's part for files, and [`FilesView`] is how these functions reach it.
+
+use std::sync::Arc;
+
+use moongate_config::PluginConfig;
+use wasmtime::component::{Linker, Resource, ResourceTable};
+use wasmtime::{Result, StoreContextMut};
+use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, ErrorCode, Filesize, Host as _, HostDescriptor as _, OpenFlags, PathFlags,
+};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use self::lookups::Lookups;
+use self::open::OpenRequest;
+use self::origins::DescriptorOrigins;
+use self::quota::{FileQuota, OpenFilePermit, QuotaExceeded};
+use self::streams::{QuotaReader, QuotaWriter};
+use crate::wasi::grant_audit::GrantAudit;
+
+mod changes;
+mod listing;
+mod lookups;
+mod open;
+mod origins;
+mod permissions;
+mod quota;
+mod streams;
+
+pub(crate) use self::lookups::LookupOutcome;
+
+/// What a new file, directory or link counts as written, however little is in it: about what it takes on disk.
+const NEW_ENTRY_BYTES: u64 = 4 << 10;
+
+/// A store's part for files.
+#[derive(Debug)]
+pub(crate) struct FilesState {
+    config: Arc<PluginConfig>,
+    audit: GrantAudit,
+    max_open: u32,
+    quota: FileQuota,
+    origins: DescriptorOrigins,
+    lookups: Lookups,
+}
+
+impl FilesState {
+    /// `max_open` is how many files the call may have open, in addition to the granted directories.
+    pub(crate) fn new(config: Arc<PluginConfig>, max_open: u32, audit: GrantAudit) -> Self {
+        Self {
+            max_open,
+            quota: FileQuota::new(&config.limits, max_open, audit.clone()),
+            origins: DescriptorOrigins::default(),
+            lookups: Lookups::default(),
+            config,
+            audit,
+        }
+    }
+
+    /// Prepares for the next call of the same instance: full quotas, and the descriptors that are still open.
+    pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
+        let origins = std::mem::take(&mut self.origins);
+        *self = Self { origins, ..Self::new(Arc::clone(&self.config), max_open, audit) };
+    }
+
+    pub(crate) fn max_open(&self) -> u32 {
+        self.max_open
+    }
+
+    /// Call this when the instance exists: what its start looked up has nothing to do with the call.
+    pub(crate) fn instantiated(&mut self) {
+        self.lookups = Lookups::default();
+    }
+
+    /// The number of handles that the guest has of granted directories themselves.
+    pub(crate) fn preopen_handles(&self) -> usize {
+        self.origins.preopens()
+    }
+}
+
+/// A store with files.
+pub(crate) trait FilesView: WasiView + 'static {
+    fn files(&mut self) -> FilesCtxView<'_>;
+}
+
+/// The parts of a store that these functions need.
+pub(crate) struct FilesCtxView<'a> {
+    pub(crate) ctx: &'a mut WasiCtx,
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) state: &'a mut FilesState,
+}
+
+impl WasiView for FilesCtxView<'_> {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: self.ctx, table: self.table }
+    }
+}
+
+type OpenArguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
+type Answer<T> = (std::result::Result<T, ErrorCode>,);
+
+/// Replaces WASI's functions by those of this module.
+pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
+    linker.allow_shadowing(true);
+    let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
+    types
+        .func_wrap_async("[method]descriptor.open-at", |store, arguments| Box::new(open(store, arguments)))?;
+    types.func_wrap_async("[method]descriptor.read", |store, arguments| Box::new(read(store, arguments)))?;
+    types
+        .func_wrap_async("[method]descriptor.write", |store, arguments| Box::new(write(store, arguments)))?;
+    types.func_wrap_async("[method]descriptor.set-size", |store, arguments| {
+        Box::new(set_size(store, arguments))
+    })?;
+    types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
+    types.func_wrap_async("[method]descriptor.write-via-stream", |store, arguments| {
+        Box::new(write_via_stream(store, arguments))
+    })?;
+    types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
+    types.func_wrap("filesystem-error-code", error_code)?;
+    listing::add_to_linker(linker)?;
+    changes::add_to_linker(linker)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+fn answer<T>(result: FsResult<T>) -> Result<Answer<T>> {
+    match result {
+        Ok(value) => Ok((Ok(value),)),
+        Err(error) => Ok((Err(error.downcast()?),)),
+    }
+}
+
+fn quota_exceeded<T>(_: QuotaExceeded) -> Answer<T> {
+    (Err(ErrorCode::Quota),)
+}
+
+async fn open<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (dir, path_flags, path, open_flags, flags): OpenArguments,
+) -> Result<Answer<Resource<Descriptor>>> {
+    let mut files = store.data_mut().files();
+    let parent = dir.rep();
+    files.looked_up(parent);
+    let changes = flags.contains(DescriptorFlags::WRITE)
+        || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE);
+    let request = OpenRequest { path, path_flags, open_flags, flags };
+    let opened = open_counted(&mut files, &dir, request).await;
+    match &opened {
+        Ok(opened) => files.opened(parent, opened.rep()),
+        Err(_) if changes => return files.changed(&[parent], opened),
+        Err(_) => {}
+    }
+    answer(opened)
+}
+
+async fn open_counted(
+    files: &mut FilesCtxView<'_>,
+    dir: &Resource<Descriptor>,
+    request: OpenRequest,
+) -> FsResult<Resource<Descriptor>> {
+    let dir = open::directory(files.table, dir)?;
+    let permit = files.state.quota.open()?;
+    let opened = open::open(&dir, request, files.state.quota.clone()).await?;
+    let opened = files.table.push(opened)?;
+    files.state.origins.hold(opened.rep(), permit);
+    Ok(opened)
+}
+
+async fn read<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file, length, offset): (Resource<Descriptor>, Filesize, Filesize),
+) -> Result<Answer<(Vec<u8>, bool)>> {
+    let mut files = store.data_mut().files();
+    let length = files.state.quota.readable(length);
+    let read = files.filesystem().read(file, length, offset).await;
+    if let Ok((bytes, _)) = &read
+        && let Err(exceeded) = files.state.quota.read(bytes.len() as u64)
+    {
+        return Ok(quota_exceeded(exceeded));
+    }
+    answer(read)
+}
+
+async fn write<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file, bytes, offset): (Resource<Descriptor>, Vec<u8>, Filesize),
+) -> Result<Answer<Filesize>> {
+    let mut files = store.data_mut().files();
+    let length = bytes.len() as u64;
+    let growth = match growth(&mut files, &file, offset.saturating_add(length)).await {
+        Ok(growth) => growth,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = files.state.quota.write(length.max(growth)) {
+        return Ok(quota_exceeded(exceeded));
+    }
+    answer(files.filesystem().write(file, bytes, offset).await)
+}
+
+/// How much a file grows if it becomes this long. A gap after its old end counts: it takes space, too.
+async fn growth(
+    files: &mut FilesCtxView<'_>,
+    file: &Resource<Descriptor>,
+    size: Filesize,
+) -> FsResult<Filesize> {
+    let before = files.filesystem().stat(Resource::new_borrow(file.rep())).await?.size;
+    Ok(size.saturating_sub(before))
+}
+
+/// Growth counts as written.
+async fn set_size<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file, size): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<()>> {
+    let mut files = store.data_mut().files();
+    let growth = match growth(&mut files, &file, size).await {
+        Ok(growth) => growth,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = files.state.quota.write(growth) {
+        return Ok(quota_exceeded(exceeded));
+    }
+    let descriptor = file.rep();
+    let result = files.filesystem().set_size(file, size).await;
+    files.changed(&[descriptor], result)
+}
+
+fn read_via_stream<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file, offset): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<Resource<DynInputStream>>> {
+    let mut files = store.data_mut().files();
+    let permit = files.state.origins.permit(file.rep());
+    let opened = files.filesystem().read_via_stream(file, offset);
+    answer(opened.and_then(|stream| {
+        let inner = files.table.delete(stream)?;
+        let counted: DynInputStream = Box::new(QuotaReader::new(inner, files.state.quota.clone(), permit));
+        Ok(files.table.push(counted)?)
+    }))
+}
+
+async fn write_via_stream<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file, offset): (Resource<Descriptor>, Filesize),
+) -> Result<Answer<Resource<DynOutputStream>>> {
+    let mut files = store.data_mut().files();
+    let growth = match growth(&mut files, &file, offset).await {
+        Ok(growth) => growth,
+        Err(error) => return answer(Err(error)),
+    };
+    if let Err(exceeded) = files.state.quota.write(growth) {
+        return Ok(quota_exceeded(exceeded));
+    }
+    let permit = files.state.origins.permit(file.rep());
+    let opened = files.filesystem().write_via_stream(file, offset);
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
+}
+
+fn append_via_stream<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file,): (Resource<Descriptor>,),
+) -> Result<Answer<Resource<DynOutputStream>>> {
+    let mut files = store.data_mut().files();
+    let permit = files.state.origins.permit(file.rep());
+    let opened = files.filesystem().append_via_stream(file);
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
+}
+
+fn counted_writer(
+    files: &mut FilesCtxView<'_>,
+    stream: Resource<DynOutputStream>,
+    permit: Option<OpenFilePermit>,
+) -> FsResult<Resource<DynOutputStream>> {
+    let inner = files.table.delete(stream)?;
+    let counted: DynOutputStream = Box::new(QuotaWriter::new(inner, files.state.quota.clone(), permit));
+    Ok(files.table.push(counted)?)
+}
+
+/// The error of a stream as an error of files.
+fn error_code<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (error,): (Resource<IoError>,),
+) -> Result<(Option<ErrorCode>,)> {
+    let mut files = store.data_mut().files();
+    if files.table.get(&error)?.is::<QuotaExceeded>() {
+        return Ok((Some(ErrorCode::Quota),));
+    }
+    Ok((files.filesystem().filesystem_error_code(error)?,))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The grant that each open descriptor belongs to, which a descriptor doesn't know itself.
+//!
+//! Everything about a descriptor is forgotten when it is dropped, because the next one that is opened gets its number.
+
+use std::collections::{HashMap, HashSet};
+
+use moongate_config::{DirGrant, DirMode};
+use moongate_model::call::Cure;
+use wasmtime::Result;
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::quota::OpenFilePermit;
+use super::{Answer, FilesCtxView, answer};
+use crate::wasi::grant_audit::MissingGrant;
+
+/// What is known of the descriptors of one instance, by their handles.
+#[derive(Debug, Default)]
+pub(super) struct DescriptorOrigins {
+    /// The index of the grant in `allow.dirs`.
+    grants: HashMap<u32, usize>,
+    /// The granted directories themselves, as they were handed out.
+    preopens: HashSet<u32>,
+    /// The permits of all others.
+    permits: HashMap<u32, OpenFilePermit>,
+}
+
+impl DescriptorOrigins {
+    pub(super) fn preopens(&self) -> usize {
+        self.preopens.len()
+    }
+
+    /// Adds a granted directory. `grant` is `None` if its grant isn't known.
+    pub(super) fn add_preopen(&mut self, descriptor: u32, grant: Option<usize>) {
+        self.preopens.insert(descriptor);
+        self.grants.extend(grant.map(|grant| (descriptor, grant)));
+    }
+
+    /// Counts a descriptor as open while the guest has it.
+    pub(super) fn hold(&mut self, descriptor: u32, permit: OpenFilePermit) {
+        self.permits.insert(descriptor, permit);
+    }
+
+    /// The permit of a descriptor, for a stream that keeps its file open. `None` means a granted directory.
+    pub(super) fn permit(&self, descriptor: u32) -> Option<OpenFilePermit> {
+        self.permits.get(&descriptor).cloned()
+    }
+
+    /// Forgets a descriptor. Its permit is returned, to be dropped after the file.
+    pub(super) fn remove(&mut self, descriptor: u32) -> Option<OpenFilePermit> {
+        self.grants.remove(&descriptor);
+        self.preopens.remove(&descriptor);
+        self.permits.remove(&descriptor)
+    }
+}
+
+impl FilesCtxView<'_> {
+    /// Notes that the guest looked something up in a directory, whether it was there or not.
+    pub(super) fn looked_up(&mut self, directory: u32) {
+        self.state.lookups.in_granted |= self.state.origins.grants.contains_key(&directory);
+    }
+
+    /// Notes that `opened` was opened in `parent`, and that the grant was used.
+    pub(super) fn opened(&mut self, parent: u32, opened: u32) {
+        if let Some(grant) = self.state.origins.grants.get(&parent).copied() {
+            self.state.origins.grants.insert(opened, grant);
+            self.note_used(parent);
+        }
+    }
+
+    fn grant(&self, descriptor: u32) -> Option<&DirGrant> {
+        let index = self.state.origins.grants.get(&descriptor)?;
+        self.state.config.allow.dirs.get(*index)
+    }
+
+    fn note_used(&self, descriptor: u32) {
+        if let Some(grant) = self.grant(descriptor) {
+            self.state.audit.note_used(|| format!("dirs {} ({})", grant.guest, grant.mode.as_str()));
+        }
+    }
+
+    /// Answers a change, and reports it if it was refused because the directory is granted read-only. WASI's own checks
+    /// are the ones that refuse.
+    pub(super) fn changed<T>(&mut self, descriptors: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
+        let (answer,) = answer(result)?;
+        descriptors.iter().for_each(|descriptor| self.looked_up(*descriptor));
+        if answer.is_ok() {
+            descriptors.iter().for_each(|descriptor| self.note_used(*descriptor));
+        }
+        if matches!(&answer, Err(ErrorCode::NotPermitted)) {
+            let grants = descriptors.iter().filter_map(|descriptor| self.grant(*descriptor));
+            for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
+                let host = named.to_string_lossy().into_owned();
+                self.state.audit.report_missing(&MissingGrant {
+                    wanted: format!("write access to `{guest}`"),
+                    fix: Some(Cure::ChangeDirectory { host, guest: guest.clone() }),
+                });
+            }
+        }
+        Ok((answer,))
+    }
+}

@@ -1,0 +1,118 @@
+//! How much a call may read from files and write to them, and how many it may have open.
+
+use std::sync::Arc;
+
+use moongate_config::Limits;
+use tokio::sync::Semaphore;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+use wasmtime_wasi::p2::{FsError, StreamError};
+
+use crate::sandbox::quota::{ByteQuota, CountPermit, CountQuota};
+use crate::wasi::grant_audit::GrantAudit;
+
+/// How many of a call's streams read or write at once, in addition to the function that the call waits for. All plugins
+/// share the threads for such work.
+const MAX_CONCURRENT_STREAMS: usize = 4;
+
+/// The quota of one call, shared by all its streams.
+#[derive(Debug, Clone)]
+pub(super) struct FileQuota(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    read: ByteQuota,
+    written: ByteQuota,
+    open: Arc<CountQuota>,
+    stream_turns: Arc<Semaphore>,
+    audit: GrantAudit,
+}
+
+/// Counts a file, a directory or a listing as open until all its copies are dropped: a stream keeps its file open, even
+/// if the guest has dropped the descriptor. It is kept next to what is open, because that is the library's type.
+#[derive(Debug, Clone)]
+pub(super) struct OpenFilePermit {
+    _permit: Arc<CountPermit>,
+}
+
+/// The call has read, written or opened more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum QuotaExceeded {
+    #[error("the call read more than it may")]
+    Read,
+    #[error("the call wrote more than it may")]
+    Written,
+    #[error("the call opened more files than it may")]
+    Open,
+}
+
+impl FileQuota {
+    /// `max_open` is how many files the call may have open, in addition to the granted directories.
+    pub(super) fn new(limits: &Limits, max_open: u32, audit: GrantAudit) -> Self {
+        Self(Arc::new(Shared {
+            read: ByteQuota::new(limits.read),
+            written: ByteQuota::new(limits.written),
+            open: Arc::new(CountQuota::new(max_open)),
+            stream_turns: Arc::new(Semaphore::new(MAX_CONCURRENT_STREAMS)),
+            audit,
+        }))
+    }
+
+    /// Counts something that is about to be opened.
+    pub(super) fn open(&self) -> Result<OpenFilePermit, QuotaExceeded> {
+        let Shared { open, audit, .. } = &*self.0;
+        if let Some(permit) = open.acquire() {
+            return Ok(OpenFilePermit { _permit: Arc::new(permit) });
+        }
+        audit.report_derived_limit(
+            "open files",
+            &format!(
+                "wanted more than {open} files and directories open at once, in addition to the granted ones"
+            ),
+            "this is its share of the files that the system lets the gateway open",
+        );
+        Err(QuotaExceeded::Open)
+    }
+
+    /// How many of these bytes to read at once: at least one more than is left, because only reading shows whether there
+    /// is one more.
+    pub(super) fn readable(&self, bytes: u64) -> u64 {
+        bytes.min(self.0.read.left().saturating_add(1))
+    }
+
+    /// Counts bytes that were read.
+    pub(super) fn read(&self, bytes: u64) -> Result<(), QuotaExceeded> {
+        let Shared { read, audit, .. } = &*self.0;
+        if read.take(bytes) {
+            return Ok(());
+        }
+        audit.report_limit("read", &format!("read more than the {read} from files that a call may"));
+        Err(QuotaExceeded::Read)
+    }
+
+    /// Counts bytes that are about to be written.
+    pub(super) fn write(&self, bytes: u64) -> Result<(), QuotaExceeded> {
+        let Shared { written, audit, .. } = &*self.0;
+        if written.take(bytes) {
+            return Ok(());
+        }
+        audit.report_limit("written", &format!("wrote more than the {written} to files that a call may"));
+        Err(QuotaExceeded::Written)
+    }
+
+    /// A permit of this is a stream's turn to read or write.
+    pub(super) fn stream_turns(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.stream_turns)
+    }
+}
+
+impl From<QuotaExceeded> for StreamError {
+    fn from(error: QuotaExceeded) -> Self {
+        Self::LastOperationFailed(wasmtime::Error::new(error))
+    }
+}
+
+impl From<QuotaExceeded> for FsError {
+    fn from(_: QuotaExceeded) -> Self {
+        ErrorCode::Quota.into()
+    }
+}

@@ -1,0 +1,195 @@
+//! The audit of what calls do with their grants.
+//!
+//! The operator reads each missing grant and each exceeded limit once in the log, with the line of `gateway.toml` that
+//! changes it. A call that has a [`Ledger`] also notes every grant that it used or lacked, for `--explain`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use moongate_model::call::{Cure, Entry, Ledger};
+use moongate_model::names::PluginId;
+
+use crate::diagnostics::log_once::{FirstTime, LogOnce};
+use crate::diagnostics::text;
+
+/// The log target of missing grants. It has a filter of its own, because a plugin without a table lacks all of them,
+/// and only its limits are worth logging.
+const GRANTS_TARGET: &str = "moongate::grants";
+
+/// The warnings that were logged for a plugin under one configuration.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedWarnings {
+    /// By what the plugin wanted, which can be something else each time.
+    missing_grants: LogOnce<String>,
+    /// By the limit's name. Apart from the missing grants, so that these can't crowd out the limits.
+    limits: LogOnce<&'static str>,
+}
+
+/// The audit of one call. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct GrantAudit {
+    plugin: PluginId,
+    ledger: Option<Arc<Ledger>>,
+    logged: Arc<LoggedWarnings>,
+    caller_note: Arc<Mutex<Option<CallerNote>>>,
+}
+
+/// A note for the caller about the first grant that the call lacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallerNote {
+    pub(crate) text: String,
+    /// The line that grants it, in backticks. A guest that already shows it needs no note.
+    pub(crate) fix: Option<String>,
+}
+
+/// Something that a call wanted and that isn't granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MissingGrant {
+    /// A noun, such as `GET https://example.com`, or an infinitive with `to`.
+    pub(crate) wanted: String,
+    /// `None` means that it can't be granted.
+    pub(crate) fix: Option<Cure>,
+}
+
+impl MissingGrant {
+    fn wanted(&self) -> String {
+        text::line(&self.wanted, text::SENTENCE)
+    }
+
+    /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
+    /// file.
+    fn shown_fix(&self) -> Option<Cure> {
+        self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_config::grant_line(fix)))
+    }
+}
+
+fn is_unchanged_by_cleaning(line: &str) -> bool {
+    line == text::line(line, text::SENTENCE)
+}
+
+/// The predicate of a sentence whose subject is the plugin.
+fn denied(wanted: &str) -> String {
+    match wanted.strip_prefix("to ") {
+        Some(action) => format!("was not allowed to {action}"),
+        None => format!("was denied {wanted}"),
+    }
+}
+
+impl GrantAudit {
+    pub(crate) fn new(plugin: PluginId, ledger: Option<Arc<Ledger>>, logged: Arc<LoggedWarnings>) -> Self {
+        Self { plugin, ledger, logged, caller_note: Arc::default() }
+    }
+
+    /// The same audit without a call, for an idle instance.
+    pub(crate) fn without_call(&self) -> Self {
+        Self { ledger: None, caller_note: Arc::default(), ..self.clone() }
+    }
+
+    /// Notes that a grant was used. The text is made only if the call has a ledger.
+    pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::Used(text::line(&grant(), text::SENTENCE)));
+        }
+    }
+
+    /// Reports that a call exceeded a limit and continued. `key` is the limit's key; `did` follows "plugin `x`".
+    pub(crate) fn report_limit(&self, key: &'static str, did: &str) {
+        self.note_limit(Some(key), did);
+        let plugin = &self.plugin;
+        if self.logged.limits.insert(key) == FirstTime::Yes {
+            tracing::warn!(
+                %plugin,
+                "plugin `{plugin}` {did}; to allow more, raise `{key}` in `[plugins.{plugin}.limits]`"
+            );
+        }
+    }
+
+    /// The same for a limit without a key. `name` identifies it, and `reason` says where it comes from.
+    pub(crate) fn report_derived_limit(&self, name: &'static str, did: &str, reason: &str) {
+        self.note_limit(None, did);
+        let plugin = &self.plugin;
+        if self.logged.limits.insert(name) == FirstTime::Yes {
+            tracing::warn!(%plugin, "plugin `{plugin}` {did}; {reason}");
+        }
+    }
+
+    fn note_limit(&self, key: Option<&'static str>, did: &str) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
+        }
+    }
+
+    /// Reports a missing grant.
+    pub(crate) fn report_missing(&self, missing: &MissingGrant) {
+        self.log_missing(missing);
+        self.note_missing(missing);
+    }
+
+    /// Reports a missing grant to the caller as well, if the call fails. `shown_fix` is the line that grants it, unless
+    /// it reveals something that is for the operator only.
+    pub(crate) fn report_missing_to_caller(&self, missing: &MissingGrant, shown_fix: Option<&str>) {
+        let plugin = &self.plugin;
+        let fix = shown_fix.filter(|fix| is_unchanged_by_cleaning(fix)).map(|fix| format!("`{fix}`"));
+        let how = match &fix {
+            Some(fix) => format!("to allow it, add {fix} to `[plugins.{plugin}.allow]` in `gateway.toml`"),
+            None => "the gateway's log shows the line that allows it".to_owned(),
+        };
+        let text = format!("plugin `{plugin}` {}; {how}", denied(&missing.wanted()));
+        let mut note = self.caller_note.lock().unwrap_or_else(PoisonError::into_inner);
+        note.get_or_insert(CallerNote { text, fix });
+        drop(note);
+        self.report_missing(missing);
+    }
+
+    /// Notes a grant that the call may have lacked. It is made only if the call has a ledger, and isn't logged.
+    pub(crate) fn note_possibly_missing(&self, missing: impl FnOnce() -> MissingGrant) {
+        if self.ledger.is_some() {
+            self.note_missing(&missing());
+        }
+    }
+
+    /// The note for the caller of a failed call.
+    pub(crate) fn caller_note(&self) -> Option<CallerNote> {
+        self.caller_note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_missing(&self, missing: &MissingGrant) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(Entry::Lacked { wanted: missing.wanted(), cure: missing.shown_fix() });
+        }
+    }
+
+    fn log_missing(&self, missing: &MissingGrant) {
+        let plugin = &self.plugin;
+        let denied = denied(&missing.wanted());
+        match self.logged.missing_grants.insert(missing.wanted()) {
+            FirstTime::No => {}
+            FirstTime::LimitReached => tracing::warn!(
+                target: GRANTS_TARGET,
+                %plugin,
+                "plugin `{plugin}` lacks more grants, which are no longer logged; `moongate call --explain` shows what a \
+                 call lacks"
+            ),
+            FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
+                (Some(fix), _) => {
+                    let line = moongate_config::grant_line(&fix);
+                    tracing::warn!(
+                        target: GRANTS_TARGET,
+                        %plugin,
+                        "plugin `{plugin}` {denied}; to allow it, add `{line}` to `[plugins.{plugin}.allow]`"
+                    );
+                }
+                (None, Some(_)) => tracing::warn!(
+                    target: GRANTS_TARGET,
+                    %plugin,
+                    "plugin `{plugin}` {denied}; the line that allows it is too long to show"
+                ),
+                (None, None) => {
+                    tracing::warn!(target: GRANTS_TARGET, %plugin, "plugin `{plugin}` {denied}, which can't be allowed");
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

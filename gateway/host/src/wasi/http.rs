@@ -1,0 +1,206 @@
+//! `wasi:http/outgoing-handler`: requests of plugins, sent by a client of our own.
+//!
+//! Each request is [checked](check) against the grants as a whole, and its host is resolved once. Non-public addresses are
+//! dropped unless a grant contains them, and the request goes to exactly what was checked. Redirects go back to the guest,
+//! whose next request is checked again. There are no proxies, no cookies and no decompression. Connections are kept for
+//! later calls of the same plugin under the same configuration only.
+//!
+//! [`OutboundHttp`] is shared by all plugins, a [`RequestSender`] belongs to one plugin under one configuration, and an
+//! [`HttpState`] to one call.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderName, Request, Response};
+use moongate_config::{HttpOrigin, PluginConfig, Reserved};
+use moongate_model::names::PluginId;
+use tokio::sync::Semaphore;
+use tokio_rustls::rustls::ClientConfig;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::{
+    Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
+
+use crate::diagnostics::log_once::LogOnce;
+use crate::wasi::grant_audit::GrantAudit;
+
+mod body;
+mod buffered;
+mod check;
+mod connect;
+mod counters;
+mod failure;
+mod head_limit;
+pub(crate) mod linker;
+mod pool;
+mod quota;
+mod self_addresses;
+mod send;
+mod tls;
+
+use buffered::BufferedBytes;
+use connect::{Resolver, SystemResolver};
+use counters::{PluginCounters, RequestCounters};
+use pool::ConnectionPool;
+use quota::HttpQuota;
+use self_addresses::SelfAddresses;
+use tls::TrustRoots;
+
+pub use counters::Requests;
+pub use tls::CaError;
+
+/// The most bytes that the headers of one request may take, with names, values and overhead.
+const MAX_FIELDS_BYTES: usize = 32 << 10;
+
+/// How much a guest may write at once to a request's body, in bytes. Two such chunks wait for the network.
+const BODY_CHUNK_BYTES: usize = 16 << 10;
+
+/// How plugins' requests leave the gateway.
+#[derive(Debug, Clone, Default)]
+pub struct OutgoingOptions {
+    /// The gateway's own listeners. No request of a plugin goes there, whatever is granted.
+    pub own: Vec<SocketAddr>,
+    /// A PEM file with CA certificates to trust in addition to the system's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The parts that all plugins' requests share.
+pub(crate) struct OutboundHttp {
+    resolver: Arc<dyn Resolver>,
+    self_addresses: SelfAddresses,
+    trust_roots: TrustRoots,
+    counters: PluginCounters,
+}
+
+impl OutboundHttp {
+    /// # Errors
+    /// The CA file can't be used.
+    pub(crate) fn new(options: OutgoingOptions) -> Result<Arc<Self>, CaError> {
+        Self::with_resolver(options, Arc::new(SystemResolver))
+    }
+
+    /// The numbers of requests of each plugin.
+    pub(crate) fn requests(&self) -> BTreeMap<PluginId, Requests> {
+        self.counters.all()
+    }
+
+    fn with_resolver(options: OutgoingOptions, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
+        let OutgoingOptions { own, ca_file } = options;
+        Ok(Arc::new(Self {
+            resolver,
+            self_addresses: SelfAddresses::new(own),
+            trust_roots: TrustRoots::new(ca_file.as_deref())?,
+            counters: PluginCounters::default(),
+        }))
+    }
+}
+
+/// Sends the requests of one plugin under one configuration, and keeps its connections.
+pub(crate) struct RequestSender {
+    outbound: Arc<OutboundHttp>,
+    config: Arc<PluginConfig>,
+    pool: Arc<ConnectionPool>,
+    lookups: Arc<Semaphore>,
+    tls: OnceLock<Arc<ClientConfig>>,
+    /// The servers whose certificates were logged as untrusted.
+    logged_untrusted: LogOnce<HttpOrigin>,
+    counters: Arc<RequestCounters>,
+}
+
+impl RequestSender {
+    pub(crate) fn new(outbound: Arc<OutboundHttp>, config: Arc<PluginConfig>) -> Arc<Self> {
+        Arc::new(Self {
+            pool: Arc::default(),
+            lookups: Arc::new(Semaphore::new(connect::MAX_CONCURRENT_LOOKUPS)),
+            tls: OnceLock::new(),
+            logged_untrusted: LogOnce::default(),
+            counters: outbound.counters.of(&config.id),
+            outbound,
+            config,
+        })
+    }
+
+    /// A sender for another configuration. It takes over no connection.
+    pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Arc<Self> {
+        Self::new(Arc::clone(&self.outbound), config)
+    }
+}
+
+/// A store's part for requests.
+pub(crate) struct HttpState {
+    ctx: WasiHttpCtx,
+    hooks: CallRequests,
+}
+
+/// The requests of one call.
+struct CallRequests {
+    sender: Arc<RequestSender>,
+    quota: Arc<HttpQuota>,
+    buffered: BufferedBytes,
+    audit: GrantAudit,
+}
+
+impl HttpState {
+    pub(crate) fn new(sender: Arc<RequestSender>, audit: GrantAudit) -> Self {
+        let mut ctx = WasiHttpCtx::new();
+        ctx.set_field_size_limit(MAX_FIELDS_BYTES);
+        let quota = HttpQuota::new(&sender.config.limits, audit.clone());
+        let buffered = BufferedBytes::new(Arc::clone(quota.undelivered()));
+        Self { ctx, hooks: CallRequests { sender, quota, buffered, audit } }
+    }
+
+    /// The state of an idle instance, whose requests have all ended.
+    pub(crate) fn without_call(&self) -> Self {
+        Self::new(Arc::clone(&self.hooks.sender), self.hooks.audit.without_call())
+    }
+
+    /// The view that `wasi:http` works with.
+    pub(crate) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView { hooks: &mut self.hooks, table, ctx: &mut self.ctx }
+    }
+}
+
+/// The future of a response, as the bindings want it. Nothing is left to do after it.
+type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, AfterResponse), Error>> + Send>;
+type AfterResponse = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+impl WasiHttpHooks for CallRequests {
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(is_hidden)
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: AfterResponse,
+    ) -> ResponseFuture {
+        // Counted here and not in the task, so that a guest can't start more than it may.
+        let permit = self.quota.start_request();
+        let counter = self.sender.counters.start();
+        let sender = Arc::clone(&self.sender);
+        let audit = self.audit.clone();
+        Box::new(async move {
+            let response = match permit {
+                Ok(permit) => sender.send(request, options.unwrap_or_default(), permit, &audit).await,
+                Err(refused) => Err(refused),
+            };
+            counter.finish(&response);
+            Ok((response?, Box::new(async { Ok(()) }) as AfterResponse))
+        })
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        BODY_CHUNK_BYTES
+    }
+}
+
+/// Headers of responses that no plugin sees: those of the connection, which isn't the plugin's.
+fn is_hidden(name: &HeaderName) -> bool {
+    Reserved::of(name.as_str()) == Some(Reserved::Framing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Checks of requests against the grants, and of the addresses that they may go to.
+
+use std::net::IpAddr;
+
+use http::header::Entry;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Uri};
+use moongate_config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public};
+use moongate_model::call::Cure;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+use url::{Host, Position, Url};
+use wasmtime_wasi_http::Error;
+
+use super::self_addresses::SelfAddresses;
+use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
+
+/// The longest path with its query, in bytes: what common servers accept.
+const MAX_PATH_BYTES: usize = 16 << 10;
+
+/// Shorter settings, in bytes, are hardly secrets, and are part of many paths by chance.
+const MIN_SECRET_BYTES: usize = 8;
+
+/// A request that is granted, in the form that was compared with the grants.
+#[derive(Debug)]
+pub(super) struct GrantedRequest<'g> {
+    pub(super) target: Target,
+    pub(super) origin: HttpOrigin,
+    pub(super) path_and_query: PathAndQuery,
+    /// Every grant that covers it.
+    grants: Vec<&'g HttpGrant>,
+}
+
+/// Why a request isn't sent.
+#[derive(Debug)]
+pub(super) enum RequestRefusal {
+    /// It is invalid, or no plugin may send it.
+    Invalid(Error),
+    /// It isn't granted. `shown_fix` is the line that grants it, unless that reveals other grants.
+    NotGranted { missing: MissingGrant, shown_fix: Option<String> },
+    /// It is granted, but its host has only non-public addresses.
+    NotPublic(MissingGrant),
+    /// It would reach the gateway itself.
+    Gateway(MissingGrant),
+}
+
+impl RequestRefusal {
+    /// Reports the refusal to the operator, and returns the guest's error.
+    pub(super) fn report(self, audit: &GrantAudit) -> Error {
+        let (missing, error) = match self {
+            Self::Invalid(error) => return error,
+            Self::NotGranted { missing, shown_fix } => {
+                audit.report_missing_to_caller(&missing, shown_fix.as_deref());
+                return Error::HttpRequestDenied;
+            }
+            Self::NotPublic(missing) => (missing, Error::DestinationIpProhibited),
+            Self::Gateway(missing) => (missing, Error::LoopDetected),
+        };
+        audit.report_missing(&missing);
+        error
+    }
+}
+
+/// Checks a request against the grants.
+pub(super) fn check<'g>(
+    config: &'g PluginConfig,
+    self_addresses: &SelfAddresses,
+    method: &str,
+    uri: &Uri,
+) -> Result<GrantedRequest<'g>, RequestRefusal> {
+    let invalid = RequestRefusal::Invalid;
+    let url = Url::parse(&uri.to_string()).map_err(|_| invalid(Error::HttpRequestUriInvalid))?;
+    let target = Target::new(method, url.as_str()).map_err(|why| {
+        invalid(match why {
+            NoTarget::Url | NoTarget::UserInfo => Error::HttpRequestUriInvalid,
+        })
+    })?;
+    // CONNECT opens a tunnel. The others return the request as it arrived, with the credentials that the gateway added.
+    if ["CONNECT", "TRACE", "TRACK"].contains(&target.method()) {
+        return Err(invalid(Error::HttpRequestMethodInvalid));
+    }
+    let path_and_query = &url[Position::BeforePath..Position::AfterQuery];
+    if path_and_query.len() > MAX_PATH_BYTES {
+        return Err(invalid(Error::HttpRequestUriTooLong));
+    }
+    let path_and_query =
+        path_and_query.parse::<PathAndQuery>().map_err(|_| invalid(Error::HttpRequestUriInvalid))?;
+    let origin = target.origin();
+    let grants: Vec<_> = config.allow.http.iter().filter(|grant| grant.covers(&target)).collect();
+    if grants.is_empty() {
+        return Err(refusal(config, self_addresses, &target, &origin));
+    }
+    Ok(GrantedRequest { target, origin, path_and_query, grants })
+}
+
+/// Checks the destination of a copy or a move (RFC 4918, 10.3), which changes as well. It is replaced by the whole URL
+/// that was compared, because a path alone could be read as a host.
+pub(super) fn check_destination(
+    config: &PluginConfig,
+    granted: &GrantedRequest<'_>,
+    headers: &mut HeaderMap,
+) -> Result<(), RequestRefusal> {
+    let method = granted.target.method();
+    if !["COPY", "MOVE"].contains(&method) {
+        return Ok(());
+    }
+    let Entry::Occupied(mut destinations) = headers.entry("destination") else { return Ok(()) };
+    for value in destinations.iter_mut() {
+        let invalid = || RequestRefusal::Invalid(Error::HttpRequestUriInvalid);
+        // Servers disagree on whether `//a` is a path or a host.
+        let written = value.to_str().ok().filter(|written| !written.starts_with("//")).ok_or_else(invalid)?;
+        let whole = if written.starts_with('/') {
+            format!("{}{written}", granted.origin)
+        } else {
+            written.to_owned()
+        };
+        let destination = Target::new(method, &whole).map_err(|_| invalid())?;
+        if !config.allow.http.iter().any(|grant| grant.covers(&destination)) {
+            let wanted = target_without_secrets(config, &destination);
+            return Err(not_granted(config, &destination, wanted));
+        }
+        let url = Url::parse(&whole).map_err(|_| invalid())?;
+        let compared =
+            format!("{}{}", destination.origin(), &url[Position::BeforePath..Position::AfterQuery]);
+        *value = HeaderValue::try_from(compared).map_err(|_| invalid())?;
+    }
+    Ok(())
+}
+
+/// Why a request that no grant covers is refused. If its origin is granted in part, the method and the path are named.
+fn refusal(
+    config: &PluginConfig,
+    self_addresses: &SelfAddresses,
+    target: &Target,
+    origin: &HttpOrigin,
+) -> RequestRefusal {
+    if self_addresses.contain_origin(origin) {
+        return RequestRefusal::Gateway(gateway_listener(target, origin));
+    }
+    let is_granted_in_part = config.allow.http.iter().any(|grant| grant.covers_origin(origin));
+    let mut wanted = if is_granted_in_part {
+        target_without_secrets(config, target)
+    } else {
+        format!("{} {origin}", target.method())
+    };
+    let is_not_public = match origin.host {
+        Host::Ipv4(address) => !is_public(address.into()),
+        Host::Ipv6(address) => !is_public(address.into()),
+        Host::Domain(_) => false,
+    };
+    if is_not_public {
+        wanted.push_str(" (non-public address)");
+    }
+    not_granted(config, target, wanted)
+}
+
+/// Method and URL without the query; without the path as well, if that contains a secret.
+fn target_without_secrets(config: &PluginConfig, target: &Target) -> String {
+    if contains_setting(target.path(), config) {
+        format!("{} {}", target.method(), target.origin())
+    } else {
+        target.to_string()
+    }
+}
+
+/// Whether a path contains one of the plugin's settings or variables, percent-encoded or not. These may be tokens, and
+/// some servers want tokens in paths. A refusal isn't always read by the operator.
+fn contains_setting(path: &str, config: &PluginConfig) -> bool {
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    let contains = |setting: &str| {
+        let setting = setting.trim();
+        setting.len() >= MIN_SECRET_BYTES && (path.contains(setting) || decoded.contains(setting))
+    };
+    let settings = config.config.values().map(|setting| setting.expose());
+    settings.chain(config.allow.env.iter().map(|(_, value)| value.as_str())).any(|setting| {
+        contains(setting) || serde_json::from_str(setting).is_ok_and(|value| any_string(&value, &contains))
+    })
+}
+
+/// Whether any string in a list or table fulfils the condition. The parser limits the depth.
+fn any_string(value: &Value, condition: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => condition(text),
+        Value::Array(items) => items.iter().any(|item| any_string(item, condition)),
+        Value::Object(members) => members.values().any(|member| any_string(member, condition)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Stands for a path with a secret while the fix is made.
+const HIDDEN_PATH: &str = "/hidden";
+
+/// The line that grants the request, with `…` for a path that contains a secret.
+fn fix(config: &PluginConfig, target: &Target) -> String {
+    let grants = &config.allow;
+    let grants_whole_origin = !grants.http.iter().any(|grant| grant.covers_origin(&target.origin()));
+    if grants_whole_origin || !contains_setting(target.path(), config) {
+        return grants.cure(target);
+    }
+    let hidden = format!("{}{HIDDEN_PATH}", target.origin());
+    let fix = Target::new(target.method(), &hidden).map(|hidden| grants.cure(&hidden));
+    fix.unwrap_or_default().replace(&format!("{hidden}\""), &format!("{}/…\"", target.origin()))
+}
+
+fn not_granted(config: &PluginConfig, target: &Target, wanted: String) -> RequestRefusal {
+    let fix = fix(config, target);
+    let origin = target.origin();
+    // The line repeats the networks that are granted for the origin already, which are for the operator only.
+    let reveals_networks =
+        config.allow.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
+    let shown_fix = (!reveals_networks).then(|| fix.clone());
+    RequestRefusal::NotGranted { shown_fix, missing: MissingGrant { wanted, fix: Some(Cure::Line(fix)) } }
+}
+
+fn gateway_listener(target: &Target, origin: &HttpOrigin) -> MissingGrant {
+    let wanted = format!("{} {origin}, this gateway's own listener", target.method());
+    MissingGrant { wanted, fix: None }
+}
+
+impl<'g> GrantedRequest<'g> {
+    /// The grant by which the request may go to this address.
+    pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
+        let public = is_public(address);
+        self.grants
+            .iter()
+            .find(|grant| public || grant.networks.iter().any(|network| network.contains(&address)))
+            .copied()
+    }
+
+    /// The refusal if the host has only non-public addresses, such as this one.
+    pub(super) fn not_public(&self, address: IpAddr) -> RequestRefusal {
+        let wanted = format!("{} {} (non-public address {address})", self.target.method(), self.origin);
+        let fix = self.grants.first().map(|grant| grant.cure(&self.origin, address));
+        RequestRefusal::NotPublic(MissingGrant { wanted, fix: fix.map(Cure::Line) })
+    }
+
+    /// The refusal if the host is the gateway itself.
+    pub(super) fn gateway(&self) -> RequestRefusal {
+        RequestRefusal::Gateway(gateway_listener(&self.target, &self.origin))
+    }
+
+    /// The credentials that the gateway adds to this request. Only `https` origins have any.
+    pub(super) fn credentials(&self, grants: &'g Grants) -> impl Iterator<Item = &'g Credential> {
+        grants.credentials.iter().filter(|credential| credential.origin == self.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests;

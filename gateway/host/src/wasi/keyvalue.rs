@@ -1,0 +1,330 @@
+//! `wasi:keyvalue`: keys and values that plugins keep from one call to the next, on disk or in memory.
+//!
+//! A store belongs to a plugin, or to a name that several plugins share. Operations are atomic, as if calls did them one
+//! after the other. This module checks the limits, which are the same for both backends: stores in [`memory`] exist as
+//! long as the host; those on [`disk`] outlive it, and all gateways with the same state directory share them.
+//! If the operator chose disk, nothing falls back to memory: an unusable disk is an error.
+
+mod database;
+mod disk;
+mod entries;
+pub(crate) mod host;
+mod memory;
+pub(crate) mod types;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytesize::ByteSize;
+use moongate_config::{PluginConfig, StateGrant};
+use moongate_model::names::{PluginId, StoreName};
+
+use self::database::DATABASE_FILE;
+use self::disk::{DiskStore, StateDatabase};
+use self::memory::MemoryStore;
+use moongate_system::blocking::Lane;
+use moongate_system::private_dir;
+
+/// The longest key, in bytes.
+pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
+/// The longest value, in bytes.
+pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The size of an entry in addition to its key and value: about the overhead of keeping it.
+const ENTRY_OVERHEAD_BYTES: u64 = 64;
+/// The most keys on one page of a listing.
+const MAX_PAGE_KEYS: usize = 500;
+
+/// Why state can't be kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateProblem {
+    /// The file or directory, and what is wrong with it.
+    pub reason: String,
+    /// How to fix it.
+    pub hint: String,
+}
+
+/// The result of a read-only look for state in a directory.
+#[derive(Debug)]
+pub enum StateFound {
+    /// The directory contains state.
+    Some,
+    /// It contains none yet, and it can be created.
+    None,
+    /// It contains none, and it can't be created.
+    Problem(StateProblem),
+}
+
+/// Looks for state in a directory, and whether it can be created there. It runs on a blocking thread, because the
+/// directory's file system may not respond.
+pub async fn look_for_state(dir: &Path) -> StateFound {
+    let dir = dir.to_owned();
+    Lane::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => StateFound::None, // a task that hasn't started is dropped only when the process ends
+    })
+}
+
+fn look(dir: &Path) -> StateFound {
+    if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() {
+        return StateFound::Some;
+    }
+    match private_dir::would_be_private(dir) {
+        Ok(()) => StateFound::None,
+        Err(error) => StateFound::Problem(StateProblem { reason: error.to_string(), hint: error.hint() }),
+    }
+}
+
+/// All stores. Those in memory exist as long as this: a plugin that is removed from the configuration, and added again
+/// later, finds its data.
+#[derive(Debug, Default)]
+pub(crate) struct KeyValueStores {
+    disk: Option<Arc<StateDatabase>>,
+    open: Mutex<HashMap<StoreOwner, Arc<KeyValueStore>>>,
+}
+
+/// The owner of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum StoreOwner {
+    Plugin(PluginId),
+    Name(StoreName),
+}
+
+impl fmt::Display for StoreOwner {
+    /// As it is in the database. Neither part ever contains a colon.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugin(id) => write!(f, "plugin:{id}"),
+            Self::Name(name) => write!(f, "name:{name}"),
+        }
+    }
+}
+
+/// The value of a key.
+pub(crate) type StoredValue = Arc<[u8]>;
+
+/// One store.
+pub(crate) struct KeyValueStore {
+    backend: Backend,
+}
+
+enum Backend {
+    Memory(Mutex<MemoryStore>),
+    Disk(DiskStore),
+}
+
+/// The store that a plugin is granted.
+#[derive(Debug, Clone)]
+pub(crate) enum StoreAccess {
+    Granted(Arc<KeyValueStore>),
+    Refused,
+}
+
+/// One page of keys.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeyPage {
+    pub(crate) keys: Vec<String>,
+    /// The start of the next page. `None` means that this is the last.
+    pub(crate) cursor: Option<String>,
+}
+
+/// Why a value can't be written or read. Guests see these texts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KeyValueError {
+    #[error("the key has {0} bytes, and the limit is {MAX_KEY_BYTES}; use a shorter key, such as a hash")]
+    KeyTooLong(usize),
+    #[error("the value has {}, and the limit is {}; split it over several keys", size(*.0 as u64), size(MAX_VALUE_BYTES as u64))]
+    ValueTooLong(usize),
+    #[error("the plugin's state would be larger than {} (`limits.state`)", size(*.0))]
+    Full(u64),
+    #[error("the key's value isn't a 64-bit integer in decimal digits")]
+    NotANumber,
+    #[error("the sum doesn't fit into a 64-bit integer")]
+    Overflow,
+    #[error("the state was locked by another process for too long; try again")]
+    Busy,
+    /// The reason is for the operator only, because it contains paths of this machine.
+    #[error("state is unavailable; the gateway's log shows the reason")]
+    Unavailable,
+}
+
+fn size(bytes: u64) -> String {
+    ByteSize::b(bytes).display().iec().to_string()
+}
+
+/// The key was changed since it was read. This is its current value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SwapConflict(pub(crate) Option<StoredValue>);
+
+impl fmt::Debug for KeyValueStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyValueStore").finish_non_exhaustive() // a plugin's data is never logged
+    }
+}
+
+impl KeyValueStores {
+    /// Stores in a directory, or in memory without one. The directory is opened when the first plugin is granted a store.
+    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
+        Self { disk: dir.map(|dir| Arc::new(StateDatabase::new(dir))), open: Mutex::default() }
+    }
+
+    /// The store of a plugin.
+    pub(crate) fn of(&self, config: &PluginConfig) -> StoreAccess {
+        let owner = match &config.allow.state {
+            StateGrant::Refused => return StoreAccess::Refused,
+            StateGrant::Own => StoreOwner::Plugin(config.id.clone()),
+            StateGrant::Shared(name) => StoreOwner::Name(name.clone()),
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = open.entry(owner).or_insert_with_key(|owner| Arc::new(self.open_store(owner)));
+        StoreAccess::Granted(Arc::clone(store))
+    }
+
+    fn open_store(&self, owner: &StoreOwner) -> KeyValueStore {
+        let backend = match &self.disk {
+            Some(disk) => Backend::Disk(DiskStore::new(disk, owner)),
+            None => Backend::Memory(Mutex::default()),
+        };
+        KeyValueStore { backend }
+    }
+
+    /// Why the disk can't be used now. `None` means that it can, or that no plugin is granted a store on it.
+    pub(crate) async fn problem(&self) -> Option<StateProblem> {
+        match &self.disk {
+            Some(disk) => disk.problem().await,
+            None => None,
+        }
+    }
+}
+
+impl KeyValueStore {
+    /// The value of a key.
+    pub(crate) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
+        check(&key)?;
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).get(&key)),
+            Backend::Disk(store) => store.get(key).await,
+        }
+    }
+
+    /// Whether the key has a value.
+    pub(crate) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
+        check(&key)?;
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
+            Backend::Disk(store) => store.exists(key).await,
+        }
+    }
+
+    /// Sets a key. `limit` is the largest size of the store.
+    pub(crate) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
+        check(&key)?;
+        let value = stored_value(value)?;
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).put(key, value, limit),
+            Backend::Disk(store) => store.put(key, value, limit).await,
+        }
+    }
+
+    /// Removes a key. A missing key isn't an error.
+    pub(crate) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
+        check(&key)?;
+        match &self.backend {
+            Backend::Memory(memory) => {
+                lock(memory).delete(&key);
+                Ok(())
+            }
+            Backend::Disk(store) => store.delete(key).await,
+        }
+    }
+
+    /// The keys after `cursor`, in the order of their bytes. A key that stays is listed exactly once, whatever else
+    /// changes between two pages.
+    pub(crate) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+        match &self.backend {
+            Backend::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
+            Backend::Disk(store) => store.page(cursor).await,
+        }
+    }
+
+    /// Adds to a number, which is kept in decimal digits. A missing key counts as zero.
+    pub(crate) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
+        check(&key)?;
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).increment(key, delta, limit),
+            Backend::Disk(store) => store.increment(key, delta, limit).await,
+        }
+    }
+
+    /// Sets a key if its value is still `seen`.
+    pub(crate) async fn swap(
+        &self,
+        key: String,
+        seen: Option<StoredValue>,
+        value: Vec<u8>,
+        limit: u64,
+    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
+        check(&key)?;
+        let value = stored_value(value)?;
+        match &self.backend {
+            Backend::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, limit),
+            Backend::Disk(store) => store.swap(key, seen, value, limit).await,
+        }
+    }
+}
+
+fn lock(memory: &Mutex<MemoryStore>) -> MutexGuard<'_, MemoryStore> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn check(key: &str) -> Result<(), KeyValueError> {
+    if key.len() > MAX_KEY_BYTES { Err(KeyValueError::KeyTooLong(key.len())) } else { Ok(()) }
+}
+
+/// A value as it is stored. Made before anything is locked, because it copies all bytes.
+fn stored_value(value: Vec<u8>) -> Result<StoredValue, KeyValueError> {
+    if value.len() > MAX_VALUE_BYTES {
+        Err(KeyValueError::ValueTooLong(value.len()))
+    } else {
+        Ok(value.into())
+    }
+}
+
+// === rules of both backends ===
+
+/// The size of an entry, as the limit counts it.
+fn entry_size(key: &str, value: u64) -> u64 {
+    ENTRY_OVERHEAD_BYTES + key.len() as u64 + value
+}
+
+/// The size of a store when an entry of size `before` is replaced by one of size `after`. A change that makes the store no
+/// larger is allowed even if it is above the limit, which can have been lowered.
+fn new_store_size(size: u64, before: u64, after: u64, limit: u64) -> Result<u64, KeyValueError> {
+    let new = size.saturating_sub(before) + after;
+    if new > limit && new > size { Err(KeyValueError::Full(limit)) } else { Ok(new) }
+}
+
+/// The sum of a stored number and `delta`.
+fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
+    let number = match value {
+        None => 0,
+        Some(value) => number(value).ok_or(KeyValueError::NotANumber)?,
+    };
+    number.checked_add(delta).ok_or(KeyValueError::Overflow)
+}
+
+fn number(value: &[u8]) -> Option<i64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// The first page of a list of keys.
+fn page(mut keys: Vec<String>) -> KeyPage {
+    let more = keys.len() > MAX_PAGE_KEYS;
+    keys.truncate(MAX_PAGE_KEYS);
+    let cursor = if more { keys.last().cloned() } else { None };
+    KeyPage { keys, cursor }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! The linker with everything that plugins can import, and the check of a plugin's imports before it is linked.
+//!
+//! The linker would refuse an unknown import, too, but its message doesn't help an operator. So imports are compared with a
+//! table first. A test links each entry of the table.
+
+use moongate_model::manifest::{Interfaces, Need};
+use wasmtime::Engine;
+use wasmtime::component::types::{ComponentInstance, ComponentItem};
+use wasmtime::component::{Component, HasSelf, Linker};
+
+use crate::bindings::{
+    cancellation, changes, config_store, kv_atomics, kv_store, log, progress, request, types,
+};
+use crate::diagnostics::text;
+use crate::load::error::{LoadError, list};
+use crate::sandbox::store::State;
+use crate::wasi::contract::{CancellationData, ContractState};
+use crate::wasi::http::linker as http;
+use crate::wasi::keyvalue::host::KeyValueData;
+use crate::wasi::{cli, files};
+
+/// The package of the contract.
+pub(crate) const PACKAGE: &str = "moongate:plugin";
+/// The version of the contract that this gateway supports, with any patch number.
+const CONTRACT_VERSION: &str = "0.1";
+
+/// The contract's interfaces that plugins may import, with all their functions.
+const CONTRACT_IMPORTS: [(&str, &[&str]); 6] = [
+    ("types", &[]),
+    (
+        "request",
+        &[
+            "principal",
+            "client",
+            "revision",
+            "capability",
+            "meta-value",
+            "answer",
+            "state",
+            "remaining-ms",
+            "cancelled",
+        ],
+    ),
+    ("cancellation", &["subscribe"]),
+    ("log", &["enabled", "write"]),
+    ("progress", &["report"]),
+    ("changes", &["tools-changed", "resources-changed", "prompts-changed", "resource-updated"]),
+];
+
+/// The contract's interfaces that plugins may export.
+const CONTRACT_EXPORTS: [&str; 6] = ["lifecycle", "tools", "resources", "prompts", "completions", "types"];
+
+/// WASI's interfaces in version 0.2.
+const WASI_IMPORTS: [&str; 29] = [
+    "wasi:cli/environment",
+    "wasi:cli/exit",
+    "wasi:cli/stderr",
+    "wasi:cli/stdin",
+    "wasi:cli/stdout",
+    "wasi:cli/terminal-input",
+    "wasi:cli/terminal-output",
+    "wasi:cli/terminal-stderr",
+    "wasi:cli/terminal-stdin",
+    "wasi:cli/terminal-stdout",
+    "wasi:clocks/monotonic-clock",
+    "wasi:clocks/wall-clock",
+    "wasi:filesystem/preopens",
+    "wasi:filesystem/types",
+    "wasi:http/outgoing-handler",
+    "wasi:http/types",
+    "wasi:io/error",
+    "wasi:io/poll",
+    "wasi:io/streams",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+    "wasi:random/random",
+    "wasi:sockets/instance-network",
+    "wasi:sockets/ip-name-lookup",
+    "wasi:sockets/network",
+    "wasi:sockets/tcp",
+    "wasi:sockets/tcp-create-socket",
+    "wasi:sockets/udp",
+    "wasi:sockets/udp-create-socket",
+];
+
+/// Draft interfaces, which match only in this exact version.
+const DRAFT_IMPORTS: [&str; 3] = [
+    "wasi:config/store@0.2.0-rc.1",
+    "wasi:keyvalue/atomics@0.2.0-draft2",
+    "wasi:keyvalue/store@0.2.0-draft2",
+];
+
+/// A linker with everything that plugins can import.
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    files::add_to_linker(&mut linker)?;
+    http::add_to_linker(&mut linker)?;
+    cli::add_to_linker(&mut linker)?;
+    type Contract = HasSelf<ContractState>;
+    types::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    request::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    log::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    progress::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    changes::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    config_store::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
+    cancellation::add_to_linker::<State, CancellationData>(&mut linker, State::cancellation)?;
+    kv_store::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
+    kv_atomics::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
+    Ok(linker)
+}
+
+/// What a component's imports and exports show about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Imports {
+    /// It checks for cancellation, and so may end by itself.
+    pub(crate) watches_cancel: bool,
+    /// All imports and exports.
+    pub(crate) interfaces: Interfaces,
+}
+
+/// Compares a component's imports and exports with the tables.
+///
+/// # Errors
+/// It was built for another version of the contract, or imports something unknown. The error names all such imports.
+pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, LoadError> {
+    let component = component.component_type();
+    let mut interfaces = Interfaces::default();
+    let mut newer = Vec::new();
+    let mut unknown = Vec::new();
+    let mut ignored = Vec::new();
+    let mut watches_cancel = false;
+    for (name, item) in component.imports(engine) {
+        interfaces.imports.push(name.to_owned());
+        if let ComponentItem::ComponentInstance(instance) = &item.ty {
+            interfaces.needs.extend(need_of(engine, name, instance));
+        }
+        let Some((interface, version)) = contract_interface(name) else {
+            if !is_known(name) {
+                unknown.push(name.to_owned());
+            }
+            continue;
+        };
+        check_version(name, version)?;
+        let Some((_, known)) = CONTRACT_IMPORTS.iter().find(|(known, _)| *known == interface) else {
+            newer.push(interface.to_owned());
+            continue;
+        };
+        let ComponentItem::ComponentInstance(instance) = item.ty else { continue };
+        for (function, item) in instance.exports(engine) {
+            if !matches!(item.ty, ComponentItem::ComponentFunc(_)) {
+                continue;
+            }
+            watches_cancel |= matches!((interface, function), ("request", "cancelled") | ("cancellation", _));
+            if !known.contains(&function) {
+                newer.push(format!("{interface}.{function}"));
+            }
+        }
+    }
+    for (name, _) in component.exports(engine) {
+        interfaces.exports.push(name.to_owned());
+        if let Some((interface, version)) = contract_interface(name) {
+            check_version(name, version)?;
+            if !CONTRACT_EXPORTS.contains(&interface) {
+                ignored.push(name.to_owned());
+            }
+        }
+    }
+    if !ignored.is_empty() {
+        tracing::warn!(
+            "the component also exports {}, which this gateway doesn't know and ignores",
+            list(&ignored)
+        );
+    }
+    if !newer.is_empty() {
+        return Err(LoadError::NewerFunctions { functions: newer });
+    }
+    if !unknown.is_empty() {
+        return Err(LoadError::UnknownImports { imports: unknown });
+    }
+    Ok(Imports { watches_cancel, interfaces })
+}
+
+/// The need for a grant that an imported interface shows. For some interfaces it depends on their functions, because
+/// standard libraries import more of them than they use.
+fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<Need> {
+    let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
+    let imports = |wanted: &str| {
+        let mut functions = instance.exports(engine);
+        functions
+            .any(|(function, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)) && function == wanted)
+    };
+    match interface {
+        "wasi:filesystem/types" => imports("[method]descriptor.open-at").then_some(Need::Files),
+        "wasi:http/outgoing-handler" => imports("handle").then_some(Need::Http),
+        "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(Need::State),
+        "wasi:cli/environment" => imports("get-environment").then_some(Need::Variables),
+        "wasi:config/store" => Some(Need::Settings),
+        "moongate:plugin/request" => imports("answer").then_some(Need::Client),
+        _ => None,
+    }
+}
+
+/// The interface and the version in a name of the contract's package.
+fn contract_interface(name: &str) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+    Some(rest.split_once('@').unwrap_or((rest, "")))
+}
+
+/// Refuses another version of the contract.
+fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
+    let is_patch = version.strip_prefix(CONTRACT_VERSION).and_then(|rest| rest.strip_prefix('.')).is_some();
+    if is_patch {
+        return Ok(());
+    }
+    Err(LoadError::Contract {
+        version: text::line(version, text::WORD),
+        name: text::line(name, text::WORD),
+        spoken: CONTRACT_VERSION,
+    })
+}
+
+/// Whether this is an interface of WASI in a known version.
+fn is_known(name: &str) -> bool {
+    let Some((interface, version)) = name.split_once('@') else { return false };
+    DRAFT_IMPORTS.contains(&name)
+        || (version.starts_with("0.2.") && !version.contains('-') && WASI_IMPORTS.contains(&interface))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! The WASI context of a call: the granted directories and variables, and nothing else.
+//!
+//! There are no arguments, no working directory, no network, an empty stdin and captured output. Each call has a new
+//! context, so a granted directory that was replaced by another is the new one. One that was replaced by a symlink isn't
+//! opened, because its target was never compared with the paths that no plugin may reach.
+//!
+//! A directory's file system may not respond. So it is opened on a blocking thread, within the call's time, and within the
+//! plugin's own limit on such threads ([`Lane`](moongate_system::blocking::Lane)), which takes nothing from other plugins.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use moongate_config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
+use moongate_model::names::PluginId;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
+
+use crate::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
+use crate::load::error::shown;
+use moongate_system::blocking::Lanes;
+
+/// The most random bytes that a guest may request at once.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// For how many calls of one plugin directories are opened at once: enough for a slow file system, few for one that never
+/// responds.
+const MAX_CONCURRENT_OPENS: usize = 4;
+
+/// A granted directory can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrantError {
+    #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
+    Failed { host: PathBuf, guest: String, reason: String },
+    #[error("the granted directory `{}` doesn't answer", shown(host))]
+    Silent { host: PathBuf, guest: String },
+    /// No thread has started with any of them, so it isn't known which one blocks.
+    #[error("no granted directory was opened in time")]
+    Unbegun,
+}
+
+impl GrantError {
+    fn failed(dir: &DirGrant, reason: String) -> Self {
+        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
+    }
+
+    /// The guest's path of the directory.
+    pub(crate) fn guest(&self) -> Option<&str> {
+        match self {
+            Self::Failed { guest, .. } | Self::Silent { guest, .. } => Some(guest),
+            Self::Unbegun => None,
+        }
+    }
+
+    /// How to fix it. `near` is a directory that may have been meant.
+    pub(crate) fn hint(&self, near: Option<&Path>) -> String {
+        if let Some(near) = near {
+            return format!("did you mean `{}`?", shown(near));
+        }
+        let hint = match self {
+            Self::Failed { .. } => {
+                "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
+            }
+            Self::Silent { .. } => "see whether its file system answers",
+            Self::Unbegun => {
+                "see whether their file systems answer, and whether the machine has too much to do"
+            }
+        };
+        hint.to_owned()
+    }
+}
+
+/// Access to file systems. It blocks, forever if a file system doesn't respond.
+pub(crate) trait Paths: Send + Sync {
+    /// Resolves a path, following symlinks.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The directory that may have been meant by a path that doesn't exist. It reads the parent directories.
+    fn nearest(&self, path: &Path) -> Option<PathBuf>;
+}
+
+/// The file systems of this machine.
+struct SystemPaths;
+
+impl Paths for SystemPaths {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn nearest(&self, path: &Path) -> Option<PathBuf> {
+        nearest_path(path, Entry::Directory)
+    }
+}
+
+/// Opens granted directories, for all plugins.
+pub(crate) struct Openings {
+    paths: Arc<dyn Paths>,
+    lanes: Lanes,
+    /// The running openings of each plugin, in the order in which they started.
+    running: Mutex<HashMap<PluginId, Vec<Weak<Opening>>>>,
+}
+
+/// Directories that are being opened.
+#[derive(Debug)]
+struct Opening {
+    config: Arc<PluginConfig>,
+    /// The index of the directory that is being opened.
+    index: AtomicUsize,
+}
+
+/// The opened directories of one configuration.
+#[derive(Default)]
+pub(crate) struct Opened {
+    wasi: WasiCtxBuilder,
+    /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
+    pub(crate) places: Vec<(u64, u64)>,
+}
+
+impl Openings {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::through(Arc::new(SystemPaths))
+    }
+
+    pub(crate) fn through(paths: Arc<dyn Paths>) -> Arc<Self> {
+        Arc::new(Self { paths, lanes: Lanes::new(MAX_CONCURRENT_OPENS), running: Mutex::default() })
+    }
+
+    /// Opens the granted directories, however long that takes.
+    ///
+    /// # Errors
+    /// A directory is missing, not readable, or leads elsewhere by now.
+    pub(crate) async fn open(self: &Arc<Self>, config: &Arc<PluginConfig>) -> Result<Opened, GrantError> {
+        let Some(first) = config.allow.dirs.first() else { return Ok(Opened::default()) };
+        let this = Arc::clone(self);
+        let its = Arc::clone(config);
+        let opened = self.lanes.of(&config.id).run(move || this.run(its)).await;
+        opened.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // A task that hasn't started is dropped only when the gateway ends.
+            Err(_) => Err(GrantError::failed(first, "the gateway is shutting down".to_owned())),
+        })
+    }
+
+    /// How to fix an error, for the operator. It looks for a similar directory, which no call waits for.
+    pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &GrantError) -> String {
+        let GrantError::Failed { host, .. } = error else { return error.hint(None) };
+        let paths = Arc::clone(&self.paths);
+        let host = host.clone();
+        let lane = self.lanes.of(&plugin.id);
+        let look = lane.run(move || paths.nearest(&host));
+        let near = tokio::time::timeout(plugin.limits.describe_timeout, look).await;
+        error.hint(near.ok().and_then(Result::ok).flatten().as_deref())
+    }
+
+    /// The error that a directory of this configuration didn't respond in time. `None` means that it grants none. The
+    /// directory that the plugin has waited for longest is the one that blocks: if it takes all threads, other calls wait
+    /// for it as well. A directory that isn't granted any more is named only if there is no other.
+    pub(crate) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
+        let granted = &config.allow.dirs;
+        if granted.is_empty() {
+            return None;
+        }
+        let running: Vec<_> =
+            self.running().get(&config.id).into_iter().flatten().filter_map(Weak::upgrade).collect();
+        let waited_for = || running.iter().filter_map(|opening| opening.now());
+        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host == dir.host);
+        let stuck = waited_for().find(is_granted).or_else(|| waited_for().next());
+        Some(stuck.map_or(GrantError::Unbegun, |dir| GrantError::Silent {
+            host: dir.host.clone(),
+            guest: dir.guest.clone(),
+        }))
+    }
+
+    fn run(&self, config: Arc<PluginConfig>) -> Result<Opened, GrantError> {
+        let opening = Arc::new(Opening { config, index: AtomicUsize::new(0) });
+        self.note(&opening);
+        let mut opened = Opened::default();
+        for dir in &opening.config.allow.dirs {
+            opened.add(dir, &*self.paths).map_err(|reason| GrantError::failed(dir, reason))?;
+            opening.index.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(opened)
+    }
+
+    fn note(&self, opening: &Arc<Opening>) {
+        let mut running = self.running();
+        running.retain(|_, openings| {
+            openings.retain(|opening| opening.strong_count() > 0);
+            !openings.is_empty()
+        });
+        running.entry(opening.config.id.clone()).or_default().push(Arc::downgrade(opening));
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<Opening>>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Opening {
+    fn now(&self) -> Option<&DirGrant> {
+        self.config.allow.dirs.get(self.index.load(Ordering::Relaxed))
+    }
+}
+
+impl Opened {
+    /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory, so
+    /// only the operator could change it between the check and the opening.
+    fn add(&mut self, dir: &DirGrant, paths: &dyn Paths) -> Result<(), String> {
+        let DirGrant { host, guest, mode, place: _, named: _ } = dir;
+        let perms = match mode {
+            DirMode::ReadOnly => FsPerms::ReadOnly,
+            DirMode::ReadWrite => FsPerms::ReadWrite,
+        };
+        let reason = |error: io::Error| error.to_string();
+        let resolved = paths.resolve(host).map_err(reason)?;
+        if resolved != *host {
+            return Err(format!(
+                "it leads to `{}` now; reload to use that, if it may be granted",
+                shown(&resolved)
+            ));
+        }
+        let found = fs::metadata(host).map_err(reason)?;
+        self.places.push((found.dev(), found.ino()));
+        self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
+        Ok(())
+    }
+
+    /// The context of one call.
+    pub(crate) fn context(mut self, grants: &Grants, output: &Arc<Output>) -> WasiCtx {
+        self.wasi
+            .stdin(EmptyStdin(Arc::clone(output)))
+            .stdout(CapturedStream(Arc::clone(output), Stream::Stdout))
+            .stderr(CapturedStream(Arc::clone(output), Stream::Stderr))
+            .max_random_size(MAX_RANDOM_BYTES)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false);
+        if !grants.env.is_empty() {
+            self.wasi.envs(&grants.env);
+        }
+        self.wasi.build()
+    }
+}

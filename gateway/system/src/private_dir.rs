@@ -1,0 +1,164 @@
+//! Private directories: for compiled code, which the gateway runs, and for plugins' state, which no other user may read
+//! or change.
+
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// The reason why a directory isn't used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The directory can't be created or inspected.
+    #[error("`{}` can't be used: {reason}", dir.display())]
+    Io {
+        /// The directory.
+        dir: PathBuf,
+        /// The system's error.
+        reason: io::Error,
+    },
+    /// The path is a symlink or a file.
+    #[error("`{}` isn't a directory, or is a symlink", .0.display())]
+    NoFolder(PathBuf),
+    /// The directory belongs to another user.
+    #[error("`{}` belongs to another user", .0.display())]
+    Foreign(PathBuf),
+    /// Other users can write to the directory.
+    #[error("`{}` is writable by others (mode {mode:03o}; it should be 700)", dir.display())]
+    Writable {
+        /// The directory.
+        dir: PathBuf,
+        /// The permissions of the directory.
+        mode: u32,
+    },
+}
+
+impl FolderError {
+    /// The fix.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Io { reason, .. } => io_hint(reason).to_owned(),
+            Self::NoFolder(_) => "set the path of the directory itself, or move the file away".to_owned(),
+            Self::Foreign(_) => {
+                "run the gateway as that user, or `chown` the directory to the gateway's user".to_owned()
+            }
+            Self::Writable { dir, .. } => format!("`chmod 700 {}`", dir.display()),
+        }
+    }
+}
+
+/// The fix for an I/O error of a file or a directory.
+pub fn io_hint(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "let the gateway's user read and write there, or set another directory"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "set a directory on a writable file system",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free disk space, or set another directory"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "a part of the path isn't a directory: move it away, or set another directory"
+        }
+        _ => "check the file system, or set another directory",
+    }
+}
+
+/// Creates a directory if it is missing, and checks that it is private.
+///
+/// # Errors
+/// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
+pub fn private(dir: &Path) -> Result<(), FolderError> {
+    let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+    check(dir, &fs::symlink_metadata(dir).map_err(io)?)
+}
+
+/// Checks that [`private`] would succeed and that the directory is writable, without creating anything.
+///
+/// # Errors
+/// It would fail, as far as can be checked.
+pub fn would_be_private(dir: &Path) -> Result<(), FolderError> {
+    let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
+    match fs::symlink_metadata(dir) {
+        Ok(meta) => {
+            check(dir, &meta)?;
+            check_writable(dir).map_err(io)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // It would be created in its nearest existing parent.
+            let parent = dir.ancestors().skip(1).find(|parent| fs::symlink_metadata(parent).is_ok());
+            let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !fs::metadata(parent).map_err(io)?.is_dir() {
+                return Err(io(io::ErrorKind::NotADirectory.into()));
+            }
+            check_writable(parent).map_err(io)
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+fn check_writable(dir: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
+fn check(dir: &Path, meta: &Metadata) -> Result<(), FolderError> {
+    if !meta.is_dir() {
+        return Err(FolderError::NoFolder(dir.to_owned()));
+    }
+    Hands::Own.check(meta).map_err(|stranger| match stranger {
+        Stranger::Owner => FolderError::Foreign(dir.to_owned()),
+        Stranger::Others { mode } => FolderError::Writable { dir: dir.to_owned(), mode },
+    })
+}
+
+/// The permitted owners and permissions of a file or a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hands {
+    /// Owned by this user; others can neither read nor write.
+    Secret,
+    /// Owned by this user; others can't write.
+    Own,
+    /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
+    Sources,
+}
+
+/// A violation of [`Hands`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// The owner is another user.
+    Owner,
+    /// The permissions give others access.
+    Others {
+        /// All permissions.
+        mode: u32,
+    },
+}
+
+impl Hands {
+    /// Checks the owner and the permissions of a file or a directory.
+    ///
+    /// # Errors
+    /// Another user owns it or has access to it.
+    pub fn check(self, meta: &Metadata) -> Result<(), Stranger> {
+        self.check_mode(meta.uid(), meta.mode() & 0o777)
+    }
+
+    fn check_mode(self, owner: u32, mode: u32) -> Result<(), Stranger> {
+        let is_own = owner == rustix::process::geteuid().as_raw();
+        let (is_permitted_owner, forbidden) = match self {
+            Self::Secret => (false, 0o077),
+            Self::Own => (false, 0o022),
+            Self::Sources => (owner == 0, 0o002),
+        };
+        if !is_own && !is_permitted_owner {
+            return Err(Stranger::Owner);
+        }
+        if mode & forbidden == 0 { Ok(()) } else { Err(Stranger::Others { mode }) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
