@@ -1,4 +1,4 @@
-//! Fuzzes results of calls.
+//! Fuzzes call results.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

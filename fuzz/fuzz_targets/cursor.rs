@@ -1,4 +1,4 @@
-//! Fuzzes cursors of lists.
+//! Fuzzes list cursors.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

@@ -1,4 +1,4 @@
-//! Fuzzes names of events.
+//! Fuzzes event ids.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

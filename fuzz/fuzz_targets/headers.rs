@@ -1,4 +1,4 @@
-//! Fuzzes headers that repeat what the body says.
+//! Fuzzes headers that repeat values of the body.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

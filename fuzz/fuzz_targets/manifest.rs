@@ -1,4 +1,4 @@
-//! Fuzzes descriptions of plugins.
+//! Fuzzes plugin descriptions.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

@@ -1,4 +1,4 @@
-//! Fuzzes parameters of requests.
+//! Fuzzes request parameters.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

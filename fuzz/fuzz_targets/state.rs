@@ -1,4 +1,4 @@
-//! Fuzzes the sealed state of calls that ask.
+//! Fuzzes sealed request state.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

@@ -1,10 +1,10 @@
-//! Common parts of the fuzz targets. Each target is one function of a crate of the gateway that panics if an
-//! invariant is violated.
+//! Common parts of the fuzz targets. Each target is a function of a gateway crate that panics if an invariant is
+//! violated.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Defines a target: for libFuzzer, or without it a program that reads files.
+/// Defines a target: for libFuzzer, or without it, a program that runs on files.
 #[macro_export]
 macro_rules! target {
     ($check:path) => {
@@ -56,7 +56,7 @@ pub fn replay(check: fn(&[u8])) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The file itself, or the files of a directory.
+/// The file itself, or the files in a directory.
 fn files(path: &std::path::Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(path) else { return vec![path.to_owned()] };
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
