@@ -1,5 +1,5 @@
-//! Measures calls through dispatch without a transport, and the delay of timers while guests loop. `cargo xtask bench`
-//! runs it with the zoo; it prints one JSON object.
+//! Measures calls through the dispatcher without a transport, and timer delays while guests loop. `cargo xtask bench`
+//! runs it with the zoo. It prints one JSON object.
 //!
 //! Usage: `inside ZOO.wasm`
 
@@ -22,22 +22,22 @@ use moongate_protocol::mcp::{Method, Revision};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-/// The limit of concurrent calls, which isn't reached here.
+/// The limit on concurrent calls, which the measurements don't reach.
 const CONCURRENCY: u32 = 64;
 
-/// The duration of each measurement, after a tenth of it as a warm-up.
+/// The duration of each measurement. The warm-up takes a tenth of it.
 const MEASUREMENT_TIME: Duration = Duration::from_secs(2);
 
 /// The duration of a timer.
 const TIMER_DURATION: Duration = Duration::from_millis(2);
 
-/// The number of timers: two seconds in all, well below the processor time of a looping call.
+/// The number of timers: two seconds in total, well below the CPU time of a looping call.
 const TIMER_COUNT: usize = 1000;
 
-/// The number of looping guests, which occupy every thread of the smallest supported machine.
+/// The number of looping guests: enough to occupy every thread of the smallest supported machine.
 const LOOP_COUNT: usize = 2;
 
-/// The number of calls that are counted to measure the cost of metrics.
+/// The number of calls for measuring the cost of metrics.
 const COUNTED_CALLS: u32 = 200_000;
 
 fn main() -> Result<()> {

@@ -1,5 +1,5 @@
-//! Measures the cost of replacing a plugin: the time from its file to loaded code, with and without the cache, and the
-//! memory that replaced plugins leave behind. It prints one JSON object.
+//! Measures the cost of replacing a plugin: the time from reading its file to loaded code, with and without the cache,
+//! and the memory that replaced plugins leave behind. It prints one JSON object.
 //!
 //! Usage: `reloads PLUGIN.wasm [COUNT]`
 
@@ -70,7 +70,7 @@ fn host(cache: PathBuf) -> Result<WasmHost> {
     })?)
 }
 
-/// Reads and loads the plugin; returns the time until it could serve.
+/// Reads and loads the plugin; returns the time until it can serve calls.
 async fn load(host: &WasmHost, source: &Path) -> Result<Duration> {
     let config = Arc::new(PluginConfig::bare(PluginId::new("plugin")?, source.to_owned()));
     let start = Instant::now();

@@ -1,8 +1,8 @@
 //! Builds the served catalog from the configuration, and rebuilds it when files, plugins or operators cause changes.
 //!
-//! A plugin that can't be used doesn't affect the others; at the start, each failure becomes a problem with its place
-//! in the configuration. The catalog is published through a `watch` channel: a request takes a snapshot, and a newer
-//! catalog can replace it. After the start, one task, the `reconciler`, keeps the catalog in line with the files.
+//! A broken plugin doesn't affect the others; at the start, each failure becomes a problem with its place in the
+//! configuration. The catalog is published through a `watch` channel: a request takes a snapshot, and a newer catalog
+//! can replace it. After the start, one task, the `reconciler`, keeps the catalog in line with the files.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,13 +48,13 @@ use reconciler::{Reconciler, ReconcilerDeps};
 use status::Status;
 use watch::{NativeSystem, System, WatchServer, WatchThread};
 
-/// Reload requests that may wait until the reconciler takes them; each is answered.
+/// The maximum number of reload requests waiting for the reconciler, which answers each of them.
 const REQUEST_QUEUE: usize = 16;
 
-/// Shutdown doesn't wait longer for the reconciler, which ends between two steps.
+/// The time limit at shutdown for the reconciler, which ends between two steps.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The plugins of one configuration, and what they offer together. Dropping it ends all reloads.
+/// The plugins of one configuration and their catalog. Dropping it ends all reloads.
 #[derive(Debug)]
 pub struct Supervisor {
     host: Arc<WasmHost>,
@@ -64,7 +64,7 @@ pub struct Supervisor {
     /// The plugins' configurations at the start.
     plugin_configs: Vec<Arc<PluginConfig>>,
     problems: Vec<Problem>,
-    /// Why state can't be kept, if the state directory was only looked for.
+    /// The problem with the state directory, if the supervisor only inspects plugins.
     state_problem: Option<StateProblem>,
     status: sync::watch::Receiver<Arc<Status>>,
     reloader: Reloader,
@@ -102,11 +102,11 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What plugins are loaded for.
+/// The purpose of loading plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Calls,
-    /// To show their descriptions.
+    /// Shows their descriptions.
     Inspection,
 }
 
@@ -118,7 +118,7 @@ struct WatchedFiles {
 }
 
 impl Options {
-    /// Doesn't watch files. Plugins that report changed lists are asked for them again.
+    /// Doesn't watch files. Plugins that report changed lists are asked for new ones.
     #[must_use]
     pub fn once() -> Self {
         Self {
@@ -131,57 +131,57 @@ impl Options {
         }
     }
 
-    /// Doesn't watch files, and creates no state directory: nothing is called.
+    /// Doesn't watch files and creates no state directory, because no tool is called.
     #[must_use]
     pub fn looking() -> Self {
         Self { purpose: Purpose::Inspection, ..Self::once() }
     }
 
-    /// Applies changes of files, unless the configuration turns that off. `files` are those that the configuration was
-    /// read from, see [`Loaded::files`](moongate_config::Loaded::files); `since` is when reading them began.
+    /// Applies changed files, unless the configuration turns that off. `files` are those that the configuration was
+    /// read from, see [`Loaded::files`](moongate_config::Loaded::files); `since` is the time when reading them began.
     #[must_use]
     pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
         Self { watched: Some(WatchedFiles { files, since }), ..Self::once() }
     }
 
-    /// The environment variables for reading the configuration again. By default, those of this process.
+    /// The environment variables for re-reading the configuration. By default, those of this process.
     #[must_use]
     pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
         Self { environment: Arc::new(environment), ..self }
     }
 
-    /// Addresses that this process listens on, which plugins can't send requests to.
+    /// The addresses that this process listens on. Plugins can't send requests to them.
     #[must_use]
     pub fn listening_at(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self { own_addresses: addresses.into_iter().collect(), ..self }
     }
 
-    /// Passes every configuration that is read later through `hook` before it is used. The hook may reject it by
-    /// removing it, and may block as reading does.
+    /// Passes every re-read configuration through `hook` before it is used. The hook can reject the configuration by
+    /// removing it, and can block, like reading does.
     #[must_use]
     pub fn shown_to(self, hook: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
         Self { config_hook: Some(Arc::new(hook)), ..self }
     }
 
-    /// Watches files with another system.
+    /// Watches files through another system.
     #[cfg(test)]
     fn system(self, system: impl System) -> Self {
         Self { system: Arc::new(system), ..self }
     }
 }
 
-/// Why nothing is served.
+/// An error when starting the supervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The Wasm host can't be started.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// Plugins can't be used, and `require_all` is set.
+    /// Some plugins can't be loaded, and `require_all` is set.
     #[error("{} can't be used, and `require_all` is set", list_ids(plugins))]
     Required {
         /// The plugins.
         plugins: Vec<PluginId>,
-        /// Why, with places in the configuration.
+        /// The problems, with places in the configuration.
         problems: Vec<Problem>,
     },
 }
@@ -190,16 +190,16 @@ fn list_ids(plugins: &[PluginId]) -> String {
     plugins.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Counts of what is served.
+/// Counts of plugins and of their items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Plugins that serve.
+    /// Plugins that serve calls.
     pub plugins: usize,
-    /// Plugins that can't be used.
+    /// Plugins that can't be loaded.
     pub refused: usize,
     /// Tools.
     pub tools: usize,
-    /// Resources that are listed.
+    /// Listed resources.
     pub resources: usize,
     /// Resource templates.
     pub templates: usize,
@@ -208,11 +208,11 @@ pub struct Totals {
 }
 
 impl Supervisor {
-    /// Starts the Wasm host, loads all plugins and publishes what they offer. From then on, changes are applied.
+    /// Starts the Wasm host, loads all plugins and publishes the catalog. From then on, changes are applied.
     ///
     /// # Errors
-    /// The host can't be started, or a plugin can't be used and the configuration requires all of them. Otherwise such
-    /// a plugin is one of the [`Self::problems`].
+    /// The host can't be started, or a plugin can't be loaded and the configuration requires all of them. Otherwise, a
+    /// broken plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
         let Options { watched, purpose, environment, system, own_addresses, config_hook } = options;
         let inbox: Arc<Inbox> = Arc::default();
@@ -236,7 +236,7 @@ impl Supervisor {
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();
-        // Names the files to watch, which have to be known before the thread starts.
+        // Names the files to watch, which must be known before the thread starts.
         let mut reconciler = Reconciler::new(config, files, deps);
         let mut tasks = BackgroundTasks {
             watch: watched.and_then(|watched| spawn_watch(watch_server, system, watched.since)),
@@ -271,7 +271,7 @@ impl Supervisor {
         self.plugin_configs.iter().find(|config| config.id == *id)
     }
 
-    /// Ends all reloads and waits until the background tasks have ended. What is served stays.
+    /// Ends all reloads and waits until the background tasks have ended. The catalog stays published.
     pub async fn shutdown(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
@@ -283,7 +283,7 @@ impl Supervisor {
         Dispatcher::new(self.catalog(), Arc::clone(&self.gate))
     }
 
-    /// The catalog, now and later.
+    /// The catalog, with updates.
     #[must_use]
     pub fn catalog(&self) -> sync::watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
@@ -295,7 +295,7 @@ impl Supervisor {
         &self.updates
     }
 
-    /// The status, now and later.
+    /// The status, with updates.
     #[must_use]
     pub fn status(&self) -> sync::watch::Receiver<Arc<Status>> {
         self.status.clone()
@@ -319,13 +319,14 @@ impl Supervisor {
         &self.gate
     }
 
-    /// Problems of the plugins at the start, in the order of the file.
+    /// Problems of plugins at the start, in configuration order.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Why plugins' state can't be kept, if a plugin may keep some. Plugins serve nevertheless.
+    /// The problem that keeps state from being stored, if a plugin has a grant for state. Plugins are served
+    /// nevertheless.
     pub async fn state_problem(&self) -> Option<Problem> {
         let found = match &self.state_problem {
             Some(problem) => Some(problem.clone()),
@@ -338,7 +339,8 @@ impl Supervisor {
         )
     }
 
-    /// Why compiled code can't be cached. Plugins serve nevertheless, but each start takes longer.
+    /// The problem that keeps compiled code from being cached. Plugins are served nevertheless, but each start takes
+    /// longer.
     #[must_use]
     pub fn cache_problem(&self) -> Option<Problem> {
         let found = self.host.cache_problem()?;
@@ -348,7 +350,7 @@ impl Supervisor {
         Some(Problem::warning(message).hint(hint))
     }
 
-    /// Counts of what is served.
+    /// Counts of plugins and of their items.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let catalog = Arc::clone(&self.catalog.borrow());
@@ -367,7 +369,7 @@ impl Supervisor {
 impl BackgroundTasks {
     async fn shutdown(mut self) {
         self.stop.cancel();
-        // The reconciler first: it may be what the thread waits for.
+        // The reconciler first, because the thread may be waiting for it.
         if let Some(reconciler) = self.reconciler.take()
             && timeout(STOP_TIMEOUT, reconciler).await.is_err()
         {
@@ -379,7 +381,7 @@ impl BackgroundTasks {
     }
 }
 
-/// Starts the thread that watches files. Without it, changes of files have no effect.
+/// Starts the thread that watches files. Without it, changed files have no effect.
 fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) -> Option<WatchThread> {
     match WatchThread::spawn(server, system, since) {
         Ok(thread) => Some(thread),
@@ -396,7 +398,7 @@ fn start_host(
     own_addresses: Vec<SocketAddr>,
     inbox: &Arc<Inbox>,
 ) -> Result<WasmHost, HostError> {
-    // Another process may listen at the configured addresses, such as `serve` next to `serve --stdio`.
+    // Another process can listen at the configured addresses, for example `serve` next to `serve --stdio`.
     let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
     let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
     let own = own_addresses.into_iter().chain(configured).collect();
@@ -409,8 +411,8 @@ fn start_host(
     })
 }
 
-/// The state directory, and why state can't be kept. An inspection creates none; a plugin that describes itself then
-/// finds no state.
+/// The state directory, and the problem that keeps state from being stored. An inspection creates no directory; a
+/// plugin that describes itself then finds no state.
 async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
     let Some(dir) = &config.state else { return (None, None) };
     let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::Refused);

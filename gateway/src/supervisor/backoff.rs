@@ -1,4 +1,4 @@
-//! How long to wait before something that failed is tried again.
+//! The delay before the next attempt after a failure.
 
 use std::time::Duration;
 

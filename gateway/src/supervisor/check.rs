@@ -1,8 +1,8 @@
 //! Checks one plugin: its file, its active code under its configuration, or both.
 //!
-//! A check changes nothing. It reports what it found, and the reconciler decides. Everything slow happens here:
-//! reading, compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time; a
-//! plugin that waits for that keeps nothing in memory and reads the latest content when its turn comes.
+//! A check changes nothing: it reports its findings, and the reconciler decides. All slow work happens here: reading,
+//! compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time. A plugin that
+//! waits for its turn keeps nothing in memory and reads the latest content when its turn comes.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,20 +20,23 @@ use moongate_system::blocking::Lanes;
 use super::control::{RequestNumber, earlier};
 use super::plugin_host::{ComponentFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
 
-/// Plugins that are loaded at once. Each runs to describe itself, and the instance pool has this many slots to spare.
+/// The maximum number of plugins that are loaded at once. Each runs to describe itself, and the instance pool has this
+/// many spare slots.
 const MAX_CONCURRENT_LOADS: usize = 4;
 
-/// A file that takes longer to read is on a file system that doesn't respond. Reload requests don't wait longer for it.
+/// The time limit for reading a file. After that, its file system counts as unresponsive, and reload requests stop
+/// waiting for it.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Files that are read at once: their content is kept until the plugin is loaded, and there may be many.
+/// The maximum number of files that are read at once. Their content stays in memory until the plugin is loaded, and
+/// there can be many.
 const MAX_CONCURRENT_READS: usize = 8;
 
-/// What a check looks at.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckScope {
     File,
-    /// What the active code offers under the configuration, even if it was checked before.
+    /// The active code under the configuration, even if it was checked before.
     Config,
     FileAndConfig,
 }
@@ -52,18 +55,18 @@ impl CheckScope {
     }
 }
 
-/// Why a check is done.
+/// The cause of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckCause {
-    /// Nothing changed, but an earlier check failed.
+    /// A retry: nothing changed, but an earlier check failed.
     Retry,
     Change,
-    /// The operator requested a reload, so changes that wait for the operator are applied. The first such request.
+    /// A reload request: changes that wait for the operator are applied. The first such request.
     Operator(RequestNumber),
 }
 
 impl CheckCause {
-    /// The request that the check is done for.
+    /// The request that caused the check.
     pub(super) fn request(self) -> Option<RequestNumber> {
         match self {
             Self::Operator(number) => Some(number),
@@ -80,10 +83,10 @@ impl CheckCause {
     }
 }
 
-/// A check that has to be done.
+/// A pending check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CheckRequest {
-    /// When the change was detected.
+    /// The time when the change was detected.
     pub(super) detected: Instant,
     pub(super) scope: CheckScope,
     pub(super) cause: CheckCause,
@@ -107,17 +110,17 @@ impl CheckRequest {
     }
 }
 
-/// A check and everything that is known before it.
+/// A check, with everything that was known before it.
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) request: CheckRequest,
     pub(super) config: Arc<PluginConfig>,
     pub(super) active: Option<LoadedPlugin>,
-    /// The digest of the version that is loaded but isn't active yet.
+    /// The digest of the version that is loaded but not active yet.
     pub(super) candidate: Option<Digest>,
     /// Code that is known to be unusable under this configuration.
     pub(super) rejected: Option<Digest>,
-    /// Every plugin's configuration in force.
+    /// Every plugin's current configuration.
     pub(super) all_configs: Arc<[Arc<PluginConfig>]>,
 }
 
@@ -135,19 +138,19 @@ pub(super) struct CheckResult {
 pub(super) enum FileFinding {
     /// The active code.
     Active(Digest),
-    /// The code of the version that isn't active yet.
+    /// The code of the candidate.
     Candidate,
     /// Code that was found unusable before.
     Rejected,
-    /// Other code, which the operator has to accept.
+    /// Other code, which needs the operator's approval.
     AwaitsOperator(Digest),
     /// Other code, which was loaded.
     Loaded(LoadedPlugin),
-    /// Nothing usable. The digest is known if the file was read.
+    /// Unusable content. The digest is known if the file was read.
     Failed(LoadFailure, Option<Digest>),
 }
 
-/// What the active code offers under the configuration.
+/// The result of checking the active code under the configuration.
 #[derive(Debug, Clone)]
 pub(super) enum ConfigFinding {
     Loaded(LoadedPlugin),
@@ -162,7 +165,7 @@ pub(super) struct CheckPermits {
     reading: Semaphore,
     compiling: Semaphore,
     loading: Semaphore,
-    /// Resolves paths, one plugin's after the other.
+    /// Resolves paths, one plugin at a time.
     paths: Lanes,
 }
 
@@ -177,7 +180,7 @@ impl Default for CheckPermits {
     }
 }
 
-/// Runs a check. A panic is this plugin's failure.
+/// Runs a check. A panic becomes a failure of this plugin.
 pub(super) async fn run(host: Arc<dyn PluginHost>, permits: Arc<CheckPermits>, check: Check) -> CheckResult {
     let scope = check.request.scope;
     let config = Arc::clone(&check.config);
@@ -197,7 +200,8 @@ impl Check {
             true => Some(self.check_file(host, permits).await),
             false => None,
         };
-        // A version that is about to become active has the configuration; the active code would replace it again.
+        // A version that is about to become active already has the configuration; the active code would replace it
+        // again.
         let stays_active = match &file {
             Some(FileFinding::Loaded(_)) => false,
             Some(FileFinding::Active(_) | FileFinding::AwaitsOperator(_)) => true,
@@ -260,7 +264,7 @@ impl Check {
         }
     }
 
-    /// Refuses a file on a path that a plugin may write to: a plugin that can change a component controls it.
+    /// Rejects a file on a path that a plugin can write to: a plugin that can change a component controls it.
     async fn check_write_access(&self, permits: &CheckPermits) -> Option<LoadFailure> {
         let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
         if !self.all_configs.iter().any(|config| config.allow.dirs.iter().any(may_write)) {
@@ -277,14 +281,14 @@ impl Check {
         }
     }
 
-    /// The finding for content that needn't be loaded.
+    /// The finding for content that doesn't have to be loaded.
     fn find_known(&self, digest: Digest) -> Option<FileFinding> {
         let active = self.active.as_ref().map(LoadedPlugin::digest);
         let awaits_operator = match self.config.reload {
             Reload::Live => false,
             Reload::Pinned => active.is_some() && self.request.cause.request().is_none(),
         };
-        // The candidate may be the active code under names that it can't have yet.
+        // The candidate can be the active code under names that it can't have yet.
         if self.candidate == Some(digest) {
             Some(FileFinding::Candidate)
         } else if active == Some(digest) {
@@ -311,8 +315,8 @@ impl Check {
         }
     }
 
-    /// Puts the active code under the configuration as it is now. If that fails, as much of the configuration as
-    /// possible applies: the new names for the old lists, or nothing, and the plugin keeps its names.
+    /// Applies the current configuration to the active code. If that fails, as much of the configuration as possible
+    /// applies: the new names for the old lists, or nothing, and the plugin keeps its names.
     async fn check_config(&self, active: &LoadedPlugin) -> ConfigFinding {
         let code = active.code.with_config(Arc::clone(&self.config));
         let described = match Arc::clone(&code).describe_again().await {
@@ -343,7 +347,7 @@ impl Check {
 }
 
 impl FileFinding {
-    /// Code that is unusable whenever it is tried, and why.
+    /// Code that is always unusable, and the reason.
     pub(super) fn unusable_code(&self) -> Option<(Digest, LoadFailure)> {
         match self {
             Self::Failed(failure, digest) if failure.recovery == Recovery::Change => {
@@ -358,7 +362,7 @@ impl FileFinding {
         }
     }
 
-    /// True for content that was known before, so that nothing was loaded.
+    /// True for content that was known before, so nothing was loaded.
     pub(super) fn is_known(&self) -> bool {
         matches!(self, Self::Active(_) | Self::Candidate | Self::Rejected)
     }

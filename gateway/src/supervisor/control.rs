@@ -1,4 +1,4 @@
-//! How operators request a reload.
+//! Reload requests from operators.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,7 +11,7 @@ pub enum Cause {
     Admin,
 }
 
-/// Numbers reload requests, starting with one.
+/// The number of a reload request, starting at one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestNumber(pub(super) u64);
 
@@ -20,7 +20,8 @@ pub(super) fn earlier(a: Option<RequestNumber>, b: Option<RequestNumber>) -> Opt
     a.into_iter().chain(b).min()
 }
 
-/// A request to read the configuration and all plugins' files, and to apply every change that waits for the operator.
+/// A request to re-read the configuration and all plugins' files, and to apply every change that waits for the
+/// operator.
 #[derive(Debug)]
 pub struct Request {
     /// The source.
@@ -32,12 +33,12 @@ pub struct Request {
 /// The result of a reload request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Changes, one line each.
+    /// Changes, one per line.
     pub changed: Vec<String>,
-    /// Failures, one line each.
+    /// Failures, one per line.
     pub failed: Vec<String>,
-    /// Configuration keys that changed since the start and need a restart, such as `http.auth.tokens`, whether or not
-    /// this reload found them.
+    /// Configuration keys that changed since the start and need a restart, such as `http.auth.tokens`, including those
+    /// found by earlier reloads.
     pub needs_restart: Vec<String>,
 }
 
@@ -57,7 +58,7 @@ impl Reloader {
         Self(requests)
     }
 
-    /// Requests a reload and waits until every changed file was either compiled and activated, or rejected.
+    /// Requests a reload and waits until every changed file is either compiled and activated, or rejected.
     ///
     /// # Errors
     /// The gateway is stopping.

@@ -1,4 +1,4 @@
-//! The desired configuration: the one in use, the content of its file, and what of it has to wait.
+//! The desired configuration: the one in use, the content of its file, and the changes that have to wait.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use moongate_system::blocking::Lane;
 
 use super::control::{RequestNumber, earlier};
 
-/// A file may be read while it is being written, so it counts once two reads that are this far apart agree.
+/// The delay between two reads of a file. Its content counts once both reads agree, because a write can be in progress.
 const REREAD_DELAY: Duration = Duration::from_millis(100);
-/// The same for a missing file, which may be in the middle of being replaced.
+/// The same delay for a missing file, because a replacement can be in progress.
 const MISSING_FILE_DELAY: Duration = Duration::from_secs(1);
-/// If it takes longer, the file, or one that it names, is on a file system that doesn't respond.
+/// The time limit for reading. After that, a file system of the configuration's files counts as unresponsive.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file that differs at every read is used as it is.
 const MAX_REREADS: usize = 20;
 
-/// Inspects a configuration that was read, before it is used, and may reject it.
+/// Inspects a new configuration before it is used, and can reject it.
 pub(super) type ConfigHook = Arc<dyn Fn(moongate_config::Loaded) -> moongate_config::Loaded + Send + Sync>;
 
 /// Reads the configuration.
 pub(super) trait ConfigReader: Send + Sync {
-    /// Blocks meanwhile.
+    /// This can block.
     fn read(&self) -> moongate_config::Loaded;
 }
 
@@ -54,21 +54,21 @@ impl ConfigReader for ConfigFile {
     }
 }
 
-/// What a new configuration is compared with.
+/// The configuration that a new one is compared with.
 #[derive(Debug, Clone)]
 pub(super) struct ConfigInForce {
     /// The configuration that the gateway started with.
     pub(super) started: Arc<Config>,
-    /// Every plugin's configuration in force.
+    /// Every plugin's current configuration.
     pub(super) plugins: Arc<[Arc<PluginConfig>]>,
 }
 
 impl ConfigInForce {
-    /// Rejects a configuration that would let a plugin reach files that the gateway uses until it is restarted, and one
-    /// that a plugin may have written. Looks at directories and blocks meanwhile.
+    /// Rejects a configuration that would let a plugin reach files that the gateway uses until the next restart, and a
+    /// configuration that a plugin may have written. Looks at directories, which can block.
     fn check(&self, loaded: moongate_config::Loaded) -> moongate_config::Loaded {
         let moongate_config::Loaded { source, config, mut problems, of_http, files } = loaded;
-        // Files that move only with a restart are still in use, and no plugin may reach them.
+        // Paths that change only with a restart are still in use, and no plugin can be allowed to reach them.
         let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
         let foreign = overlap::of_configuration(&self.started.file, &self.plugins);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
@@ -96,7 +96,7 @@ pub(super) async fn read_settled(
     before
 }
 
-/// True if both reads agree. Files of secrets may be being written, too.
+/// True if both reads agree. A write to a secret's file can be in progress, too.
 fn is_same(a: &moongate_config::Loaded, b: &moongate_config::Loaded) -> bool {
     let plugins = |loaded: &moongate_config::Loaded| {
         loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
@@ -132,29 +132,29 @@ async fn read(
 /// A request to read the configuration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadRequest {
-    /// When the change was detected.
+    /// The time when the change was detected.
     pub(super) detected: Instant,
-    /// The operator's first request that it is read for.
+    /// The operator's first request that this read is for.
     pub(super) request: Option<RequestNumber>,
 }
 
-/// The configuration in use, and what is known of its file.
+/// The configuration in use, and the state of its file.
 #[derive(Debug)]
 pub(super) struct DesiredConfig {
-    /// As it was at the start.
+    /// The configuration at the start.
     pub(super) started: Arc<Config>,
     /// Runs one read at a time, even if an earlier one never ended.
     pub(super) lane: Lane,
     pub(super) since: SystemTime,
-    /// Files that it, or the present content of its file, was read from.
+    /// The files that this configuration, or the current content of its file, was read from.
     pub(super) files: BTreeSet<PathBuf>,
-    /// Why the present content of the file isn't in use.
+    /// The reason that the current content of the file isn't in use.
     pub(super) rejected: Option<String>,
     pub(super) logged_rejection: Option<String>,
     pub(super) logged_warnings: Option<String>,
     pub(super) needs_restart: Vec<String>,
     pub(super) wider_grants: WiderGrants,
-    /// The file has another `wider_grants`, which waits for the operator.
+    /// The file has a different `wider_grants`, which waits for the operator.
     pub(super) wider_grants_waits: bool,
     pub(super) watch: WatchConfig,
     pub(super) stop_grace: Duration,
@@ -182,7 +182,7 @@ impl DesiredConfig {
         }
     }
 
-    /// Requests a read, or another one if one is running.
+    /// Requests a read, or another one if a read is running.
     pub(super) fn request_read(&mut self, request: ReadRequest) {
         self.queued = Some(self.queued.map_or(request, |queued| ReadRequest {
             detected: queued.detected.min(request.detected),
@@ -190,7 +190,7 @@ impl DesiredConfig {
         }));
     }
 
-    /// True if a read has to be started now, which then counts as running.
+    /// True if a read must start now, which then counts as running.
     pub(super) fn start_read(&mut self) -> bool {
         if self.running.is_some() {
             return false;
@@ -199,17 +199,17 @@ impl DesiredConfig {
         self.running.is_some()
     }
 
-    /// Ends the read that runs.
+    /// Ends the running read.
     pub(super) fn finish_read(&mut self) -> Option<ReadRequest> {
         self.running.take()
     }
 
-    /// True if a read runs or is queued.
+    /// True if a read is running or queued.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some() || self.queued.is_some()
     }
 
-    /// The operator's first request that isn't done yet.
+    /// The operator's first unfinished request.
     pub(super) fn first_open_request(&self) -> Option<RequestNumber> {
         let requests = [self.running, self.queued];
         requests.into_iter().flatten().filter_map(|read| read.request).min()
@@ -220,11 +220,11 @@ impl DesiredConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ConfigVerdict {
     Apply,
-    /// It waits for the operator, because it would grant this.
+    /// It waits for the operator, because it adds these grants.
     Hold(Vec<String>),
 }
 
-/// Decides about a plugin's configuration. `before` is the one in force, `None` for a new plugin.
+/// Decides about a plugin's configuration. `before` is the current one, `None` for a new plugin.
 pub(super) fn judge(
     before: Option<&PluginConfig>,
     config: &PluginConfig,
@@ -237,8 +237,8 @@ pub(super) fn judge(
     if wider.is_empty() { ConfigVerdict::Apply } else { ConfigVerdict::Hold(wider) }
 }
 
-/// The policy for wider grants after a file with `in_file` was read. Only the operator can loosen it: otherwise,
-/// someone who can write the file could loosen it first and grant in the next step.
+/// The policy for wider grants after reading a file with `in_file`. Only the operator can loosen it: otherwise, someone
+/// who can write the file could loosen the policy first and add grants in the next step.
 pub(super) fn next_policy(now: WiderGrants, in_file: WiderGrants, is_requested: bool) -> WiderGrants {
     match now {
         WiderGrants::Wait if !is_requested => WiderGrants::Wait,

@@ -1,6 +1,6 @@
 //! A plugin host without Wasm and files without a disk, for tests with a paused clock.
 //!
-//! The content of a fake file is what its plugin does: words are names of tools, and some have a meaning, see
+//! The content of a fake file defines its plugin: words are tool names, and some have a special meaning, see
 //! [`FakePlugin`].
 
 use std::collections::BTreeMap;
@@ -25,10 +25,10 @@ mod test_reconciler;
 
 pub(super) use test_reconciler::TestReconciler;
 
-/// The time to compile `slow`.
+/// The time for compiling `slow`.
 pub(super) const SLOW_COMPILE_TIME: Duration = Duration::from_secs(30);
 
-/// Files, and records of what was done with them.
+/// Files, and records of operations on them.
 #[derive(Debug, Default)]
 pub(super) struct FakeDisk {
     pub(super) files: Mutex<BTreeMap<PathBuf, String>>,
@@ -38,12 +38,12 @@ pub(super) struct FakeDisk {
     pub(super) loaded: Mutex<Vec<String>>,
     /// Retired content.
     pub(super) retired: Mutex<Vec<String>>,
-    /// The number of descriptions.
+    /// The number of times that a plugin was described.
     pub(super) described: Mutex<usize>,
     /// The number of files in memory, and its maximum.
     pub(super) in_memory: Mutex<usize>,
     pub(super) max_in_memory: Mutex<usize>,
-    /// A tool that every plugin has in addition, which a test can change while they serve.
+    /// A tool that every plugin has in addition. A test can change it at runtime.
     pub(super) extra_tool: Mutex<Option<String>>,
     /// Every plugin that was created.
     pub(super) plugins: Mutex<Vec<Weak<FakePlugin>>>,

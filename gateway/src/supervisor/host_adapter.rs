@@ -1,4 +1,4 @@
-//! Implements the supervisor's interface to plugins with the Wasm host.
+//! Implements the supervisor's plugin interface with the Wasm host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ fn load_failure(config: &PluginConfig, error: &LoadError) -> LoadFailure {
     } else if let Some(spot) = error.spot() {
         place = config.places.get(&spot).unwrap_or(place);
     }
-    // A plugin that no configuration mentions has no place in one.
+    // A plugin outside of any configuration has no place in one.
     let named = if config.source_place.is_empty() { Named::ByHand } else { Named::InTable(config) };
     let hint = error.hint(named);
     let problem = Problem { hint: hint.clone(), ..Problem::error(message).at(place.clone()) };
@@ -88,7 +88,7 @@ fn load_failure(config: &PluginConfig, error: &LoadError) -> LoadFailure {
     LoadFailure { reason, hint, recovery: recovery(error), ends_calls, problems: vec![problem] }
 }
 
-/// True if the error names the file or directory that it is about.
+/// True if the error names the affected file or directory.
 fn names_its_path(error: &LoadError) -> bool {
     matches!(
         error,
@@ -99,7 +99,7 @@ fn names_its_path(error: &LoadError) -> bool {
     )
 }
 
-/// An error that depends on the content alone is the same whenever loading is tried.
+/// An error that depends on the content alone recurs at every attempt.
 fn recovery(error: &LoadError) -> Recovery {
     if matches!(error, LoadError::Read { why: Unreadable::Absent { .. }, .. }) {
         Recovery::FileReturns

@@ -1,8 +1,8 @@
-//! Asks plugins for their lists again when they report that these have changed.
+//! Asks plugins for their lists again after they report changes.
 //!
-//! A plugin is asked in a new instance of the code that it has, at most once a second and never twice at once. A report
-//! that comes meanwhile causes another round, so the last change is never lost. Lists that can't be used change
-//! nothing. Running calls aren't affected: they keep the catalog that they started with.
+//! A plugin is asked in a new instance of its current code, at most once a second and never twice at once. A report
+//! that arrives in the meantime causes another round, so the last change is never lost. Invalid lists change nothing.
+//! Running calls aren't affected: they keep their catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -24,44 +24,45 @@ mod schedule;
 
 use schedule::Schedule;
 
-/// Changed resources of one plugin that wait for its lists, because only those may contain them.
+/// The maximum number of one plugin's changed resources that wait for its new lists, because only those may contain
+/// them.
 const MAX_WAITING_RESOURCES: usize = 4096;
 
-/// When to ask which plugin, and what waits for the answers.
+/// The schedule of plugins to ask, and the changes that wait for their answers.
 #[derive(Debug, Default)]
 pub(super) struct ListRefreshes {
     schedule: Schedule,
     /// Changed resources that the plugin doesn't own, but may own with its next lists.
     waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
-    /// Why lists were rejected, as it was logged last.
+    /// The last logged reason for rejecting a plugin's lists.
     logged: BTreeMap<PluginId, String>,
 }
 
-/// The plugin with its new lists, or `None` if they are unchanged; or why they can't be used.
+/// The plugin with its new lists, `None` if they are unchanged, or the reason for rejecting them.
 pub(super) type RefreshResult = Result<Option<LoadedPlugin>, String>;
 
 impl ListRefreshes {
-    /// The plugin to ask now, which then counts as being asked.
+    /// The next plugin to ask. It counts as being asked from now on.
     pub(super) fn start(&mut self, now: Instant) -> Option<PluginId> {
         self.schedule.start(now)
     }
 
-    /// When to call [`Self::start`] again, unless an answer comes first.
+    /// The next time to call [`Self::start`], unless an answer arrives first.
     pub(super) fn due(&self) -> Option<Instant> {
         self.schedule.due()
     }
 
-    /// Has the plugin asked.
+    /// Schedules a request for the plugin's lists.
     pub(super) fn request(&mut self, plugin: PluginId) {
         self.schedule.request(plugin);
     }
 
-    /// The plugin has answered, or doesn't serve any more.
+    /// The plugin has answered, or is no longer served.
     pub(super) fn finish(&mut self, plugin: &PluginId) {
         self.schedule.finish(plugin);
     }
 
-    /// Takes a plugin's report.
+    /// Handles a plugin's report.
     pub(super) fn report(
         &mut self,
         plugin: &PluginId,
@@ -84,7 +85,7 @@ impl ListRefreshes {
         let mut new = foreign.into_iter().filter(|uri| !waiting.contains(uri)).collect::<Vec<_>>();
         let dropped = new.split_off(new.len().min(free));
         waiting.extend(new);
-        // Once: it stays full until the lists arrive.
+        // Logged once: the set stays full until the lists arrive.
         if !dropped.is_empty() && count_before < MAX_WAITING_RESOURCES {
             tracing::warn!(
                 %plugin,
@@ -94,14 +95,14 @@ impl ListRefreshes {
         }
     }
 
-    /// New lists are in use.
+    /// Handles new lists that are in use.
     pub(super) fn accepted(&mut self, plugin: &PluginId) {
         self.logged.remove(plugin);
     }
 
-    /// New lists can't be used.
+    /// Handles new lists that were rejected.
     pub(super) fn rejected(&mut self, plugin: &PluginId, reason: String) {
-        // A plugin may report in every call, so the same reason is logged once.
+        // A plugin may report changes in every call, so the same reason is logged once.
         if self.logged.get(plugin) != Some(&reason) {
             tracing::warn!(%plugin, "`{plugin}` keeps its earlier lists: {reason}");
             self.logged.insert(plugin.clone(), reason);
@@ -126,7 +127,7 @@ impl ListRefreshes {
     }
 }
 
-/// Asks a plugin for its lists. A panic is its failure alone.
+/// Asks a plugin for its lists. A panic becomes a failure of this plugin only.
 pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
     let refreshed = async {
         let code = Arc::clone(&before.code).describe_again().await;
@@ -171,7 +172,7 @@ fn notify_owned(
     foreign
 }
 
-/// Clients aren't notified of resources that the plugin doesn't own.
+/// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own.
 fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>) {
     if let Some(first) = foreign.first() {
         let count = foreign.len();

@@ -1,15 +1,15 @@
 //! One plugin of the configuration, as a state machine.
 //!
-//! Four things are known of a plugin, each of which can change while the others stay as they are:
+//! A plugin's state has four parts, each of which can change while the others stay the same:
 //!
-//! - `approval`: whether its configuration in the file is in force, or waits for the operator;
+//! - `approval`: the configuration in the file is in force, or waits for the operator;
 //! - `active` and `candidate`: the version that serves, and the one that should replace it;
-//! - `file` and `config_failure`: the result of the last check of its file, and of the active code under its
+//! - `file` and `config_failure`: the results of the last check of its file, and of the active code under its
 //!   configuration;
-//! - `checks`: the check that runs, and the one that follows.
+//! - `checks`: the running check, and the queued one.
 //!
-//! Plain values and transitions: nothing here waits, reads or loads. `check_queue` is the order of checks, `versions`
-//! what publishing a catalog does to the versions.
+//! The state machine consists of plain values and transitions; it doesn't wait, read or load. `check_queue` orders the
+//! checks, and `versions` updates the versions when a catalog is published.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ use check_queue::CheckQueue;
 use versions::{Candidate, CandidateVersion};
 pub(super) use versions::{PublishEffect, VersionChoice};
 
-/// A missing file may be in the middle of being replaced, so it is looked for again after this long.
+/// The delay before a missing file is looked for again, because a replacement can be in progress.
 const MISSING_FILE_GRACE: Duration = Duration::from_secs(1);
 
 /// One plugin of the configuration.
@@ -45,30 +45,30 @@ pub(super) struct ManagedPlugin {
     active: Option<ActiveVersion>,
     candidate: Candidate,
     file: FileState,
-    /// Why the active code can't be used as its configuration says.
+    /// The failure of the active code under its configuration.
     config_failure: Option<FailedCheck>,
     checks: CheckQueue,
-    /// When the file was first found missing, while it is looked for again.
+    /// The time when the file was first found missing, while it is looked for again.
     missing_since: Option<Instant>,
-    /// Code that is unusable whenever it is tried, and why.
+    /// Code that is always unusable, and the reason.
     unusable_code: Option<(Digest, LoadFailure)>,
-    /// Code that was active before, as far as it is still referenced.
+    /// Previously active code that is still referenced.
     earlier_code: Vec<Weak<dyn LoadedCode>>,
-    /// The plugin reported new lists while another version was being prepared, which may not know of them.
+    /// The plugin reported new lists while another version was being prepared, whose lists may be older.
     lists_changed_meanwhile: bool,
     backoff: Backoff,
     pub(super) logged: Logged,
-    /// When the change was detected that was checked last.
+    /// The detection time of the last checked change.
     last_detected: Option<Instant>,
 }
 
-/// Whether the configuration in the file is in force.
+/// The approval of the configuration in the file.
 #[derive(Debug, Clone)]
 pub(super) enum Approval {
     InForce,
     /// Another configuration waits for the operator; the earlier one stays in force.
     ChangeWaits(WaitingConfig),
-    /// The plugin is new and waits for the operator: nothing is loaded. It would be granted this.
+    /// The plugin is new and waits for the operator, with these grants. Nothing is loaded.
     PluginWaits(Vec<String>),
 }
 
@@ -76,44 +76,44 @@ pub(super) enum Approval {
 #[derive(Debug, Clone)]
 pub(super) struct WaitingConfig {
     pub(super) config: Arc<PluginConfig>,
-    /// What it would grant.
+    /// The grants that it adds.
     pub(super) grants: Vec<String>,
 }
 
-/// The version that serves.
+/// The version that serves calls.
 #[derive(Debug, Clone)]
 pub(super) struct ActiveVersion {
     pub(super) loaded: LoadedPlugin,
     pub(super) since: SystemTime,
-    /// The same code with lists that changed, until they are published.
+    /// The same code with changed lists, until they are published.
     new_lists: Option<LoadedPlugin>,
 }
 
 /// The result of the last check of the file.
 #[derive(Debug, Clone)]
 enum FileState {
-    /// Its content is the candidate or the active version, or wasn't checked yet.
+    /// The content is the candidate or the active version, or wasn't checked yet.
     UpToDate,
     Failed(FailedCheck),
-    /// It contains other code, which the operator has to accept.
+    /// The file contains other code, which needs the operator's approval.
     AwaitsOperator(Digest),
 }
 
-/// A failure, and when it is tried again.
+/// A failure, and the time of the next attempt.
 #[derive(Debug, Clone)]
 struct FailedCheck {
     failure: LoadFailure,
     retry: Option<Retry>,
 }
 
-/// When to try again, by the loop's clock and by the wall clock.
+/// The time of a retry, by the loop's clock and by the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Retry {
     at: Instant,
     wall_clock: SystemTime,
 }
 
-/// What was logged last.
+/// The last logged messages.
 #[derive(Debug, Default)]
 pub(super) struct Logged {
     pub(super) failure: Option<String>,
@@ -123,21 +123,21 @@ pub(super) struct Logged {
 /// The effect of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckEffect {
-    /// There is something to publish.
+    /// A version or lists are ready to publish.
     ReadyToPublish,
-    /// A file was written, but has the content it had before.
+    /// The file was written with the same content as before.
     SameContent,
     None,
 }
 
-/// The effect of another configuration.
+/// The effect of a configuration change.
 #[derive(Debug)]
 pub(super) enum ConfigEffect {
     /// The configuration is equal.
     None,
     /// It differs, and no version is active.
     Changed,
-    /// It differs, and the active version has its grants, limits and settings from now on.
+    /// It differs, and its grants, limits and settings apply to the active version from now on.
     ActiveChanged { earlier: LoadedPlugin, grants: GrantChange },
 }
 
@@ -155,7 +155,7 @@ impl ManagedPlugin {
         Self { checks, ..Self::idle(serial, config, Approval::InForce) }
     }
 
-    /// A new plugin that waits for the operator. `grants` is what it would be granted.
+    /// A new plugin that waits for the operator, with these `grants`.
     pub(super) fn waiting_for_approval(serial: u64, config: Arc<PluginConfig>, grants: Vec<String>) -> Self {
         Self::idle(serial, config, Approval::PluginWaits(grants))
     }
@@ -209,12 +209,12 @@ impl ManagedPlugin {
         }
     }
 
-    /// True if nothing may be done before the operator approves the plugin.
+    /// True if nothing can be done before the operator approves the plugin.
     pub(super) fn waits_for_approval(&self) -> bool {
         matches!(self.approval, Approval::PluginWaits(_))
     }
 
-    /// What waits for the operator.
+    /// The change that waits for the operator.
     pub(super) fn waiting(&self) -> Option<Waiting> {
         match (&self.approval, &self.file) {
             (Approval::ChangeWaits(WaitingConfig { grants, .. }) | Approval::PluginWaits(grants), _) => {
@@ -225,12 +225,12 @@ impl ManagedPlugin {
         }
     }
 
-    /// How long the last check took since its change was detected.
+    /// The duration of the last check, starting from the detection of its change.
     pub(super) fn last_check_duration(&self) -> Duration {
         self.last_detected.map_or(Duration::ZERO, |detected| detected.elapsed())
     }
 
-    /// Every version that is loaded.
+    /// All loaded versions.
     pub(super) fn into_loaded(mut self) -> Vec<LoadedPlugin> {
         let candidate = self.candidate.take().map(|version| version.loaded);
         let active = self.active.into_iter().flat_map(|active| [Some(active.loaded), active.new_lists]);
@@ -240,7 +240,7 @@ impl ManagedPlugin {
 
 /// Checks.
 impl ManagedPlugin {
-    /// Requests a check, or another one if one is running.
+    /// Requests a check, or another one if a check is running.
     pub(super) fn request_check(&mut self, request: CheckRequest) {
         if self.waits_for_approval() {
             return;
@@ -251,7 +251,7 @@ impl ManagedPlugin {
         self.checks.add(request);
     }
 
-    /// The check to start now, which then counts as running. `all_configs` is every configuration in force.
+    /// The check to start now, which then counts as running. `all_configs` is every plugin's current configuration.
     pub(super) fn start_check(
         &mut self,
         now: Instant,
@@ -272,7 +272,7 @@ impl ManagedPlugin {
         })
     }
 
-    /// What has to be tried again now.
+    /// The retry that is due now.
     fn take_due_retry(&mut self, now: Instant) -> Option<CheckScope> {
         let is_due = |failed: &mut FailedCheck| failed.retry.take_if(|retry| retry.at <= now).is_some();
         let is_file_due = match &mut self.file {
@@ -288,7 +288,7 @@ impl ManagedPlugin {
         }
     }
 
-    /// When there is something to do, if nothing happens before.
+    /// The time of the next scheduled step.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.checks.running().is_some() {
             return None;
@@ -297,18 +297,18 @@ impl ManagedPlugin {
         retries.chain(self.checks.queued().and_then(|request| request.not_before)).min()
     }
 
-    /// True if a check runs or is queued. Retries don't count.
+    /// True if a check is running or queued. Retries don't count.
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.checks, CheckQueue::Idle)
     }
 
-    /// The operator's first request that isn't done yet.
+    /// The operator's first unfinished request.
     pub(super) fn first_open_request(&self) -> Option<RequestNumber> {
         let checks = self.checks.running().into_iter().chain(self.checks.queued());
         checks.filter_map(|check| check.cause.request()).min()
     }
 
-    /// Takes the result of a check that was done with `config`.
+    /// Applies the result of a check that was done with `config`.
     pub(super) fn finish_check(
         &mut self,
         config: &PluginConfig,
@@ -318,7 +318,7 @@ impl ManagedPlugin {
         let Some(request) = self.checks.finish() else { return CheckEffect::None };
         self.last_detected = Some(request.detected);
         if !config.says_the_same_as(&self.config) {
-            // Another configuration is in force by now, with which nothing was checked.
+            // Another configuration has replaced the one that was checked.
             let scope = request.scope.and(CheckScope::Config);
             self.request_check(CheckRequest { scope, not_before: None, ..request });
             return CheckEffect::None;
@@ -357,7 +357,7 @@ impl ManagedPlugin {
         effect
     }
 
-    /// Takes what a check found in the file. Returns the version that it loaded.
+    /// Applies a check's finding about the file. Returns the loaded version, if any.
     fn apply_file_finding(
         &mut self,
         finding: FileFinding,
@@ -370,7 +370,7 @@ impl ManagedPlugin {
         if let FileFinding::Active(digest) = finding
             && self.active_loaded().is_none_or(|active| active.digest() != digest)
         {
-            // Other code became active while the file was read.
+            // Other code became active while the file was being read.
             self.request_check(CheckRequest { not_before: None, ..request });
             return None;
         }
@@ -390,7 +390,7 @@ impl ManagedPlugin {
                 self.file = FileState::AwaitsOperator(digest);
                 self.candidate = Candidate::None;
             }
-            // Another failure may have been found meanwhile. Trying again is of no use.
+            // Another failure may have been found in the meantime. A retry wouldn't help.
             FileFinding::Rejected => {
                 if let Some((_, failure)) = self.unusable_code.clone() {
                     self.file = FileState::Failed(FailedCheck { failure, retry: None });
@@ -409,7 +409,7 @@ impl ManagedPlugin {
         None
     }
 
-    /// Since when the file is missing, if it is to be looked for again before its plugin counts as failed.
+    /// The time since when the file has been missing, while it is looked for again before the plugin counts as failed.
     fn grace_for(
         &self,
         failure: &LoadFailure,
@@ -439,7 +439,7 @@ impl ManagedPlugin {
     }
 
     fn set_candidate(&mut self, loaded: LoadedPlugin, detected: Instant) {
-        // The configuration may be elsewhere in the file by now.
+        // The configuration's position in the file may have changed.
         let loaded = loaded.moved_to(&self.config).unwrap_or(loaded);
         self.candidate = Candidate::Ready(CandidateVersion { loaded, detected });
         if let Some(active) = &mut self.active {
@@ -458,7 +458,7 @@ impl ManagedPlugin {
         file.into_iter().chain(&self.config_failure)
     }
 
-    /// Why the candidate can't serve next to other plugins.
+    /// The candidate's conflict with other plugins.
     pub(super) fn conflict(&self) -> Option<&LoadFailure> {
         match &self.candidate {
             Candidate::Blocked(_, conflict) => Some(conflict),
@@ -470,7 +470,7 @@ impl ManagedPlugin {
         self.failed_checks().map(|failed| &failed.failure).chain(self.conflict())
     }
 
-    /// When the earliest retry is due.
+    /// The time of the earliest retry.
     pub(super) fn retry_at(&self) -> Option<SystemTime> {
         self.failed_checks().filter_map(|failed| failed.retry).min().map(|retry| retry.wall_clock)
     }
@@ -478,8 +478,8 @@ impl ManagedPlugin {
 
 /// Configuration.
 impl ManagedPlugin {
-    /// Puts another configuration in force. The active version has its grants, limits and settings at once; the names
-    /// under which it serves follow from a check.
+    /// Applies another configuration. The active version has its grants, limits and settings at once; a check
+    /// determines the public names.
     pub(super) fn set_config(&mut self, config: &Arc<PluginConfig>, now: Instant) -> ConfigEffect {
         self.approval = Approval::InForce;
         let before = std::mem::replace(&mut self.config, Arc::clone(config));
@@ -502,7 +502,7 @@ impl ManagedPlugin {
         self.request_check(CheckRequest { scope, ..CheckRequest::of_file(now) });
         let Some(active) = &mut self.active else { return ConfigEffect::Changed };
         active.new_lists = None;
-        // Always succeeds: it is the same plugin with the same lists.
+        // Always succeeds, because it is the same plugin with the same lists.
         let Some(loaded) = active.loaded.with_config(config) else { return ConfigEffect::Changed };
         let earlier = std::mem::replace(&mut active.loaded, loaded);
         let grants = if before.wider_than(Some(config)).is_empty() {
@@ -513,7 +513,8 @@ impl ManagedPlugin {
         ConfigEffect::ActiveChanged { earlier, grants }
     }
 
-    /// Has another configuration wait for the operator. The one in force stays, but follows its position in the file.
+    /// Lets another configuration wait for the operator. The current one stays in force, but follows its position in
+    /// the file.
     pub(super) fn hold_config(&mut self, waiting: WaitingConfig, now: Instant) {
         let WaitingConfig { config, .. } = &waiting;
         let relocated = PluginConfig {

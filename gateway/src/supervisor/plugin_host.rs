@@ -1,7 +1,7 @@
-//! The interface to whatever loads plugins, as traits, so that the supervisor's rules are tested with fakes.
+//! The interface to whichever host loads plugins, as traits, so that the supervisor's rules can be tested with fakes.
 //!
-//! Code is loaded in two steps: reading a file gives a [`ComponentFile`] with a digest, and only if that is new, it is
-//! loaded. [`LoadedCode`] can be put under another configuration without loading it again.
+//! Code is loaded in two steps: reading a file returns a [`ComponentFile`] with a digest, and the file is loaded only
+//! if its digest is new. [`LoadedCode`] can get another configuration without being loaded again.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailur
 
 /// Loads plugins.
 pub(super) trait PluginHost: Send + Sync {
-    /// Reads a component's file, once it isn't being written.
+    /// Reads a component's file, once no write is in progress.
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>>;
 }
 
@@ -25,7 +25,7 @@ pub(super) trait PluginHost: Send + Sync {
 pub(super) trait ComponentFile: Send {
     fn digest(&self) -> Digest;
 
-    /// True if compiled code is cached, so that loading is quick.
+    /// True if compiled code is cached, so loading is quick.
     fn is_compiled(&self) -> bool;
 
     /// Compiles the component if necessary, and asks it for its description.
@@ -37,30 +37,30 @@ pub(super) trait LoadedCode: Plugin {
     /// The same code and lists, with the grants, limits and settings of `config`.
     fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode>;
 
-    /// The same code, asked for its description again.
+    /// The same code with a new description.
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>>;
 
     /// Unloads the code after `delay`, even if it is still referenced.
     fn retire(&self, delay: Duration);
 }
 
-/// A loaded plugin with everything that it offers to clients.
+/// A loaded plugin with all items that it offers to clients.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedPlugin {
     pub(super) code: Arc<dyn LoadedCode>,
     pub(super) member: Member,
-    /// The configuration in force: the present one, with the public names that the plugin serves under.
+    /// The current configuration, with the public names that the plugin serves under.
     pub(super) config: Arc<PluginConfig>,
 }
 
 impl LoadedPlugin {
-    /// Checks the plugin's description. Takes a while.
+    /// Checks the plugin's description. This is slow.
     pub(super) fn new(code: Arc<dyn LoadedCode>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
         let plugin: Arc<dyn Plugin> = Arc::<dyn LoadedCode>::clone(&code);
         Ok(Self { member: Member::new(plugin, Arc::new(config.policy()))?, code, config })
     }
 
-    /// The same under another configuration: with its grants, limits and settings, but with its present names.
+    /// The same plugin under another configuration: with its grants, limits and settings, but with the current names.
     pub(super) fn with_config(&self, config: &Arc<PluginConfig>) -> Option<Self> {
         self.regranted(self.code.with_config(Arc::clone(config)), config)
     }
@@ -70,14 +70,15 @@ impl LoadedPlugin {
         Some(Self { member, code, config: Arc::new(config.with_names_of(&self.config)) })
     }
 
-    /// The same under a configuration that is equal, but may have another position in the file. `None` if it isn't.
+    /// The same plugin under an equal configuration, which can have another position in the file. `None` if it isn't
+    /// equal.
     pub(super) fn moved_to(&self, config: &Arc<PluginConfig>) -> Option<Self> {
         let is_same = self.config.says_the_same_as(config);
         let member = self.member.moved_to(Arc::new(config.policy())).filter(|_| is_same)?;
         Some(Self { member, code: Arc::clone(&self.code), config: Arc::clone(config) })
     }
 
-    /// Follows a configuration that is equal but has another position in the file.
+    /// Follows an equal configuration to its new position in the file.
     pub(super) fn relocate(&mut self, config: &Arc<PluginConfig>) {
         let regranted = || self.regranted(Arc::clone(&self.code), config);
         if let Some(moved) = self.moved_to(config).or_else(regranted) {
@@ -95,27 +96,27 @@ impl LoadedPlugin {
     }
 }
 
-/// Why a plugin can't be used.
+/// A plugin's failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LoadFailure {
     /// One line that names the file or the configuration.
     pub(super) reason: String,
     pub(super) hint: Option<String>,
     pub(super) recovery: Recovery,
-    /// Until this is fixed, every call fails, also those of an earlier version.
+    /// True if every call fails until the problem is fixed, including calls of an earlier version.
     pub(super) ends_calls: bool,
-    /// The same, with places in the configuration.
+    /// The same reason, with places in the configuration.
     pub(super) problems: Vec<Problem>,
 }
 
-/// What may fix a failure.
+/// The remedy for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recovery {
-    /// Only another file or another configuration.
+    /// Only another file or another configuration can help.
     Change,
-    /// Trying again.
+    /// A retry can help.
     Retry,
-    /// The file is missing; it may be in the middle of being replaced.
+    /// The file is missing; a replacement can be in progress.
     FileReturns,
 }
 
@@ -136,7 +137,7 @@ impl LoadFailure {
         Self { reason, recovery: Recovery::Retry, ..Self::new(vec![problem]) }
     }
 
-    /// An error of the gateway itself.
+    /// An internal error of the gateway.
     pub(super) fn internal(config: &PluginConfig, error: &dyn fmt::Display) -> Self {
         let message = format!("plugin `{}` can't be used: internal error: {error}", config.id);
         let problem = Problem::error(message).at(config.place.clone());

@@ -1,11 +1,11 @@
 //! The loop that keeps the served catalog in line with the files.
 //!
-//! One task owns the state: the configuration in use, a [`ManagedPlugin`] for each plugin, and what has to be reported.
+//! One task owns the state: the configuration in use, a [`ManagedPlugin`] for each plugin, and the pending reports.
 //! Each step waits for an event and then:
 //!
-//! 1. applies the event to the state (`handle`; a configuration that was read: `configure`);
-//! 2. starts everything that is due, in tasks of their own, each of which ends in an event (`start_due_work`, here);
-//! 3. publishes what is ready, as one new catalog (`publish`);
+//! 1. applies the event to the state (`handle`, or `configure` for a configuration);
+//! 2. starts all due work in separate tasks, each of which ends in an event (`start_due_work`, in this file);
+//! 3. publishes finished work as one new catalog (`publish`);
 //! 4. logs, answers requests and updates the status (`announce`).
 //!
 //! A panic in one step doesn't end the loop.
@@ -44,14 +44,14 @@ mod configure;
 mod handle;
 mod publish;
 
-/// What is ready is published after this long, whatever is still being loaded.
+/// The maximum delay before finished work is published, even if other plugins are still being loaded.
 const MAX_PUBLISH_DELAY: Duration = Duration::from_secs(1);
 
 /// Everything that the loop works with.
 pub(super) struct ReconcilerDeps {
     pub(super) host: Arc<dyn PluginHost>,
     pub(super) reader: Arc<dyn ConfigReader>,
-    /// Reports of plugins.
+    /// Reports from plugins.
     pub(super) inbox: Arc<Inbox>,
     pub(super) watch: WatchClient,
     /// Reload requests.
@@ -68,15 +68,15 @@ pub(super) struct Reconciler {
     check_permits: Arc<CheckPermits>,
     tasks: JoinSet<TaskResult>,
     desired: DesiredConfig,
-    /// In the order of `gateway.toml`.
+    /// In configuration order.
     plugins: Vec<ManagedPlugin>,
     last_serial: u64,
     list_refreshes: ListRefreshes,
     report: ReloadReport,
     status: watch::Sender<Arc<Status>>,
-    /// Since when something is ready to be published.
+    /// The time since when finished work has been waiting to be published.
     ready_since: Option<Instant>,
-    /// Problems of the catalog that was built last.
+    /// Problems of the last catalog that was built.
     catalog_problems: Vec<Problem>,
     retired: Vec<RetiredCode>,
     phase: Phase,
@@ -85,7 +85,7 @@ pub(super) struct Reconciler {
 /// Code that is no longer active.
 struct RetiredCode {
     code: Arc<dyn LoadedCode>,
-    /// It is still needed for this long.
+    /// The time for which it is still needed.
     delay: Duration,
 }
 
@@ -103,7 +103,7 @@ enum Event {
     ReloadRequested(Request),
     ReportedByPlugins(BTreeMap<PluginId, Reported>),
     TaskEnded(Box<TaskResult>),
-    /// Something is due.
+    /// A deadline has passed.
     Timer,
 }
 
@@ -130,7 +130,7 @@ enum TaskResult {
 }
 
 impl Reconciler {
-    /// Nothing is loaded yet. `files` are those that the configuration was read from.
+    /// A reconciler with nothing loaded yet. `files` are those that the configuration was read from.
     pub(super) fn new(config: Config, files: BTreeSet<PathBuf>, deps: ReconcilerDeps) -> Self {
         let now = Instant::now();
         let configs = config.plugins.clone();
@@ -160,7 +160,7 @@ impl Reconciler {
         reconciler
     }
 
-    /// Loads all plugins and publishes what they offer together.
+    /// Loads all plugins and publishes the first catalog.
     pub(super) async fn load_all(&mut self) {
         self.start_due_work(Instant::now());
         while self.plugins.iter().any(ManagedPlugin::is_busy) {
@@ -168,7 +168,7 @@ impl Reconciler {
         }
         self.ready_since = Some(Instant::now());
         self.publish();
-        // The caller reports what is wrong at the start, also with the catalog.
+        // The caller reports problems of the start, including those of the catalog.
         self.announce();
         self.phase = Phase::Serving;
         self.announce();
@@ -185,7 +185,7 @@ impl Reconciler {
         stop.run_until_cancelled(steps).await;
     }
 
-    /// Problems of the plugins, in the order of the file.
+    /// Problems of the plugins, in configuration order.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let failures = self.plugins.iter().flat_map(ManagedPlugin::failures);
         let problems = failures.flat_map(|failure| &failure.problems).chain(&self.catalog_problems);
@@ -204,10 +204,10 @@ impl Reconciler {
         self.status.subscribe()
     }
 
-    /// Waits for an event and does everything that follows from it.
+    /// Waits for an event and handles it completely.
     async fn step(&mut self) {
         let event = self.next_event().await;
-        // A plugin may report in every call, and that isn't part of the status.
+        // A plugin may report changes in every call, and reports aren't part of the status.
         let is_report = matches!(event, Event::ReportedByPlugins(_));
         // Work that a panic left undone is done with the next event.
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -242,7 +242,7 @@ impl Reconciler {
         }
     }
 
-    /// When there is something to do, if nothing happens before.
+    /// The next deadline.
     fn due(&self) -> Option<Instant> {
         let checks = self.plugins.iter().filter_map(ManagedPlugin::due);
         let publish = match self.phase {
@@ -287,7 +287,7 @@ impl Reconciler {
         }
     }
 
-    /// Every plugin's configuration in force, and those of the active versions.
+    /// Every plugin's current configuration, and those of the active versions.
     fn configs_in_force(&self) -> Vec<Arc<PluginConfig>> {
         let active = self.plugins.iter().filter_map(ManagedPlugin::active_loaded);
         let active = active.map(|active| Arc::clone(&active.config));
@@ -302,12 +302,12 @@ impl Reconciler {
         }
     }
 
-    /// There is something to publish.
+    /// Notes that there is finished work to publish.
     fn mark_ready(&mut self) {
         self.ready_since.get_or_insert_with(Instant::now);
     }
 
-    /// Publishes what is ready: at once if nothing else is being prepared, and otherwise after a short delay.
+    /// Publishes finished work: at once if nothing else is being prepared, and otherwise after a short delay.
     fn publish_if_due(&mut self, now: Instant) {
         let Some(since) = self.ready_since else { return };
         let is_busy = self.plugins.iter().any(ManagedPlugin::is_busy);
@@ -334,7 +334,7 @@ impl Drop for PanicAlarm {
     }
 }
 
-/// Waits for a time, or for ever without one.
+/// Waits until a deadline, or for ever without one.
 async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -342,11 +342,11 @@ async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-/// How long code that is no longer active is kept: for calls that run or wait, and for conversations that call again
-/// when a person has answered. `after` is the configuration of the version that replaced it.
+/// The time for which inactive code is kept: for running and waiting calls, and for multi-round calls that continue
+/// after a user has answered. `after` is the configuration of the version that replaced it.
 ///
-/// If that is granted less, or there is none, only running calls keep it: a revoked grant must not be used minutes
-/// later.
+/// If that configuration grants less or doesn't exist, only running calls keep the code: a revoked grant must not be
+/// used minutes later.
 fn retire_delay(before: &PluginConfig, after: Option<&PluginConfig>) -> Duration {
     let running = before.limits.timeout + before.limits.cancel_grace;
     match after {

@@ -12,7 +12,7 @@ use super::control::{Reloaded, RequestNumber};
 use super::plugin_host::LoadedPlugin;
 use super::status::{REMEMBERED, Reload, Reloads};
 
-/// Past reloads, and requests that weren't answered yet.
+/// Past reloads, and unanswered requests.
 #[derive(Debug, Default)]
 pub(super) struct ReloadReport {
     pub(super) counts: Reloads,
@@ -21,7 +21,7 @@ pub(super) struct ReloadReport {
     last_number: u64,
 }
 
-/// A request that wasn't answered yet.
+/// An unanswered request.
 #[derive(Debug)]
 struct OpenRequest {
     number: RequestNumber,
@@ -30,7 +30,7 @@ struct OpenRequest {
 }
 
 impl ReloadReport {
-    /// Adds a request, which is answered with everything that changes from now on.
+    /// Adds a request, which is answered with all changes from now on.
     pub(super) fn add_request(&mut self, done: oneshot::Sender<Reloaded>) -> RequestNumber {
         self.requests.retain(|request| !request.done.is_closed());
         self.last_number += 1;
@@ -63,8 +63,8 @@ impl ReloadReport {
         !self.requests.is_empty()
     }
 
-    /// Answers every request before `first_open`, the first one for which there is still work to do. Later requests
-    /// don't hold up earlier ones, however many there are.
+    /// Answers every request before `first_open`, the first one with unfinished work. Later requests don't hold up
+    /// earlier ones.
     pub(super) fn answer(
         &mut self,
         first_open: Option<RequestNumber>,
@@ -79,7 +79,7 @@ impl ReloadReport {
         let failed = failures();
         for OpenRequest { number: _, done, changed } in done {
             let needs_restart = needs_restart.to_vec();
-            // Fails if the client has gone.
+            // Fails if the client has disconnected.
             let _ = done.send(Reloaded { changed, failed: failed.clone(), needs_restart });
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn describe_activation(
     line
 }
 
-/// Describes the removal of a plugin, with every difference that clients see. `before` is `None` if it didn't serve.
+/// Describes the removal of a plugin, with every difference that clients see. `before` is `None` if it wasn't served.
 pub(super) fn describe_removal(id: &PluginId, before: Option<&LoadedPlugin>) -> String {
     let lines = before.map(|before| Diff::between(&catalog_of(Some(before)), &catalog_of(None)).lines());
     match lines.unwrap_or_default().as_slice() {

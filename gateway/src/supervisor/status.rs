@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime};
 
 use moongate_model::names::{Digest, PluginId};
 
-/// Reloads that are remembered.
+/// The maximum number of remembered reloads.
 pub const REMEMBERED: usize = 20;
 
-/// The gateway's plugins at one moment. Published through a `watch` channel at each change.
+/// The state of the gateway's plugins at one moment. Published through a `watch` channel at each change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The number of the catalog that serves.
+    /// The number of the current catalog.
     pub generation: u64,
     /// The configuration in use.
     pub config: ConfigStatus,
     /// The plugins, in the order of `gateway.toml`.
     pub plugins: Vec<PluginStatus>,
-    /// How changes of files are detected.
+    /// The method of detecting file changes.
     pub watching: Watching,
     /// True if no work is in progress or queued. Future retries don't count.
     pub settled: bool,
@@ -28,14 +28,14 @@ pub struct Status {
     pub history: VecDeque<Reload>,
 }
 
-/// The configuration in use.
+/// The status of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigStatus {
     /// Its file.
     pub file: PathBuf,
-    /// When it was applied last.
+    /// The time when it was last applied.
     pub since: SystemTime,
-    /// Why the present content of the file isn't in use. `None` if it is.
+    /// The reason that the current content of the file isn't in use. `None` if it is.
     pub rejected: Option<String>,
     /// Keys and tables that changed since the start and need a restart, such as `http.listen`.
     pub needs_restart: Vec<String>,
@@ -56,7 +56,7 @@ pub struct PluginStatus {
     pub state: PluginState,
     /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
-    /// When that code became active.
+    /// The time when that code became active.
     pub since: Option<SystemTime>,
     /// Its description. `None` if no version is active.
     pub about: Option<About>,
@@ -80,26 +80,26 @@ pub struct About {
 /// The state of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginState {
-    /// It is loaded for the first time.
+    /// It is being loaded for the first time.
     Loading,
-    /// It serves, as its file and configuration say.
+    /// It serves its current file and configuration.
     Serving,
-    /// An earlier version serves, because the present file or configuration can't be used.
+    /// An earlier version serves, because the current file or configuration can't be used.
     Degraded(Trouble),
-    /// It can't be used, and there is no earlier version.
+    /// It can't be used, and it has no earlier version.
     Failed(Trouble),
 }
 
-/// Why a plugin can't be used as it is now.
+/// A problem with a plugin's current file or configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// The reason, in one line.
     pub reason: String,
-    /// How to fix it.
+    /// The hint for the operator.
     pub hint: Option<String>,
-    /// Until this is fixed, every call fails, also those of an earlier version.
+    /// True if every call fails until the problem is fixed, including calls of an earlier version.
     pub ends_calls: bool,
-    /// When it is tried again if nothing changes before. `None` if only a change can help.
+    /// The time of the next retry. `None` if only a change can help.
     pub retry_at: Option<SystemTime>,
 }
 
@@ -108,7 +108,7 @@ pub struct Trouble {
 pub struct Offers {
     /// Tools.
     pub tools: usize,
-    /// Resources that are listed.
+    /// Listed resources.
     pub resources: usize,
     /// Resource templates.
     pub templates: usize,
@@ -125,21 +125,21 @@ pub enum Waiting {
     Grants(Vec<String>),
 }
 
-/// How changes of files are detected.
+/// The method of detecting file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
-    /// The system reports them. In addition, files are polled.
+    /// Reports from the system. In addition, files are polled.
     Events,
-    /// Files are polled, because the system doesn't report everything, for this reason.
+    /// Polling, because the system doesn't report everything, for this reason.
     Polling(String),
-    /// Not at all. Changes need a reload request.
+    /// None. Changes need a reload request.
     Off,
 }
 
 /// Counts of reloads since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reloads {
-    /// Plugins that got new code or another configuration.
+    /// Plugins that got new code or a new configuration.
     pub replaced: u64,
     /// Files that were written without new content.
     pub unchanged: u64,
@@ -151,12 +151,12 @@ pub struct Reloads {
     pub rejected: u64,
 }
 
-/// A past reload.
+/// A completed reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reload {
-    /// When it was done.
+    /// The time when it completed.
     pub at: SystemTime,
-    /// How long it took since the change was detected.
+    /// The time from detecting the change until it completed.
     pub took: Duration,
     /// The plugin. `None` for the configuration.
     pub plugin: Option<PluginId>,

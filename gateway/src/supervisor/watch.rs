@@ -1,11 +1,12 @@
 //! Watches files on a thread of its own and reports those that may have changed.
 //!
-//! [`WatchThread`] owns everything that may block; the reconciler holds a [`WatchClient`], names the files and receives
+//! [`WatchThread`] owns everything that can block. The reconciler holds a [`WatchClient`], names the files and receives
 //! [`WatchEvent`]s. Watching never fails: if the system doesn't report changes, files are polled more often, and
 //! [`Watching`] contains the reason.
 //!
-//! `file_watcher` decides what to do and when, on one thread and with the time passed in, so tests run it without
-//! threads or sleeps. `helper` runs the calls that may block for ever. `mailbox` is how everything reaches the thread.
+//! `file_watcher` contains the decisions. It runs on one thread and receives the time as an argument, so tests need
+//! neither threads nor sleeps. `helper` runs calls that can block for ever. `mailbox` delivers everything to the
+//! thread.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -40,25 +41,25 @@ pub(super) use {
 use file_watcher::FileWatcher;
 use mailbox::Mailbox;
 
-/// Shutdown doesn't wait longer for the thread, which may be waiting for the library to let go of a folder.
+/// The time limit at shutdown for the thread, which may be waiting for the library to release a folder.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Events that wait for the reconciler. One is enough: while it isn't received, changes are collected.
+/// The maximum number of events waiting for the reconciler. One is enough: until it is received, changes are collected.
 const EVENT_QUEUE: usize = 1;
 
-/// The files to watch, and how.
+/// The files to watch, and the method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WatchTarget {
     pub(super) files: BTreeSet<PathBuf>,
     pub(super) config: WatchConfig,
 }
 
-/// A report of the watcher.
+/// An event from the watch thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WatchEvent {
     /// These files may have new content, or may be gone.
     FilesChanged(BTreeSet<PathBuf>),
-    /// Changes are detected in another way than before.
+    /// The method of detecting changes is now a different one.
     ModeChanged(Watching),
 }
 
@@ -69,7 +70,7 @@ pub(super) struct WatchClient {
     events: mpsc::Receiver<WatchEvent>,
 }
 
-/// The other end of a [`WatchClient`].
+/// The watch thread's end of a [`WatchClient`].
 #[derive(Debug)]
 pub(super) struct WatchServer {
     pub(super) mailbox: Arc<Mailbox>,
@@ -84,33 +85,33 @@ pub(super) fn channel() -> (WatchClient, WatchServer) {
 }
 
 impl WatchClient {
-    /// Replaces the files to watch, and how. Returns at once.
+    /// Replaces the files to watch, and the method. Returns at once.
     ///
-    /// Events that follow cover every change after this call, and those that seem to have happened after the caller
-    /// last received changes. So name files before reading them.
+    /// Later events cover every change after this call, and changes whose time is after the last event that the caller
+    /// received. So name files before reading them.
     pub(super) fn set_target(&self, target: WatchTarget) {
         self.mailbox.set_target(target);
     }
 
-    /// The next event; `None` when nothing watches. Cancel-safe.
+    /// The next event; `None` once the thread has ended. Cancel-safe.
     ///
-    /// A file is reported when its stamp differs from the one reported last, once nothing happened to it for a tenth of
-    /// a second, or half a second after the first change. It may be reported without a change, but not endlessly.
+    /// A file is reported when its stamp differs from the last reported one, after a tenth of a second without changes,
+    /// or half a second after the first change. It can be reported without a change, but not endlessly.
     pub(super) async fn next_event(&mut self) -> Option<WatchEvent> {
         self.events.recv().await
     }
 }
 
-/// The running thread. Dropping this asks it to end.
+/// The running thread. Dropping it requests the thread to end.
 #[derive(Debug)]
 pub(super) struct WatchThread {
     mailbox: Arc<Mailbox>,
-    /// Closed when the thread has ended.
+    /// Closed once the thread has ended.
     ended: oneshot::Receiver<()>,
 }
 
 impl WatchThread {
-    /// Starts watching. `since` is when the caller began to read the files that it names first.
+    /// Starts watching. `since` is the time when the caller began to read the files that it names first.
     ///
     /// # Errors
     /// The system has no thread left.
@@ -125,7 +126,7 @@ impl WatchThread {
         Ok(Self { mailbox, ended })
     }
 
-    /// Asks the thread to end and waits until it has, up to [`STOP_TIMEOUT`].
+    /// Requests the thread to end and waits for it, up to [`STOP_TIMEOUT`].
     pub(super) async fn stop(mut self) {
         self.mailbox.stop();
         if timeout(STOP_TIMEOUT, &mut self.ended).await.is_err() {

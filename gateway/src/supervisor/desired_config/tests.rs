@@ -1,4 +1,4 @@
-//! Reading the configuration, and what of it waits.
+//! Reading the configuration, and changes that wait.
 
 use moongate_model::names::PluginId;
 
@@ -89,7 +89,7 @@ async fn stalled_configuration_times_out_and_costs_one_thread() {
     drop(release);
     let loaded = read_settled(Arc::<StalledReader>::clone(&stalled), lane, in_force()).await;
     assert!(loaded.config.is_some(), "{:?}", loaded.problems);
-    // The one that was stalled, and two looks that agree.
+    // The stalled attempt, and two reads that agree.
     assert_eq!(stalled.begun.load(Ordering::SeqCst), 3, "each attempt left a thread behind");
 }
 

@@ -162,7 +162,7 @@ impl TestReconciler {
         status.plugins.iter().find(|plugin| plugin.id.as_str() == id).unwrap().clone()
     }
 
-    /// Why a plugin isn't used as configured.
+    /// The reason that a plugin isn't used as configured.
     pub(in crate::supervisor) fn failure(&self, id: &str) -> Option<String> {
         match self.plugin(id).state {
             PluginState::Loading | PluginState::Serving => None,
@@ -170,7 +170,7 @@ impl TestReconciler {
         }
     }
 
-    /// The configuration that a plugin's active code has.
+    /// The configuration of a plugin's active code.
     pub(in crate::supervisor) fn active_config(&self, id: &str) -> Arc<PluginConfig> {
         let catalog = Arc::clone(&self.catalog.borrow());
         let member = catalog.members().iter().find(|member| member.id().as_str() == id).unwrap();

@@ -1,4 +1,4 @@
-//! When to ask which plugin for its lists.
+//! The schedule for asking plugins for their lists.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
-/// A plugin is asked at most this often, because it may report changes in every call.
+/// The minimum time between two requests to a plugin, which may report changes in every call.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Plugins that are asked at once. The instance pool has a few more slots than calls take.
+/// The maximum number of plugins that are asked at once. The instance pool has a few more slots than calls use.
 const MAX_CONCURRENT_REFRESHES: usize = 2;
 
-/// All plugins that were ever asked or have to be.
+/// All plugins that were ever asked or are due.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     plugins: BTreeMap<PluginId, PluginSchedule>,
@@ -27,7 +27,7 @@ struct PluginSchedule {
 }
 
 impl PluginSchedule {
-    /// When the plugin may be asked. `None` if it needn't be, or is being asked.
+    /// The next time to ask the plugin. `None` if it isn't due, or is being asked.
     fn due(&self) -> Option<DueTime> {
         let is_waiting = self.is_requested && !self.is_running;
         is_waiting.then(|| self.last_start.map_or(DueTime::Now, |last| DueTime::At(last + MIN_INTERVAL)))
@@ -41,12 +41,12 @@ enum DueTime {
 }
 
 impl Schedule {
-    /// Has the plugin asked.
+    /// Schedules a request for the plugin's lists.
     pub(super) fn request(&mut self, plugin: PluginId) {
         self.plugins.entry(plugin).or_default().is_requested = true;
     }
 
-    /// The plugin to ask now, which then counts as being asked.
+    /// The next plugin to ask. It counts as being asked from now on.
     pub(super) fn start(&mut self, now: Instant) -> Option<PluginId> {
         if self.running >= MAX_CONCURRENT_REFRESHES {
             return None;
@@ -68,19 +68,19 @@ impl Schedule {
         }
     }
 
-    /// True if the plugin is being asked or has to be.
+    /// True if the plugin is being asked or is due.
     pub(super) fn is_pending(&self, plugin: &PluginId) -> bool {
         self.plugins.get(plugin).is_some_and(|plugin| plugin.is_requested || plugin.is_running)
     }
 
-    /// When to call [`Self::start`] again, unless an answer comes first.
+    /// The next time to call [`Self::start`], unless an answer arrives first.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.running >= MAX_CONCURRENT_REFRESHES {
             return None;
         }
         let times = self.plugins.values().filter_map(|plugin| match plugin.due()? {
             DueTime::At(time) => Some(time),
-            DueTime::Now => None, // was started
+            DueTime::Now => None, // already started
         });
         times.min()
     }

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use crate::supervisor::check::CheckRequest;
 
-/// The check that runs, and the one that follows. At most one runs at a time.
+/// The running check and the next one. At most one runs at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CheckQueue {
     Idle,
@@ -39,7 +39,7 @@ impl CheckQueue {
         };
     }
 
-    /// Starts the queued check if it is due and none runs.
+    /// Starts the queued check if it is due and none is running.
     pub(super) fn start(&mut self, now: Instant) -> Option<CheckRequest> {
         match *self {
             Self::Queued(request) if request.not_before.is_none_or(|time| time <= now) => {
@@ -50,7 +50,7 @@ impl CheckQueue {
         }
     }
 
-    /// Ends the check that runs.
+    /// Ends the running check.
     pub(super) fn finish(&mut self) -> Option<CheckRequest> {
         let (next, finished) = match *self {
             Self::Running(running) => (Self::Idle, running),

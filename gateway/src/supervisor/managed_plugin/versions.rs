@@ -10,21 +10,21 @@ use crate::supervisor::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin};
 
 use super::{ActiveVersion, FileState, ManagedPlugin};
 
-/// The version that should serve.
+/// The version that should serve calls.
 #[derive(Debug, Clone)]
 pub(super) enum Candidate {
     /// The active one, if there is any.
     None,
-    /// It waits to be published.
+    /// A new version that waits to be published.
     Ready(CandidateVersion),
-    /// It can't serve next to other plugins, for this reason.
+    /// A new version that can't be published next to other plugins, for this reason.
     Blocked(CandidateVersion, LoadFailure),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct CandidateVersion {
     pub(super) loaded: LoadedPlugin,
-    /// When the change was detected.
+    /// The time when the change was detected.
     pub(super) detected: Instant,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct CandidateVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::supervisor) enum VersionChoice {
     Candidate,
-    /// The active code, with lists that changed.
+    /// The active code, with changed lists.
     NewLists,
     Active,
 }
@@ -46,11 +46,11 @@ pub(in crate::supervisor) enum PublishEffect {
         before: Option<LoadedPlugin>,
         detected: Instant,
     },
-    /// The active code has other lists.
+    /// The active code has new lists.
     ListsReplaced {
         before: LoadedPlugin,
     },
-    /// The new lists can't be used.
+    /// The new lists were rejected.
     ListsRejected(Vec<Problem>),
 }
 
@@ -76,7 +76,7 @@ impl Candidate {
         }
     }
 
-    /// The candidate wasn't published. `conflict` is the reason.
+    /// The candidate wasn't published, because of this `conflict`.
     pub(super) fn set_conflict(&mut self, conflict: Option<LoadFailure>) {
         if let Some(version) = self.take() {
             *self = match conflict {
@@ -88,7 +88,7 @@ impl Candidate {
 }
 
 impl ManagedPlugin {
-    /// The versions that can be published, the best first.
+    /// The versions that can be published, best first.
     pub(in crate::supervisor) fn versions(&self) -> Vec<(VersionChoice, &LoadedPlugin)> {
         let candidate = self.candidate.version().map(|version| (VersionChoice::Candidate, &version.loaded));
         let active = self.active.as_ref();
@@ -97,7 +97,8 @@ impl ManagedPlugin {
         candidate.into_iter().chain(new_lists).chain(active).collect()
     }
 
-    /// Follows a catalog that contains the version of `choice`. `conflict` is why a better version isn't in it.
+    /// Follows a catalog that contains the version of `choice`. `conflict` is the reason for leaving out a better
+    /// version.
     pub(in crate::supervisor) fn publish(
         &mut self,
         choice: Option<VersionChoice>,
@@ -145,7 +146,7 @@ impl ManagedPlugin {
         PublishEffect::Activated { before: before.map(|before| before.loaded), detected }
     }
 
-    /// Drops every version that isn't active, because building a catalog with them failed. True if there was one.
+    /// Drops every version that isn't active, after building a catalog with them failed. True if there was one.
     pub(in crate::supervisor) fn drop_unpublished(&mut self, now: Instant) -> bool {
         let new_lists = self.active.as_mut().and_then(|active| active.new_lists.take());
         let candidate = self.candidate.take();
@@ -165,22 +166,22 @@ impl ManagedPlugin {
 
     /// Notes that the plugin reported new lists.
     pub(in crate::supervisor) fn note_changed_lists(&mut self) {
-        // A version in preparation may have been asked for its lists before.
+        // A version in preparation may have returned its lists before this change.
         self.lists_changed_meanwhile |= self.checks.running().is_some() || self.has_candidate();
     }
 
-    /// True if the version that has just become active has to be asked for its lists again.
+    /// True if the version that just became active must be asked for its lists again.
     pub(in crate::supervisor) fn take_lists_changed_meanwhile(&mut self) -> bool {
         std::mem::take(&mut self.lists_changed_meanwhile)
     }
 
-    /// Remembers code that is no longer active.
+    /// Keeps track of code that is no longer active.
     pub(in crate::supervisor) fn add_earlier_code(&mut self, code: &Arc<dyn LoadedCode>) {
         self.earlier_code.retain(|earlier| earlier.strong_count() > 0);
         self.earlier_code.push(Arc::downgrade(code));
     }
 
-    /// Code that was active before and is still referenced.
+    /// Previously active code that is still referenced.
     pub(in crate::supervisor) fn earlier_code(&self) -> impl Iterator<Item = Arc<dyn LoadedCode>> {
         self.earlier_code.iter().filter_map(Weak::upgrade)
     }

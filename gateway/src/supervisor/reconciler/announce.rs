@@ -16,9 +16,9 @@ use crate::supervisor::status::{
 
 use super::{Phase, Reconciler};
 
-/// How the operator applies a change that waits.
+/// How to apply a waiting change.
 const APPLY_HINT: &str = "to apply it, run `moongate reload` or send SIGHUP";
-/// The key that is only loosened by a reload request.
+/// The key that only a reload request can loosen.
 const WIDER_GRANTS_KEY: &str = "gateway.wider_grants";
 
 impl Reconciler {
@@ -65,7 +65,7 @@ impl Reconciler {
         }
         let took = plugin.last_check_duration();
         let effect = if plugin.conflict() == Some(&failure) {
-            // A conflict's reason contains its effect.
+            // The reason for a conflict already includes its effect.
             String::new()
         } else if !is_active {
             "; the plugin isn't served".to_owned()
@@ -123,7 +123,7 @@ fn log_waiting(plugin: &mut ManagedPlugin) {
     plugin.logged.waiting = waiting;
 }
 
-/// Everything that can't be used now, one line each.
+/// Current failures, one per line.
 fn failure_lines(desired: &DesiredConfig, plugins: &[ManagedPlugin]) -> Vec<String> {
     let config = desired.rejected.iter().map(|reason| format!("the configuration: {reason}"));
     let plugins = plugins.iter().filter_map(|plugin| {

@@ -19,13 +19,13 @@ use super::{Reconciler, RetiredCode, retire_delay};
 /// The changes of a configuration.
 #[derive(Debug, Default)]
 struct ConfigChanges {
-    /// One line each.
+    /// Changes, one per line.
     lines: Vec<String>,
     /// Keys that need a restart since this change.
     needs_restart: Vec<String>,
     /// Granted and revoked permissions, one line for each plugin.
     grants: Vec<(PluginId, String)>,
-    /// Something is revoked or removed, which has to be published at once.
+    /// A grant or a plugin was removed, which must be published at once.
     publish_now: bool,
 }
 
@@ -41,7 +41,7 @@ impl Reconciler {
                 self.apply_config(&config, read, now);
             }
             None => {
-                // A change of any of them may be the fix.
+                // A change in any of these files may be the fix.
                 self.desired.files.extend(files);
                 self.reject_config(&problems, &source, read, now);
             }
@@ -55,7 +55,7 @@ impl Reconciler {
         }
     }
 
-    /// Has the files watched that matter now.
+    /// Updates the watched files.
     pub(super) fn update_watch_target(&self) {
         let mut files = self.desired.files.clone();
         files.insert(self.desired.started.file.clone());
@@ -66,7 +66,7 @@ impl Reconciler {
         self.deps.watch.set_target(WatchTarget { files, config: self.desired.watch });
     }
 
-    /// Leaves everything as it is.
+    /// Keeps the current configuration.
     fn reject_config(&mut self, problems: &[Problem], source: &Source, read: ReadRequest, now: Instant) {
         let errors = problems.iter().filter(|problem| problem.is_error());
         let reason = errors.map(|problem| with_place(problem, source)).collect::<Vec<_>>().join("; ");
@@ -91,7 +91,7 @@ impl Reconciler {
         self.desired.logged_rejection = None;
     }
 
-    /// Applies a configuration, except for what has to wait.
+    /// Applies a configuration, except for changes that have to wait.
     fn apply_config(&mut self, config: &Config, read: ReadRequest, now: Instant) {
         let policy = if read.request.is_some() { WiderGrants::Live } else { self.desired.wider_grants };
         let mut changes = ConfigChanges::default();
@@ -126,7 +126,7 @@ impl Reconciler {
         self.report_changes(changes, read, now);
     }
 
-    /// Applies the keys that aren't a plugin's.
+    /// Applies the keys outside of plugins' tables.
     fn apply_global_keys(&mut self, config: &Config, read: ReadRequest, changes: &mut ConfigChanges) {
         let desired = &mut self.desired;
         let needs_restart = desired.started.needs_restart(config);
@@ -162,7 +162,8 @@ impl Reconciler {
         }
     }
 
-    /// A new plugin, or one that the operator hasn't approved yet. `logged` is what was logged of the latter.
+    /// Adds a new plugin, or one that the operator hasn't approved yet. `logged` is the last log message about the
+    /// latter.
     fn add_plugin(
         &mut self,
         config: &Arc<PluginConfig>,
@@ -204,7 +205,7 @@ impl Reconciler {
                         let delay = retire_delay(&before, Some(config));
                         plugin.add_earlier_code(&earlier.code);
                         match grants {
-                            // Earlier code has the revoked grants, too, and conversations may still use it.
+                            // Earlier code also has the revoked grants, and multi-round calls may still use it.
                             GrantChange::Narrower => {
                                 let earlier = plugin.earlier_code();
                                 self.retired.extend(earlier.map(|code| RetiredCode { code, delay }));
@@ -264,7 +265,7 @@ impl Reconciler {
 }
 
 impl ConfigChanges {
-    /// Adds the grants that `config` adds and removes.
+    /// Adds a line about the grants that `config` adds and removes.
     fn add_grants(&mut self, before: Option<&PluginConfig>, config: &PluginConfig) {
         let granted = config.alone_wider_than(before);
         let revoked = before.map(|before| before.alone_wider_than(Some(config))).unwrap_or_default();

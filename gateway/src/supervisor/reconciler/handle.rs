@@ -41,7 +41,7 @@ impl Reconciler {
         }
     }
 
-    /// Has the plugins checked whose components changed. Every other file is part of the configuration.
+    /// Queues checks of the plugins whose components changed. Every other file is part of the configuration.
     fn handle_changed_files(&mut self, files: &BTreeSet<PathBuf>) {
         let now = Instant::now();
         let mut components = BTreeSet::new();
@@ -54,7 +54,7 @@ impl Reconciler {
                 plugin.request_check(CheckRequest::of_file(now));
             }
         }
-        // Any of the files may be the fix for a rejected configuration.
+        // Any of these files may be the fix for a rejected configuration.
         let is_rejected = self.desired.rejected.is_some();
         if is_rejected || files.iter().any(|file| !components.contains(file)) {
             self.desired.request_read(ReadRequest { detected: now, request: None });
@@ -95,7 +95,7 @@ impl Reconciler {
         let Some(plugin) = self.find_plugin(serial) else { return self.list_refreshes.forget(id) };
         let is_active = plugin.active_loaded().is_some_and(|active| active.is_same_instance(before));
         match result {
-            // Another version became active meanwhile, which may not know of the change.
+            // Another version became active in the meantime, and its lists may not include the change.
             _ if !is_active => self.list_refreshes.request(id.clone()),
             Ok(None) => self.list_refreshes.accepted(id),
             Ok(Some(new_lists)) => {

@@ -1,8 +1,8 @@
-//! Publishing what is ready as one new catalog, and retiring what it replaces.
+//! Publishes finished work as one new catalog, and retires the versions that it replaces.
 //!
 //! Each plugin has up to three versions: the candidate, the active code with new lists, and the active version. The
-//! best one that fits next to the other plugins is published. Active versions fit next to each other, so nothing that a
-//! plugin brings can remove another.
+//! best one that has no conflict with other plugins is published. Active versions never conflict with each other, so a
+//! plugin's new version can't remove another plugin.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,14 +25,14 @@ use super::{Phase, Reconciler, RetiredCode, retire_delay};
 struct NextCatalog {
     catalog: Catalog,
     problems: Vec<Problem>,
-    /// For each plugin the version that is in the catalog.
+    /// For each plugin, its version in the catalog.
     choices: Vec<Option<VersionChoice>>,
-    /// Why a better version isn't.
+    /// For each plugin, the reason for leaving out a better version.
     refused: BTreeMap<PluginId, Refused>,
 }
 
 impl NextCatalog {
-    /// Builds the catalog of all plugins, which are in the order of the file.
+    /// Builds the catalog of all plugins, in configuration order.
     fn build(plugins: &[ManagedPlugin], before: &Catalog) -> Self {
         let versions: Vec<_> = plugins.iter().map(ManagedPlugin::versions).collect();
         let candidates: Vec<_> = versions.iter().filter_map(|versions| candidate(versions)).collect();
@@ -69,7 +69,7 @@ fn is_same(a: &Catalog, b: &Catalog) -> bool {
 }
 
 impl Reconciler {
-    /// Publishes everything that is ready and fits together.
+    /// Publishes all finished versions that have no conflicts.
     pub(super) fn publish(&mut self) {
         self.ready_since = None;
         let before = Arc::clone(&self.deps.catalog.borrow());
@@ -152,7 +152,7 @@ impl Reconciler {
         // If nothing else changed, only the failure is logged.
         let only_fails = diff.is_empty() && plugin.failures().any(|failure| failure.ends_calls);
         if self.phase == Phase::Serving && !only_fails {
-            // The line contains the warnings, too, but they should also be visible at their level.
+            // The line also contains the warnings, but they should be visible at their own level.
             log_warnings(&id, &diff);
             tracing::info!(plugin = %id, from, to, "`{id}` {line}");
             self.report.counts.replaced += 1;
@@ -162,7 +162,7 @@ impl Reconciler {
         }
     }
 
-    /// Building the catalog panicked: the present one stays.
+    /// Handles a panic while building the catalog: the current catalog stays.
     fn handle_build_panic(&mut self) {
         tracing::error!(
             "internal error while building the catalog; the current one stays (please report this)"

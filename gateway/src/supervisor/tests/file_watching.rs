@@ -10,7 +10,7 @@ use super::super::watch::{EventSink, FolderWatcher, WatchError};
 use super::*;
 use moongate_host::test_support::Guest;
 
-/// Only keeps a test from hanging.
+/// Only keeps the test from hanging.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A system that can't watch anything.
@@ -76,7 +76,7 @@ impl Fixture {
         self.supervisor.status().borrow().plugins[0].digest
     }
 
-    /// Replaces the component and waits until it serves.
+    /// Replaces the component and waits until the new version is served.
     async fn replace_component(&self, schema: &'static str) {
         let before = self.digest();
         let component = Guest { schema, ..Guest::default() }.build();

@@ -1,14 +1,14 @@
-//! Debouncing: how long to wait after a change before files are probed.
+//! Debouncing: the delay between a change and probing the files.
 
 use std::time::{Duration, Instant};
 
-/// After this long without another change, a burst is over. Programs write a file in several steps.
+/// The time without another change after which a burst is over. Programs write a file in several steps.
 pub(super) const QUIET_PERIOD: Duration = Duration::from_millis(100);
 
-/// A burst that doesn't end by itself is cut off after this long.
+/// The maximum duration of a burst.
 pub(super) const MAX_BURST: Duration = Duration::from_millis(500);
 
-/// During a burst, reports of the system are collected this often.
+/// The interval for collecting the system's reports during a burst.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Changes in quick succession.
@@ -28,12 +28,12 @@ impl Burst {
         self.last = now;
     }
 
-    /// When to probe the files, unless more changes come.
+    /// The time to probe the files, unless more changes arrive.
     pub(super) fn due(&self) -> Instant {
         (self.last + QUIET_PERIOD).min(self.first + MAX_BURST)
     }
 
-    /// When to collect reports again.
+    /// The next time to collect reports.
     pub(super) fn next_collection(&self, now: Instant) -> Instant {
         self.due().min(now + COLLECT_INTERVAL)
     }

@@ -1,10 +1,10 @@
-//! Decides when to probe which files, which folders the system has to watch, and what to report.
+//! Decides when to probe which files, which folders the system has to watch, and which changes to report.
 //!
-//! Reports of the system are hints. Each one that counts starts a burst; after a quiet period all files are probed, and
-//! those whose stamp differs from the one reported last are reported. The same happens at intervals, because network
+//! The system's reports are hints. Each relevant one starts a burst; after a quiet period, all files are probed, and
+//! those whose stamp differs from the last reported one are reported. The same happens at intervals, because network
 //! and container mounts report nothing.
 //!
-//! All of it runs on one thread, with the time passed in. A call that may block for ever goes through [`Helper`].
+//! All of it runs on one thread, with the time as an argument. A call that can block for ever goes through [`Helper`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use super::system::System;
 use super::tracked_file::{ProbeOutcome, ProbeReason, SystemReport, TrackedFile};
 use super::{WatchEvent, WatchTarget, Watching};
 
-/// If the system doesn't report everything, files are probed at least this often.
+/// The maximum time between probes if the system doesn't report everything.
 const FALLBACK_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// After this many rounds, each of which found more folders to watch, the next round waits for its time. On some mounts
-/// names lead elsewhere each time, and this would never end.
+/// The maximum number of consecutive rounds that each found more folders to watch; after that, the next round waits for
+/// its time. On some mounts, names lead to a different place each time, and the rounds would never end.
 const MAX_PROBE_ROUNDS: u32 = 20;
 
 /// The state of the watch thread.
@@ -36,19 +36,19 @@ pub(super) struct FileWatcher {
     system: Arc<dyn System>,
     pub(super) helper: Helper,
     config: WatchConfig,
-    /// Files that are named from now on may have been read after this time.
+    /// Newly named files may have been read after this time.
     since: SystemTime,
     pub(super) files: BTreeMap<PathBuf, TrackedFile>,
-    /// Files whose probe doesn't return, and their device as far as it is known.
+    /// Files whose probe is stalled, and their device if it is known.
     stalled: BTreeMap<PathBuf, Option<u64>>,
-    /// Reports of the system since the last probe.
+    /// Reports from the system since the last probe.
     reports: SystemReports,
     burst: Option<Burst>,
     next_poll: Option<Instant>,
     pub(super) folders: FolderState,
     /// Files that have to be reported.
     changed: BTreeSet<PathBuf>,
-    /// The mode that was reported last.
+    /// The mode that was last reported.
     reported_mode: Watching,
 }
 
@@ -57,16 +57,16 @@ pub(super) struct FileWatcher {
 pub(super) struct FolderState {
     /// `None` while a stalled call works on them.
     pub(super) watches: Option<Box<FolderWatches>>,
-    /// The folders that they were fitted to last; `None` at the start and after the configuration changed.
+    /// The folders for which the watches were last updated; `None` at the start and after the configuration changed.
     fitted: Option<WantedFolders>,
-    /// Lost watches that weren't replaced yet.
+    /// Lost watches that aren't replaced yet.
     lost: LostWatches,
-    /// Why the system doesn't report everything.
+    /// The reason that the system doesn't report everything.
     trouble: Option<String>,
 }
 
 impl FileWatcher {
-    /// `since` is when the caller began to read the files that it names first.
+    /// `since` is the time when the caller began to read the files that it names first.
     pub(super) fn new(mailbox: Arc<Mailbox>, system: Arc<dyn System>, since: SystemTime) -> Self {
         let watches = FolderWatches::new(Arc::clone(&system), EventSink(Arc::clone(&mailbox)));
         Self {
@@ -100,7 +100,7 @@ impl FileWatcher {
         self.mailbox.wait(now, self.next_deadline(now), reports);
     }
 
-    /// When there is something to do even if nothing happens.
+    /// The next time at which there is something to do.
     pub(super) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let next = match self.burst {
             Some(burst) => Some(burst.next_collection(now)),
@@ -109,7 +109,7 @@ impl FileWatcher {
         next.into_iter().chain(self.next_poll).min()
     }
 
-    /// Takes what arrived, does what is due, and returns what has to be reported.
+    /// Processes mail and deadlines, and returns the events to report.
     pub(super) fn tick(&mut self, now: Instant) -> Vec<WatchEvent> {
         let Mail { reports, target, late_results } = self.mailbox.take();
         self.add_reports(reports, now);
@@ -146,7 +146,7 @@ impl FileWatcher {
         self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
     }
 
-    /// How changes are detected now.
+    /// The current method of detecting changes.
     pub(super) fn mode(&self) -> Watching {
         match (self.config.events, &self.folders.trouble) {
             (false, _) => Watching::Off,
@@ -155,7 +155,7 @@ impl FileWatcher {
         }
     }
 
-    /// How often all files are probed.
+    /// The interval for probing all files.
     fn poll_interval(&self) -> Option<Duration> {
         match (self.config.events, &self.folders.trouble) {
             (false, _) => None,
@@ -165,7 +165,7 @@ impl FileWatcher {
         }
     }
 
-    /// When to report a file whatever its stamp.
+    /// The next time to report a file regardless of its stamp.
     fn next_doubt(&self) -> Option<Instant> {
         let responding = self.files.iter().filter(|(file, _)| !self.is_stalled(file));
         responding.filter_map(|(_, file)| file.doubt()).min()
@@ -198,11 +198,11 @@ impl FileWatcher {
         self.check_files(ProbeReason::Report, &changed_entries, now);
     }
 
-    /// Probes all files and has the folders watched that they are in. Repeats that until no more folders are found.
+    /// Probes all files and watches their folders. Repeats this until no more folders are found.
     fn check_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
         self.probe_files(reason, changed_entries, now);
         for _ in 0..MAX_PROBE_ROUNDS {
-            // A change in a folder may have been missed before it was watched, and its path may lead elsewhere by now.
+            // A change in a folder can be missed before it is watched, and its path may lead elsewhere by now.
             if !self.fit_folders(now) {
                 break;
             }
@@ -215,7 +215,7 @@ impl FileWatcher {
         let files: Vec<PathBuf> = self.files.keys().cloned().collect();
         let mut probes = Vec::new();
         for file in files {
-            // Also if an earlier one has just shown that the mount is dead.
+            // Also if an earlier file has just shown that the mount is dead.
             if self.is_stalled(&file) {
                 continue;
             }
@@ -247,7 +247,7 @@ impl FileWatcher {
         }
     }
 
-    /// True if the file's probe, or one on the same device, doesn't return.
+    /// True if the file's probe, or one on the same device, is stalled.
     fn is_stalled(&self, file: &Path) -> bool {
         let device = self.device(file);
         self.stalled.contains_key(file)
@@ -276,7 +276,7 @@ impl FileWatcher {
         }
     }
 
-    /// Has the folders watched that the last probes passed through. True if a folder is watched that wasn't before.
+    /// Watches the folders that the last probes passed through. True if a folder is newly watched.
     fn fit_folders(&mut self, now: Instant) -> bool {
         let steps = self.files.values().filter_map(TrackedFile::last_probe).flat_map(|probe| &probe.steps);
         let wanted = WantedFolders::from_steps(steps);
@@ -288,7 +288,7 @@ impl FileWatcher {
         }
         let Some(mut watches) = self.folders.watches.take() else { return false };
         let lost = std::mem::take(&mut self.folders.lost);
-        // Before the first report can come.
+        // Before the first report can arrive.
         self.mailbox.set_watched_names(wanted.names());
         self.folders.fitted = Some(wanted.clone());
         let is_on = self.config.events;
@@ -317,7 +317,7 @@ impl FileWatcher {
         outcome.grown
     }
 
-    /// Takes the result of a call that had stalled.
+    /// Handles the result of a call that had stalled.
     fn apply_late_result(&mut self, result: JobResult, now: Instant) {
         match result {
             JobResult::Probed(file, probe) => {
@@ -326,7 +326,7 @@ impl FileWatcher {
                 if let Some(tracked) = self.files.get_mut(&file)
                     && tracked.last_probe().is_none()
                 {
-                    // The caller has read the file meanwhile.
+                    // The caller has read the file in the meantime.
                     tracked.set_doubt(now);
                 }
                 self.apply_probe(file, probe, ProbeReason::Poll, &BTreeSet::new(), now);
@@ -338,10 +338,10 @@ impl FileWatcher {
         self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
     }
 
-    /// Everything that has to be reported.
+    /// All events to report.
     fn events(&mut self) -> Vec<WatchEvent> {
         let mut events = Vec::new();
-        // A call that was cut short looks like a stall.
+        // An interrupted call looks like a stall.
         if self.mailbox.is_stopped() {
             return events;
         }

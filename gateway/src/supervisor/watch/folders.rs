@@ -1,7 +1,7 @@
 //! The folders whose changes the system reports.
 //!
-//! Folders, never files: a file that is replaced takes its watch with it. For each name on the path to a file, the
-//! folder that contains the name is watched, even if the name doesn't exist yet.
+//! Only folders are watched, because a file that is replaced takes its watch with it. For each name on the path to a
+//! file, the folder that contains the name is watched, even if the name doesn't exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use super::mailbox::{EventSink, NamesInFolder, WatchedNames};
 use super::probe::{FileId, PathStep, StepKind};
 use super::system::{FolderWatcher, System, WatchError};
 
-/// How often the system is asked for reports again if it can't give any.
+/// The interval for requesting reports again from a system that can't provide any.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The folders to watch.
@@ -24,7 +24,7 @@ pub(super) struct WantedFolders(BTreeMap<PathBuf, WantedFolder>);
 struct WantedFolder {
     id: FileId,
     names: BTreeSet<OsString>,
-    /// A folder in which only folders are expected may stay unwatched.
+    /// A folder in which only folders are expected can stay unwatched.
     contains: StepKind,
 }
 
@@ -49,7 +49,7 @@ impl WantedFolders {
         Self(folders)
     }
 
-    /// The names whose reports count.
+    /// The names for which reports are relevant.
     pub(super) fn names(&self) -> WatchedNames {
         let names = |folder: &WantedFolder| NamesInFolder {
             folder: folder.id,
@@ -62,10 +62,10 @@ impl WantedFolders {
 /// Watches that may be gone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LostWatches {
-    /// Those of these folders, and of all below them.
+    /// The watches of these folders, and of all folders below them.
     pub(super) removed: BTreeSet<PathBuf>,
     pub(super) all: bool,
-    /// All, and there will be no more reports, for this reason.
+    /// All watches, for this reason. There are no more reports.
     pub(super) failed: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl LostWatches {
     }
 }
 
-/// The folders that are watched. Every method may block.
+/// The watched folders. Every method can block.
 #[derive(Debug)]
 pub(super) struct FolderWatches {
     system: Arc<dyn System>,
@@ -85,7 +85,7 @@ pub(super) struct FolderWatches {
     failure: Option<WatcherFailure>,
 }
 
-/// Why the system reports nothing, and when to try again.
+/// The reason that the system reports nothing, and the time of the next attempt.
 #[derive(Debug)]
 struct WatcherFailure {
     reason: String,
@@ -95,9 +95,9 @@ struct WatcherFailure {
 /// The result of changing the watched folders.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FitOutcome {
-    /// A folder is watched that wasn't before, so a change in it may have been missed.
+    /// A folder is newly watched, so a change in it may have been missed.
     pub(super) grown: bool,
-    /// Why not everything is reported.
+    /// The reason that not everything is reported.
     pub(super) trouble: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl FolderWatches {
             keep
         });
         let mut outcome = FitOutcome::default();
-        // The important ones first: there may be too few watches for all.
+        // The important ones first, because there can be too few watches for all.
         for contains in [StepKind::Leaf, StepKind::Folder] {
             for (path, folder) in wanted.0.iter().filter(|(_, folder)| folder.contains == contains) {
                 if self.watched.contains_key(path) {
@@ -135,7 +135,7 @@ impl FolderWatches {
                         self.watched.insert(path.clone(), folder.id);
                         outcome.grown = true;
                     }
-                    // The folder above it reports that too.
+                    // The folder above also reports that.
                     Err(WatchError::NotFound) => {}
                     Err(WatchError::Folder(reason)) => {
                         if contains == StepKind::Leaf && outcome.trouble.is_none() {
@@ -174,7 +174,7 @@ impl FolderWatches {
         self.failure = Some(WatcherFailure { reason, retry_at: now + RESTART_INTERVAL });
     }
 
-    /// The system's watcher. If there is none, it is started, but not too often.
+    /// The system's watcher. If there is none, one is started, but not too often.
     fn take_watcher(&mut self, now: Instant) -> Option<Box<dyn FolderWatcher>> {
         let may_start = self.failure.as_ref().is_none_or(|failure| failure.retry_at <= now);
         if self.watcher.is_none() && may_start {

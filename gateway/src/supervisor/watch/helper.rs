@@ -1,8 +1,7 @@
-//! Calls that may block for ever, run on a helper thread and waited for only so long.
+//! Calls that can block for ever run on a helper thread, with a limit on waiting for them.
 //!
-//! On a network mount whose server is gone, even `stat` waits in the kernel. So such a call runs on a helper thread. If
-//! it takes too long, that thread is left to it and the next call gets another one; the late result comes to the
-//! mailbox.
+//! On a network mount whose server is gone, even `stat` waits in the kernel. If a call takes too long, its helper
+//! thread is abandoned and the next call gets a new one. The late result goes to the mailbox.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,10 +13,10 @@ use super::folders::{FitOutcome, FolderWatches};
 use super::mailbox::Mailbox;
 use super::probe::FileProbe;
 
-/// A call that takes longer is stalled: its file system counts as dead until the call returns.
+/// The time after which a call is stalled. Its file system counts as dead until the call returns.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Tells one job from another.
+/// Identifies a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JobId(u64);
 
@@ -34,7 +33,7 @@ pub(super) enum JobResult {
 #[derive(Debug)]
 pub(super) struct Helper {
     mailbox: Arc<Mailbox>,
-    /// Leads to the thread that runs jobs; `None` before the first job and after one that stalled.
+    /// The channel to the thread that runs jobs; `None` before the first job and after a stalled one.
     jobs: Option<mpsc::Sender<(JobId, Job)>>,
     next_id: u64,
     timeout: Duration,
@@ -45,13 +44,13 @@ impl Helper {
         Self { mailbox, jobs: None, next_id: 0, timeout: CALL_TIMEOUT }
     }
 
-    /// Waits this long for each job.
+    /// The time limit for each job.
     #[cfg(test)]
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
     }
 
-    /// Runs a job and waits for its result. `None` if it stalls, or if the watch thread has to end.
+    /// Runs a job and waits for its result. `None` if it stalls, or if the watch thread must end.
     pub(super) fn run(&mut self, job: impl FnOnce() -> JobResult + Send + 'static) -> Option<JobResult> {
         let id = JobId(self.next_id);
         self.next_id += 1;

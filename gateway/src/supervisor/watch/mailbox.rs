@@ -1,8 +1,8 @@
-//! Everything that reaches the watch thread: the system's reports, the files to watch, results of helpers, and the end.
+//! The mailbox of the watch thread: the system's reports, the files to watch, results of helpers, and the stop request.
 //!
-//! Most reports are about files that aren't watched: a compiler writes thousands next to the one that counts. So a
-//! report is compared with the watched names and dropped at once, without touching any file. The rest is kept as sets,
-//! which can't grow larger than those names.
+//! Most reports are about files that aren't watched: a compiler writes thousands next to the one that matters. So each
+//! report is compared with the watched names and dropped at once if none matches, without any file access. The rest is
+//! kept as sets, which can't grow larger than the number of names.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -14,14 +14,14 @@ use super::WatchTarget;
 use super::helper::{JobId, JobResult};
 use super::probe::{FileId, FolderEntry};
 
-/// Receives what the system reports, on threads that must not wait. Cheap to clone.
+/// Receives the system's reports, on threads that must not block. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(in crate::supervisor) struct EventSink(pub(super) Arc<Mailbox>);
 
 /// State that is exchanged with the watch thread.
 #[derive(Debug, Default)]
 pub(in crate::supervisor) struct Mailbox {
-    /// Held for a moment only, never while files are touched.
+    /// Locked only briefly, never during file access.
     state: Mutex<MailboxState>,
     wake: Condvar,
 }
@@ -30,9 +30,9 @@ pub(in crate::supervisor) struct Mailbox {
 struct MailboxState {
     watched_names: WatchedNames,
     reports: SystemReports,
-    /// The target that the thread hasn't taken yet.
+    /// The target that the thread hasn't received yet.
     new_target: Option<WatchTarget>,
-    /// The last target, also after the thread has taken it.
+    /// The last target, even after the thread has received it.
     target: WatchTarget,
     results: Vec<(JobId, JobResult)>,
     is_stopped: bool,
@@ -49,18 +49,18 @@ pub(in crate::supervisor) enum ChangeKind {
     Removed,
 }
 
-/// The names that count, by folder.
+/// The watched names, by folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchedNames(pub(super) HashMap<PathBuf, NamesInFolder>);
 
-/// The names that count in one folder.
+/// The watched names in one folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NamesInFolder {
     pub(super) folder: FileId,
     pub(super) names: HashSet<OsString>,
 }
 
-/// Reports of the system since they were taken last.
+/// Reports from the system since they were last taken.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SystemReports {
     /// Something happened to a watched name or folder.
@@ -71,7 +71,7 @@ pub(super) struct SystemReports {
     pub(super) removed_folders: BTreeSet<PathBuf>,
     /// Reports were lost.
     pub(super) overflowed: bool,
-    /// There will be no more reports, for this reason.
+    /// There are no more reports, for this reason.
     pub(super) failed: Option<String>,
 }
 
@@ -80,15 +80,15 @@ pub(super) struct SystemReports {
 pub(super) struct Mail {
     pub(super) reports: SystemReports,
     pub(super) target: Option<WatchTarget>,
-    /// Results that came too late for the caller.
+    /// Results that arrived too late for the caller.
     pub(super) late_results: Vec<JobResult>,
 }
 
-/// When reports wake the thread.
+/// The urgency of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReportWakeUp {
     AtOnce,
-    /// They are collected at the deadline.
+    /// The thread collects them at its deadline.
     AtDeadline,
 }
 
@@ -137,7 +137,7 @@ impl EventSink {
         self.0.wake.notify_all();
     }
 
-    /// There will be no more reports, or they are unreliable.
+    /// There are no more reports, or they are unreliable.
     pub(in crate::supervisor) fn failed(&self, reason: String) {
         self.0.lock().reports.failed.get_or_insert(reason);
         self.0.wake.notify_all();
@@ -171,7 +171,7 @@ impl Mailbox {
         self.wake.notify_all();
     }
 
-    /// Asks the thread to end.
+    /// Requests the thread to end.
     pub(super) fn stop(&self) {
         self.lock().is_stopped = true;
         self.wake.notify_all();
@@ -181,7 +181,7 @@ impl Mailbox {
         self.lock().is_stopped
     }
 
-    /// Takes everything that arrived.
+    /// Takes all mail.
     pub(super) fn take(&self) -> Mail {
         let mut state = self.lock();
         let results = std::mem::take(&mut state.results);
@@ -197,7 +197,7 @@ impl Mailbox {
         std::mem::take(&mut self.lock().reports)
     }
 
-    /// Waits until there is mail, until the deadline, or until the thread has to end.
+    /// Waits until there is mail, until the deadline, or until the thread must end.
     pub(super) fn wait(&self, now: Instant, deadline: Option<Instant>, reports: ReportWakeUp) {
         let has_mail = |state: &MailboxState| {
             state.is_stopped

@@ -1,8 +1,8 @@
-//! Probing a file: everything that changes when its content may have changed, and the path that led to it.
+//! Probing a file: its stamp, which changes whenever its content may have changed, and the path that led to it.
 //!
-//! The path matters because a file can change without anything happening to it: a symlink is pointed elsewhere, or a
-//! folder is renamed and another takes its place. So a probe follows the path step by step, as the system does, and
-//! records each name and the folder that contains it.
+//! The path matters because a file can change without any operation on it: a symlink gets another target, or a folder
+//! is renamed and another takes its place. So a probe follows the path step by step, like the system does, and records
+//! each name and the folder that contains it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// As many symlinks as Linux follows in one path.
+/// The number of symlinks that Linux follows in one path.
 const MAX_SYMLINKS: usize = 40;
 
 /// The result of probing a file.
@@ -51,7 +51,7 @@ pub(super) struct FileId {
     pub(super) inode: u64,
 }
 
-/// A name in a folder, which is what the system reports changes of.
+/// A name in a folder, which is the unit of the system's reports.
 pub(super) type FolderEntry = (FileId, OsString);
 
 /// A step on the path to a file.
@@ -65,23 +65,23 @@ pub(super) struct PathStep {
     pub(super) kind: StepKind,
 }
 
-/// What a name turned out to be.
+/// The kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepKind {
     /// A folder, which is rarely replaced.
     Folder,
-    /// A symlink, the file, or nothing yet: changes are expected.
+    /// A symlink, the file, or a missing name: changes are expected.
     Leaf,
 }
 
 impl FileProbe {
     /// True if any of these is the file or on the path to it.
     pub(super) fn passes_through(&self, entries: &BTreeSet<FolderEntry>) -> bool {
-        // Few, and mostly none.
+        // There are few, and usually none.
         entries.iter().any(|(id, name)| self.steps.iter().any(|step| step.id == *id && step.name == *name))
     }
 
-    /// True if the file may have changed since then, as far as its times tell.
+    /// True if the file may have changed since then, judging by its times.
     pub(super) fn may_be_newer_than(&self, then: SystemTime) -> bool {
         self.changed_at.is_some_and(|changed| {
             changed.checked_add(self.stamp.granularity()).is_none_or(|latest| latest >= then)
@@ -109,12 +109,12 @@ impl FileStamp {
         }
     }
 
-    /// Two changes that are closer together may get the same time.
+    /// The interval within which two changes can have the same time.
     pub(super) fn granularity(&self) -> Duration {
         match self {
-            // FAT counts in steps of two seconds, other old file systems in seconds.
+            // FAT has a resolution of two seconds, other old file systems of one second.
             Self::File { modified: (_, 0), changed: (_, 0), .. } => Duration::from_secs(2),
-            // The kernel's clock for files ticks a hundred times a second, or faster.
+            // The kernel's clock for files ticks a hundred times a second or faster.
             Self::File { .. } | Self::NotAFile | Self::Missing | Self::Unreachable(_) => {
                 Duration::from_millis(10)
             }
@@ -131,7 +131,7 @@ impl FileId {
 /// Probes a file. Blocks, possibly for ever if the file system's server is gone.
 pub(super) fn probe(path: &Path) -> FileProbe {
     let mut walk = PathWalk::default();
-    // An error on the path shows in the stamp too.
+    // An error on the path also shows in the stamp.
     let _ = walk.follow(path);
     let stamp = FileStamp::of(path);
     if let FileStamp::File { changed, .. } = stamp {
@@ -147,7 +147,7 @@ struct PathWalk {
     changed_at: Option<SystemTime>,
 }
 
-/// A component of a path that is still to be followed.
+/// A component of a path that remains to be followed.
 #[derive(Debug)]
 enum NextComponent {
     Root,

@@ -1,5 +1,4 @@
-//! The system calls that watching needs, as a trait, so that tests can make them fail. The only place that knows
-//! `notify`.
+//! The system calls for watching, as a trait, so that tests can make them fail. The only module that uses `notify`.
 
 use std::any::Any;
 use std::fmt;
@@ -12,33 +11,33 @@ use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watche
 use super::mailbox::{ChangeKind, EventSink};
 use super::probe::{FileProbe, probe};
 
-/// The system calls that watching needs.
+/// The system calls for watching.
 pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
-    /// Starts to report changes in folders. May block for a moment.
+    /// Starts reporting changes in folders. Can block for a moment.
     ///
     /// # Errors
     /// A limit of the system is reached.
     fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError>;
 
-    /// Probes a file. May block, on a dead mount for ever.
+    /// Probes a file. Can block, for ever on a dead mount.
     fn probe(&self, path: &Path) -> FileProbe {
         probe(path)
     }
 }
 
-/// Reports changes until it is dropped. May block for a moment.
+/// Reports changes until it is dropped. Can block for a moment.
 pub(in crate::supervisor) trait FolderWatcher: fmt::Debug + Send {
-    /// Starts to report changes of a folder and of the names in it.
+    /// Starts reporting changes of a folder and of the names in it.
     ///
     /// # Errors
     /// The folder can't be watched.
     fn watch(&mut self, folder: &Path) -> Result<(), WatchError>;
 
-    /// Stops to report changes of a folder, which may be gone.
+    /// Stops reporting changes of a folder, which may be gone.
     fn unwatch(&mut self, folder: &Path);
 }
 
-/// Why the system doesn't report changes.
+/// The reason that the system doesn't report changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::supervisor) enum WatchError {
     /// A limit of the system, for all folders.
@@ -143,7 +142,7 @@ fn describe(error: &notify::Error) -> String {
     }
 }
 
-/// True if the process or the system has no more descriptors, or the user no more inotify instances.
+/// True if the process or the system has no descriptors left, or the user has no inotify instances left.
 fn is_exhaustion(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOSPC]

@@ -61,7 +61,7 @@ impl Driver {
         self.mailbox.wait(self.now, None, mailbox::ReportWakeUp::AtDeadline);
     }
 
-    /// The next event, or `None` when so much time has passed without one.
+    /// The next event, or `None` if there is none within this time.
     fn next_within(&mut self, limit: Duration) -> Option<WatchEvent> {
         let end = self.now + limit;
         loop {
@@ -85,7 +85,7 @@ impl Driver {
         }
     }
 
-    /// How changes are detected from now on.
+    /// The method of detecting changes that is reported next.
     fn next_mode(&mut self) -> Watching {
         match self.next_within(10 * NEVER) {
             Some(WatchEvent::ModeChanged(mode)) => mode,

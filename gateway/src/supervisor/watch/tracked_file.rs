@@ -1,34 +1,34 @@
-//! One watched file: what was probed and reported last, and whether the next probe has to be reported.
+//! One watched file: the last probe and report, and the decision to report the next probe.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use super::probe::{FileProbe, FileStamp};
 
-/// After this long, every file system gives new content a new time.
+/// The time after which every file system gives new content a new time.
 const STAMP_SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// One watched file.
 #[derive(Debug)]
 pub(super) struct TrackedFile {
     last_probe: Option<FileProbe>,
-    /// The stamp that was reported last, or that the caller found when naming the file.
+    /// The last reported stamp, or the one that the caller found when naming the file.
     reported: Option<FileStamp>,
     /// The caller may have read the file after this time.
     since: SystemTime,
-    /// When to report the file whatever its stamp.
+    /// The time to report the file regardless of its stamp.
     doubt: Option<Instant>,
 }
 
-/// Why files are probed.
+/// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeReason {
     /// To report what changed.
     Report,
-    /// To find out whether anything changed.
+    /// To find out if anything changed.
     Poll,
 }
 
-/// Whether the system reported that the file may have new content.
+/// The presence of a report that the file may have new content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SystemReport {
     Changed,
@@ -54,17 +54,17 @@ impl TrackedFile {
         self.last_probe.as_ref()
     }
 
-    /// When to report the file whatever its stamp.
+    /// The time to report the file regardless of its stamp.
     pub(super) fn doubt(&self) -> Option<Instant> {
         self.doubt
     }
 
-    /// Has the file reported after a quiet period, whatever its stamp.
+    /// Schedules a report of the file after a quiet period, regardless of its stamp.
     pub(super) fn set_doubt(&mut self, now: Instant) {
         self.doubt = Some(now);
     }
 
-    /// Takes a probe and concludes whether the file changed.
+    /// Decides from a probe if the file changed.
     pub(super) fn apply(
         &mut self,
         probe: FileProbe,
@@ -98,7 +98,7 @@ impl TrackedFile {
                 self.doubt = may_hide_a_write.then_some(now + STAMP_SETTLE_TIME);
                 ProbeOutcome::Changed
             }
-            // Another write right after the last probe leaves the stamp as it was. Once is enough.
+            // Another write right after the last probe leaves the stamp unchanged. Once is enough.
             ProbeReason::Report if is_doubtful || report == SystemReport::Changed => {
                 self.doubt = None;
                 ProbeOutcome::Changed
@@ -108,10 +108,10 @@ impl TrackedFile {
     }
 }
 
-/// True if the file could be written again without getting another stamp and without a report.
+/// True if another write could leave the stamp unchanged and cause no report.
 ///
-/// If the system reports changes, the next write is reported. Otherwise it depends on how exact the times are: a stamp
-/// that existed a while ago belongs to the content that is read now.
+/// If the system reports changes, the next write is reported. Otherwise, it depends on the resolution of the times: a
+/// stamp that is old enough belongs to the content that is being read now.
 fn may_hide_a_write(stamp: FileStamp, is_new: bool, report: SystemReport) -> bool {
     match stamp {
         FileStamp::File { .. } => {

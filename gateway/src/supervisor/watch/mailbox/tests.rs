@@ -1,4 +1,4 @@
-//! Which reports count.
+//! Filtering of reports.
 
 use super::*;
 

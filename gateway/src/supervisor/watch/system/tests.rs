@@ -1,4 +1,4 @@
-//! Events and errors of the library, translated.
+//! Translation of the library's events and errors.
 
 use std::io;
 

@@ -20,7 +20,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The state, as soon as this path isn't stalled.
+    /// The state, once this path is no longer stalled.
     fn when_responding(&self, path: &Path) -> MutexGuard<'_, State> {
         let state = self.state.lock().unwrap();
         self.changed.wait_while(state, |state| state.stalled.contains(path)).unwrap()
@@ -52,7 +52,7 @@ impl FakeSystem {
         self.0.state.lock().unwrap()
     }
 
-    /// The requests to watch or unwatch since the last time.
+    /// The requests to watch or unwatch since the last call.
     pub(in super::super) fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut self.state().requests)
     }
@@ -73,7 +73,7 @@ impl FakeSystem {
         self.state().starts
     }
 
-    /// The number of probes since the last time.
+    /// The number of probes since the last call.
     pub(in super::super) fn take_probes(&self) -> usize {
         std::mem::take(&mut self.state().probes)
     }
@@ -89,7 +89,7 @@ impl FakeSystem {
         self.set_stamp(file, (version, 7));
     }
 
-    /// Changes a file, on a file system that counts in seconds.
+    /// Changes a file, on a file system with a resolution of one second.
     pub(in super::super) fn change_coarsely(&self, file: &Path, version: i64) {
         self.set_stamp(file, (version, 0));
     }
@@ -100,7 +100,7 @@ impl FakeSystem {
         self.state().stamps.insert(file.to_owned(), stamp);
     }
 
-    /// Sets the time at which all files were changed last.
+    /// Sets the time of the last change of all files.
     pub(in super::super) fn set_changed_at(&self, time: SystemTime) {
         self.state().changed_at = Some(time);
     }

@@ -1,4 +1,4 @@
-//! Every way in which a file gets new content, on the real file system. Files are probed only after a report.
+//! All ways in which a file can get new content, on the real file system. Files are probed only after a report.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::super::mailbox::ReportWakeUp;
 use super::*;
 
-/// Only keeps a test from hanging.
+/// Only keeps the test from hanging.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 struct Fixture {
@@ -21,7 +21,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Watches files, by their paths in a folder that `fill` prepares.
+    /// Watches files, given by their paths in a folder that `fill` prepares.
     fn new(names: &[&str], fill: impl FnOnce(&Path)) -> Self {
         // The files are older than their reader.
         Self::reading_since(SystemTime::now() + NEVER, names, fill)
@@ -169,7 +169,7 @@ fn symlink_is_pointed_elsewhere() {
     fs::remove_file(fixture.path("plugin.wasm")).unwrap();
     symlink(fixture.path("versions/3/x.wasm"), fixture.path("plugin.wasm")).unwrap();
     fixture.assert_reported("plugin.wasm", "3");
-    // The new target is watched too.
+    // The new target is also watched.
     fs::write(fixture.path("versions/3/x.wasm"), "4").unwrap();
     fixture.assert_reported("plugin.wasm", "4");
 }

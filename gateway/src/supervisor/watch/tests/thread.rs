@@ -1,11 +1,11 @@
-//! The thread from its start to its end.
+//! The thread from start to end.
 
 use std::fs;
 
 use super::fake::FakeSystem;
 use super::*;
 
-/// Only keeps a test from hanging.
+/// Only keeps the test from hanging.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 async fn next(client: &mut WatchClient) -> Option<WatchEvent> {
@@ -24,7 +24,7 @@ async fn thread_reports_changes_until_it_is_stopped() {
     fs::write(&file, "new").unwrap();
     assert_eq!(next(&mut client).await, Some(WatchEvent::FilesChanged(paths(&[&file]))));
     thread.stop().await;
-    // Ends only when the thread has let go of its end.
+    // Ends only when the thread has released its end.
     while next(&mut client).await.is_some() {}
 }
 

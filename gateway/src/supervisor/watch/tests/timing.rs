@@ -1,11 +1,11 @@
-//! When changes are reported, by the driver's clock.
+//! The time at which changes are reported, by the driver's clock.
 
 use super::super::burst::{MAX_BURST, QUIET_PERIOD};
 use super::super::mailbox::ChangeKind;
 use super::fake::FakeSystem;
 use super::*;
 
-/// How exactly the end of a burst is noticed.
+/// The precision with which the end of a burst is detected.
 const SLACK: Duration = Duration::from_millis(30);
 
 fn file() -> PathBuf {
@@ -121,7 +121,7 @@ fn report_about_an_unchanged_stamp_is_forwarded_once() {
     let mut driver = start(&fake, NEVER);
     fake.report(&file(), ChangeKind::Content);
     assert_eq!(driver.next_files(), paths(&[&file()]));
-    // The end of writing and permissions say nothing about the content.
+    // A closed writer and changed permissions don't affect the content.
     fake.report(&file(), ChangeKind::Metadata);
     assert_eq!(driver.next_within(60 * SECOND), None);
 }
