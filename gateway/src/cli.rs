@@ -101,7 +101,7 @@ pub struct Cli {
     common: CommonOptions,
     #[command(subcommand)]
     verb: CliCommand,
-    /// Whether errors are printed as a JSON document.
+    /// True if errors are printed as a JSON document.
     #[arg(skip)]
     is_json: bool,
 }
@@ -112,7 +112,7 @@ struct CommonOptions {
     /// Configuration file [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Whether the configuration was given on the command line, not by a variable.
+    /// True if the command line, not a variable, names the configuration.
     #[arg(skip)]
     is_config_typed: bool,
     /// Log more; repeat for debug output. MOONGATE_LOG and RUST_LOG take precedence
@@ -246,7 +246,7 @@ impl Cli {
         done.unwrap_or_else(|failure| failure.report(is_json))
     }
 
-    /// Reports why the process can't start, and returns the exit code.
+    /// Reports an error that keeps the process from starting, and returns the exit code.
     pub fn fail(&self, error: &anyhow::Error, exit: ExitKind) -> ExitKind {
         CommandError::new(exit).message(&format!("{error:#}"), None).report(self.is_json)
     }

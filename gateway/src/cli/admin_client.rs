@@ -22,7 +22,7 @@ use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, ExitKind, configuration, serve};
 use crate::transport::http::rejection::Rejection;
 
-/// The time limit for connecting; the listener is on this machine.
+/// The time limit for connecting to the listener, which is on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time limit for responses that need no work.
@@ -83,7 +83,7 @@ impl From<AdminClientError> for CommandError {
 /// A response of the gateway.
 #[derive(Debug)]
 pub(super) struct AdminResponse {
-    /// Whether the request succeeded.
+    /// True if the request succeeded.
     pub(super) is_ok: bool,
     pub(super) body: String,
 }
@@ -94,7 +94,7 @@ impl AdminResponse {
         serde_json::from_str(&self.body).map_err(|_| self.unexpected_response())
     }
 
-    /// The error for a response that isn't the expected one.
+    /// The error for an unexpected response.
     pub(super) fn unexpected_response(&self) -> anyhow::Error {
         let document: Value = serde_json::from_str(&self.body).unwrap_or_default();
         match document["error"].as_str() {
@@ -142,8 +142,7 @@ impl AdminClient {
     /// The client of a configuration's gateway. The configuration may be invalid, because the gateway keeps running with
     /// the last valid one.
     ///
-    /// # Errors
-    /// The configuration has no known address.
+    /// The configuration has no known admin address.
     pub(super) fn of(loaded: &Loaded) -> Result<Self, AdminClientError> {
         let listen = admin_listener(&loaded.source, &ProcessEnvironment).map(|admin| admin.listen);
         match listen {

@@ -1,4 +1,5 @@
-//! `call`: calls one tool as a client would: of the configuration, of a single file, or of a running gateway.
+//! `call`: calls a tool like a client would. The tool comes from the configuration, from a single file, or from a
+//! running gateway.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 impl Call {
-    /// Whether the plugin is a file without grants.
+    /// True if the plugin is a file without grants.
     pub(super) fn is_bare(&self) -> bool {
         self.plugin.is_some()
     }
@@ -175,7 +176,7 @@ impl Call {
         })
     }
 
-    /// The tool with this name. With `--plugin`, its name in the plugin is valid, too.
+    /// The tool with this name. With `--plugin`, its name in the plugin is also valid.
     fn entry<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a ToolEntry> {
         let own = || catalog.tools().iter().find(|entry| entry.tool().name.as_str() == name);
         catalog.tool(name).or_else(|| self.plugin.as_ref().and_then(|_| own()))
@@ -219,7 +220,7 @@ impl Call {
                 &self.command(common, tool, &words),
             ));
         }
-        // The gateway rejects unknown arguments itself if the schema says so.
+        // The gateway itself rejects unknown arguments if the schema says so.
         if schema["additionalProperties"] != false
             && let Some(note) = tool_help::unknown_arguments_note(schema, &arguments)
         {
@@ -228,7 +229,7 @@ impl Call {
         Ok(arguments)
     }
 
-    /// The command line of this call with other arguments for the tool, without logging options.
+    /// The command line of this call with different tool arguments and without logging options.
     fn command(&self, common: &CommonOptions, tool: &str, arguments: &[String]) -> String {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
         let config = common.config.as_ref().filter(|_| common.is_config_typed);
@@ -339,7 +340,7 @@ impl Call {
         }
     }
 
-    /// Prints the result of the tool, and notes answers without a question.
+    /// Prints the tool's result, and a note for each unused answer.
     fn print(
         &self,
         mut document: Value,
@@ -370,7 +371,7 @@ struct GrantExplanation {
     document: Value,
 }
 
-/// A note for each answer without a question.
+/// A note for each unused answer.
 fn unused_answers_note(answers: &TypedAnswers) -> String {
     let line = |text: &str| format!("note: `--answer {}` wasn't used\n", print::inline(text));
     answers.unused().into_iter().map(line).collect()

@@ -102,8 +102,8 @@ fn without_plugins(totals: Totals) -> Option<Problem> {
     })
 }
 
-/// Warns of a secret file that every user of the machine can read, if it belongs to this user: files in a container
-/// belong to another one.
+/// Warns of a secret file that every user of the machine can read, if it belongs to this user. Files in a container
+/// belong to another user.
 #[cfg(unix)]
 fn world_readable(file: &Path) -> Option<Problem> {
     use std::os::unix::fs::MetadataExt as _;
@@ -151,7 +151,7 @@ fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Problem> {
     Vec::new()
 }
 
-/// The numbers of errors and warnings, in words.
+/// The number of errors and warnings, in words.
 fn problem_count(problems: &[Problem], source: &Source) -> String {
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     let warnings = match problems.len() - errors {
@@ -165,14 +165,14 @@ fn problem_count(problems: &[Problem], source: &Source) -> String {
     )
 }
 
-/// The plugin's needs that aren't granted, and grants that it doesn't need.
+/// The plugin's needs that aren't granted, and the grants that it doesn't need.
 fn misfits(member: &Member, config: &PluginConfig, state: Option<&Path>) -> Vec<Problem> {
     let plugin = member.plugin();
     let misfits = |interfaces| config.misfits(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(misfits).unwrap_or_default()
 }
 
-/// The numbers of plugins and of what they offer, in words.
+/// The number of plugins and of the items that they offer, in words.
 pub(super) fn summary(totals: Totals) -> String {
     let Totals { plugins, refused: _, tools, resources, templates, prompts } = totals;
     let mut parts = vec![print::count(plugins, "plugin"), print::count(tools, "tool")];
@@ -230,7 +230,7 @@ fn describe(problem: &Problem, source: &Source) -> Value {
     described
 }
 
-/// The line and the column of a byte offset, both starting at one; columns count characters.
+/// The line and column of a byte offset, both starting at one. Columns count characters.
 fn position(text: &str, at: usize) -> Option<(usize, usize)> {
     let before = text.get(..at)?;
     let line = before.matches('\n').count() + 1;

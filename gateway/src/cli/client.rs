@@ -66,7 +66,7 @@ enum McpHost {
     Inspector,
 }
 
-/// Parses the name of the gateway, which hosts prepend to names of tools; some accept only these characters.
+/// Parses the name of the gateway, which hosts prepend to tool names; some accept only these characters.
 fn name(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if text.is_empty() || !text.chars().all(is_plain) {
@@ -139,7 +139,7 @@ fn stdio_connection(config: &Path, variables: Vec<String>) -> Result<GatewayConn
     Ok(GatewayConnection::Stdio { program, config, variables })
 }
 
-/// The URL at which a listener can be reached from this machine.
+/// The URL for reaching a listener from this machine.
 fn reachable_url(listen: SocketAddr) -> String {
     let ip = listen.ip();
     // A listener on all addresses is reachable at the loopback address.
@@ -152,7 +152,7 @@ fn reachable_url(listen: SocketAddr) -> String {
     format!("http://{host}:{}{PATH}", listen.port())
 }
 
-/// The environment of this process, which records the variables that the configuration uses, because hosts pass on few.
+/// The environment of this process. It records the variables that the configuration uses, because hosts pass on few.
 #[derive(Default)]
 struct RecordingEnvironment(RefCell<BTreeSet<String>>);
 
@@ -178,7 +178,7 @@ impl Environment for RecordingEnvironment {
     }
 }
 
-/// A path as text, for the files of hosts.
+/// A path as text, for hosts' configuration files.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

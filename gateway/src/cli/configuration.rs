@@ -16,12 +16,12 @@ use crate::supervisor::{Options, Supervisor};
 /// The default name of the file.
 const CONFIG_FILE_NAME: &str = "gateway.toml";
 
-/// Reads the named configuration, or else the first one at the default locations.
+/// Reads the named configuration, or otherwise the first one at the default locations.
 pub(super) fn read(named: Option<&Path>) -> Loaded {
     read_with(named, &ProcessEnvironment)
 }
 
-/// Like [`read`], with another environment.
+/// Like [`read`], with a given environment.
 pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> Loaded {
     let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
@@ -81,7 +81,7 @@ pub(super) fn bare(file: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// Loads a component without a configuration; its only grants are the client features `asked`.
+/// Loads a component without a configuration. The client features `asked` are its only grants.
 ///
 /// # Errors
 /// The component can't be loaded.

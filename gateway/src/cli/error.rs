@@ -39,7 +39,7 @@ impl CommandError {
         self.add_error(message, hint).append_text(&text)
     }
 
-    /// Adds a message to the document only, because it is already printed.
+    /// Adds a message to the document only, because it was already printed.
     pub(super) fn add_error(mut self, message: &str, hint: Option<&str>) -> Self {
         self.errors.push(error(message, hint));
         self
@@ -51,7 +51,7 @@ impl CommandError {
         self.append_text(&print::diagnostics_text(problems, source))
     }
 
-    /// Inserts earlier problems into the document, which are already printed.
+    /// Inserts earlier problems, which were already printed, into the document.
     pub(super) fn preceded_by(mut self, problems: &[Problem]) -> Self {
         self.errors.splice(..0, errors(problems));
         self
@@ -73,7 +73,7 @@ impl CommandError {
         self
     }
 
-    /// Prints the error, and as a document if `is_json`; returns the exit code.
+    /// Prints the error, also as a document if `is_json`; returns the exit code.
     pub(super) fn report(self, is_json: bool) -> ExitKind {
         let Self { exit, errors, members, text } = self;
         print::stderr(&text);

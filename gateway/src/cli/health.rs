@@ -1,4 +1,4 @@
-//! `health`: asks the running gateway whether it is ready, for health checks in containers without curl.
+//! `health`: asks the running gateway if it is ready, for health checks in containers without curl.
 
 use clap::Args;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::cli::admin_client::AdminOptions;
 use crate::cli::error::CommandResult;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
 
-/// The start of a line about a check that passed.
+/// The prefix of a line about a check that passed.
 const PASSED_PREFIX: &str = "[+]";
 
 /// Check whether the running gateway is ready

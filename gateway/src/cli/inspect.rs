@@ -1,4 +1,4 @@
-//! `inspect`: shows one component: what it offers, what it needs, and what it is granted.
+//! `inspect`: shows a component: its tools and other items, its needs, and its grants.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
-    /// Whether the target is a file, which has no grants.
+    /// True if the target is a file, which has no grants.
     pub(super) fn is_bare(&self) -> bool {
         plugin_id(&self.which).is_none()
     }
@@ -105,7 +105,7 @@ fn configured_target(id: &PluginId, common: &CommonOptions) -> Result<InspectTar
 /// The plugin's entry in the configuration.
 #[derive(Debug, PartialEq, Eq)]
 enum PluginEntry {
-    /// The plugin is only a file.
+    /// The plugin is only a file, without an entry.
     Absent,
     /// The plugin is in the configuration.
     Present {
@@ -114,7 +114,7 @@ enum PluginEntry {
     },
 }
 
-/// Everything that is shown of a plugin.
+/// Everything that `inspect` shows of a plugin.
 struct PluginReport<'a> {
     member: &'a Member,
     config: &'a PluginConfig,
@@ -146,7 +146,7 @@ impl<'a> PluginReport<'a> {
         }
     }
 
-    /// Whether the plugin has instructions for the model.
+    /// True if the plugin has instructions for the model.
     fn has_instructions(&self) -> bool {
         self.manifest.info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
     }

@@ -1,4 +1,4 @@
-//! `list`: lists what the gateway offers, as clients see it.
+//! `list`: lists tools, resources, prompts and plugins, as clients see them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,7 +165,7 @@ fn table(items: &[Value], indent: &str) -> String {
     let rows: Vec<(String, String)> = items
         .iter()
         .map(|item| {
-            // Resources have names, too, but are identified by their URIs.
+            // Resources also have names, but their URIs identify them.
             let name = ["uri", "uriTemplate", "id", "name"].iter().find_map(|key| item[key].as_str());
             let about = ["description", "title"].iter().find_map(|key| item[key].as_str());
             // Errors aren't shortened.

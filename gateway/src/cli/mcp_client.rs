@@ -32,16 +32,16 @@ const PROTOCOL_REVISION: &str = "2026-07-28";
 /// The client name of `call`, as plugins see it.
 pub(super) const CLIENT_NAME: &str = "moongate-call";
 
-/// The variable with the bearer token, because every user of the machine can see command lines.
+/// The variable with the bearer token. Command lines are visible to every user of the machine.
 pub(super) const TOKEN_VARIABLE: &str = "MOONGATE_TOKEN";
 
 /// The longest response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
-/// The time limit for connecting. A call has none, while data arrives.
+/// The time limit for connecting. A call has no limit while data arrives.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The highest number of pages of a list.
+/// The maximum number of pages of a list.
 const MAX_LIST_PAGES: usize = 1000;
 
 /// An error of the client.
@@ -68,7 +68,7 @@ pub(super) struct McpClient {
     capabilities: Value,
 }
 
-/// The HTTP client. Without TLS it works on machines without CA certificates, too.
+/// The HTTP client. Without TLS, it also works on machines that have no CA certificates.
 enum HttpTransport {
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
@@ -101,7 +101,7 @@ impl McpClient {
     /// A client of the gateway at `endpoint`.
     ///
     /// # Errors
-    /// The token is invalid in a header, or this machine has no CA certificates.
+    /// The token isn't a valid header value, or this machine has no CA certificates.
     pub(super) fn new(endpoint: Url, capabilities: Value, read_timeout: Duration) -> Result<Self> {
         let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
         if token.as_ref().is_some_and(|token| is_header_value(token)) {
@@ -125,7 +125,7 @@ impl McpClient {
         }
     }
 
-    /// Whether the token is sent unencrypted to another machine.
+    /// True if the token is sent unencrypted to another machine.
     pub(super) fn exposes_token(&self) -> bool {
         let is_here = match self.endpoint.host() {
             Some(Host::Domain(name)) => name == "localhost",
@@ -136,12 +136,12 @@ impl McpClient {
         self.token.is_some() && self.endpoint.scheme() == "http" && !is_here
     }
 
-    /// The tools as in the protocol, up to the page with the one named `until`.
+    /// The tools in their protocol form, up to the page with the one named `until`.
     pub(super) async fn tools(&self, until: Option<&str>) -> Result<Vec<Value>, McpClientError> {
         self.list("tools/list", "tools", until).await
     }
 
-    /// The items that a method lists under `key`, as in the protocol, up to the page with the one named `until`.
+    /// The items that a method lists under `key`, in their protocol form, up to the page with the one named `until`.
     pub(super) async fn list(
         &self,
         method: &str,
@@ -165,7 +165,7 @@ impl McpClient {
         Ok(items)
     }
 
-    /// Calls a tool; returns its result or questions as in the protocol.
+    /// Calls a tool; returns its result or questions in their protocol form.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -284,7 +284,7 @@ impl McpClient {
     }
 }
 
-/// Whether the text is the whole value of the header instead of the token.
+/// True if the text is a whole header value instead of a token.
 fn is_header_value(token: &str) -> bool {
     token.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("bearer "))
 }
@@ -323,7 +323,7 @@ fn header_values(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The text as the value of a header, encoded unless it is plain.
+/// The text as a header value, encoded unless it is plain.
 fn header_text(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
         && text.trim() == text

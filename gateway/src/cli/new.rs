@@ -70,7 +70,7 @@ impl New {
     }
 }
 
-/// Whether a folder is empty; files are never overwritten.
+/// True if the folder is empty; files are never overwritten.
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -81,8 +81,8 @@ fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))
 }
 
-/// The path to which cargo writes the component. `target` is `CARGO_TARGET_DIR`; it is ignored if it is relative, because
-/// then it depends on the folder in which cargo runs.
+/// The path to which cargo writes the component. `target` is `CARGO_TARGET_DIR`; a relative one is ignored, because it
+/// depends on the folder in which cargo runs.
 fn component_path(name: &ProjectName, target: Option<PathBuf>) -> String {
     let target = target.filter(|folder| folder.is_absolute()).unwrap_or_else(|| "target".into());
     target.join("wasm32-wasip2/release").join(name.file()).to_string_lossy().into_owned()

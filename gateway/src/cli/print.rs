@@ -1,5 +1,5 @@
 //! Everything that the gateway prints: results on stdout, errors and notes on stderr. Text from plugins, servers and
-//! files is escaped, so that it can't start a line of its own or control a terminal.
+//! files is escaped so that it can't start a new line or control a terminal.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -9,13 +9,13 @@ use moongate_config::{Problem, Source, Style, render};
 use moongate_model::names::is_hidden;
 use serde_json::Value;
 
-/// The longest text that is quoted inside a line, in characters.
+/// The maximum length of text quoted within a line, in characters.
 const MAX_INLINE_CHARS: usize = 2000;
 
-/// The longest line of a message, in characters. Quoted text in it is shortened before.
+/// The maximum length of a message line, in characters. Quoted text is shortened before.
 pub(super) const MAX_LINE_CHARS: usize = 16_000;
 
-/// The longest summary of a description, in characters.
+/// The maximum length of a description's summary, in characters.
 const MAX_SUMMARY_CHARS: usize = 160;
 
 /// Prints a result on stdout. A closed pipe isn't an error: its reader has read enough.
@@ -27,7 +27,7 @@ pub(super) fn stdout(text: &str) -> Result<()> {
     }
 }
 
-/// Prints a result that contains text of plugins; on a terminal, its control characters are escaped.
+/// Prints a result that contains text from plugins; on a terminal, control characters are escaped.
 pub(super) fn untrusted(text: &str) -> Result<()> {
     if !io::stdout().is_terminal() {
         return stdout(text);
@@ -55,7 +55,7 @@ pub(super) fn json(value: &Value) -> Result<()> {
     if io::stdout().is_terminal() { stdout(&json_for_terminal(&text)) } else { stdout(&text) }
 }
 
-/// The document with control characters escaped, which occur only in its strings, except line ends.
+/// The document with control characters escaped, except line ends. They occur only in its strings.
 fn json_for_terminal(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     for c in text.chars() {
@@ -70,7 +70,7 @@ fn json_for_terminal(text: &str) -> String {
     harmless
 }
 
-/// Prints several lines on stderr. Quoted text in it must have gone through [`inline`].
+/// Prints several lines on stderr. Quoted text must have gone through [`inline`].
 pub(super) fn stderr_lines(text: &str) {
     stderr(&safe_lines(text));
 }
@@ -80,12 +80,12 @@ pub(super) fn note(text: &str) {
     stderr(&format!("note: {}\n", safe_line(text, MAX_LINE_CHARS)));
 }
 
-/// Prints text on stderr that is already escaped, or has our own colours. A closed stderr can't be reported.
+/// Prints text on stderr that is already escaped, or has the gateway's own colours. A closed stderr can't be reported.
 pub(super) fn stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Text from elsewhere for the inside of a line: control characters and line ends are escaped, and it is shortened.
+/// External text for use within a line: control characters and line ends are escaped, and it is shortened.
 pub(super) fn inline(text: &str) -> String {
     safe_line(text, MAX_INLINE_CHARS)
 }
@@ -102,7 +102,7 @@ pub(super) fn safe_line(text: &str, most: usize) -> String {
     line
 }
 
-/// The first line of a text, shortened, for the inside of a line.
+/// The first line of a text, shortened, for use within a line.
 pub(super) fn summary(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(MAX_SUMMARY_CHARS) {
@@ -145,7 +145,7 @@ pub(super) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// The program as it was called.
+/// The command that started this program.
 pub(super) fn program_name() -> String {
     std::env::args_os().next().map_or("moongate".to_owned(), |program| program.to_string_lossy().into_owned())
 }

@@ -48,7 +48,7 @@ fn lines<'a>(document: &'a Value, key: &str) -> Option<Vec<&'a str>> {
     document[key].as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// The results of a reload, one a line.
+/// The results of a reload, one per line.
 fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
     if changed.is_empty() && failed.is_empty() && restart.is_empty() {
         return "nothing changed\n".to_owned();
@@ -61,7 +61,7 @@ fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
     changed.chain(failed).chain(waits).collect()
 }
 
-/// The important consequences of a change that needs a restart.
+/// The consequences worth mentioning of a change that needs a restart.
 fn restart_consequence(key: &str) -> &'static str {
     match key {
         "http.auth.tokens" => "; the old tokens work until then",

@@ -1,5 +1,5 @@
-//! The fields of a JSON Schema, described in words and with example values: arguments of tools, settings of plugins, and
-//! fields of forms. Used by `call` and `inspect`.
+//! The fields of a JSON Schema, with descriptions and example values: tool arguments, plugin settings, and form fields.
+//! Used by `call` and `inspect`.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 
 use crate::cli::print;
 
-/// The longest chain of references that is followed.
+/// The maximum number of references in a chain.
 const MAX_REFERENCES: usize = 8;
 
-/// The depth to which lists and objects are described, because a schema can contain itself.
+/// The maximum depth to which lists and objects are described, because a schema can contain itself.
 const MAX_DEPTH: usize = 3;
 
-/// The values of a choice, or types of a value, that are listed.
+/// The maximum number of listed choices, or types of a value.
 const MAX_LISTED_VALUES: usize = 16;
 
-/// The alternatives of a schema that are searched for constants.
+/// The maximum number of alternatives that are searched for constants.
 const MAX_ALTERNATIVES: usize = 1000;
 
-/// The fields that are listed.
+/// The maximum number of listed fields.
 const MAX_FIELD_LINES: usize = 100;
 
-/// The longest line of a field, in characters.
+/// The maximum length of a field's line, in characters.
 const MAX_FIELD_LINE_CHARS: usize = 4000;
 
 /// One member of an object's schema.
@@ -54,7 +54,7 @@ pub(super) fn fields(root: &Value) -> Vec<SchemaField<'_>> {
     fields
 }
 
-/// The schema behind references, and behind an alternative with `null` only.
+/// The schema that references lead to, or the only alternative other than `null`.
 fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
     for _ in 0..MAX_REFERENCES {
         let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
@@ -73,7 +73,7 @@ fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
     schema
 }
 
-/// The distinct types of a schema except `null`, up to the number that is listed.
+/// The distinct types of a schema except `null`, up to the maximum number.
 fn types(schema: &Value) -> Vec<&str> {
     let named = match &schema["type"] {
         Value::String(one) => vec![one.as_str()],
@@ -89,7 +89,7 @@ fn types(schema: &Value) -> Vec<&str> {
     types
 }
 
-/// The remaining size of examples: a schema can require a huge value, or contain itself many times.
+/// The remaining size of examples, because a schema can require a huge value or contain itself many times.
 #[derive(Debug)]
 pub(super) struct ExampleBudget {
     values: usize,
@@ -98,12 +98,12 @@ pub(super) struct ExampleBudget {
 }
 
 impl ExampleBudget {
-    /// For the examples of one message.
+    /// The budget for the examples of one message.
     pub(super) fn new() -> Self {
         Self { values: 200, text: 4 << 10 }
     }
 
-    /// Takes one value from the budget; returns whether there was one.
+    /// Takes one value from the budget. Returns false if none is left.
     fn take_value(&mut self) -> bool {
         let is_there = self.values > 0 && self.text > 0;
         self.values = self.values.saturating_sub(1);
@@ -142,7 +142,7 @@ impl SchemaField<'_> {
         line(name, &type_words(schema, root, MAX_DEPTH), default, *required, about)
     }
 
-    /// `name=value` with a valid value, as it is typed.
+    /// `name=value` with a valid value, in command-line form.
     pub(super) fn example(&self, budget: &mut ExampleBudget) -> String {
         format!("{}={}", self.name, as_typed(&self.value(budget), self.schema))
     }
@@ -173,7 +173,7 @@ pub(super) fn line(
     print::safe_line(&line, MAX_FIELD_LINE_CHARS)
 }
 
-/// A value as it is typed, so that it is parsed as the same value.
+/// A value in command-line form, which parses as the same value.
 fn as_typed(value: &Value, schema: &Value) -> String {
     match value {
         Value::String(text) if parse_typed(text, Some(schema)) == *value => text.clone(),
@@ -181,7 +181,7 @@ fn as_typed(value: &Value, schema: &Value) -> String {
     }
 }
 
-/// Parses a typed text: as JSON if it is valid JSON, except if the schema expects a string.
+/// Parses a value in command-line form: as JSON if it is valid JSON, unless the schema expects a string.
 pub(super) fn parse_typed(text: &str, wanted: Option<&Value>) -> Value {
     let types = wanted.map(types).unwrap_or_default();
     if types == ["string"] {
@@ -191,7 +191,7 @@ pub(super) fn parse_typed(text: &str, wanted: Option<&Value>) -> Value {
     json::parse_strict(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The values of a choice with their titles, at most one more than are listed.
+/// The choices with their titles, at most one more than are listed.
 fn choices(schema: &Value) -> Vec<(&Value, Option<&str>)> {
     if let Some(values) = schema["enum"].as_array() {
         let titles = schema["enumNames"].as_array();
@@ -265,7 +265,7 @@ fn range_words(schema: &Value, least: &str, most: &str, unit: &str) -> String {
     }
 }
 
-/// A value for the inside of a line.
+/// A value for use within a line.
 fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{}`", print::inline(text)),
@@ -274,7 +274,7 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-/// The JSON of a value, or `None` if it is longer than `most` bytes; writing stops there.
+/// The JSON of a value, or `None` if it is longer than `most` bytes. Serialization stops there.
 fn bounded_json(value: &Value, most: usize) -> Option<String> {
     struct Short(Vec<u8>, usize);
     impl Write for Short {
@@ -294,7 +294,7 @@ fn bounded_json(value: &Value, most: usize) -> Option<String> {
     String::from_utf8(short.0).ok()
 }
 
-/// A value that fits the schema, except for patterns, and the budget.
+/// A value that matches the schema, except for patterns, and fits the budget.
 fn example(schema: &Value, root: &Value, depth: usize, budget: &mut ExampleBudget) -> Value {
     let schema = resolve(schema, root);
     if !budget.take_value() {
@@ -330,7 +330,7 @@ fn example(schema: &Value, root: &Value, depth: usize, budget: &mut ExampleBudge
     }
 }
 
-/// A string with the length and the format of the schema.
+/// A string with the length and the format that the schema requires.
 fn example_text(schema: &Value) -> String {
     let length = |key: &str| schema[key].as_u64().and_then(|length| usize::try_from(length).ok());
     match schema["format"].as_str() {

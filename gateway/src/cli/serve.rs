@@ -1,4 +1,4 @@
-//! `serve`: runs the gateway until a signal or the end of its host.
+//! `serve`: runs the gateway until a signal arrives or its host exits.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -108,13 +108,13 @@ impl Serve {
         Ok(ExitKind::Success)
     }
 
-    /// Whether MCP is served over HTTP.
+    /// True if MCP is served over HTTP.
     fn serves_http(&self) -> bool {
         self.http.is_some() || !self.stdio
     }
 
     /// The addresses to listen on, or the one that two listeners share. With stdio only, no port is opened by default,
-    /// because many such processes can use one configuration.
+    /// because many such processes can use the same configuration.
     fn addresses(&self, config: &Config) -> Result<ListenAddresses, SocketAddr> {
         let http = self.serves_http().then(|| self.http.flatten().unwrap_or(config.http.listen));
         let admin = match (self.admin, config.admin) {
@@ -194,7 +194,7 @@ async fn run_until_shutdown(app: App, stops: &mut Stops, service: Service) {
     service.finish().await;
 }
 
-/// Prints why the gateway can't start; returns the exit code.
+/// Prints the error that keeps the gateway from starting; returns the exit code.
 fn start_error(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> ExitKind {
     let exit = match error {
         StartError::Plugins(supervisor::StartError::Required { problems: more, .. }) => {

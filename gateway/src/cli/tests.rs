@@ -51,7 +51,7 @@ fn the_version_names_the_built_in_engine() {
     assert!(include_str!("../../../Cargo.toml").contains(&pinned), "{engine}");
 }
 
-/// The words of an example in the help: a part in single quotes is one word, and two spaces start a remark.
+/// The words of an example in the help: quoted text is one word, and two spaces start a remark.
 fn example(line: &str) -> Vec<String> {
     let line = line.split("  ").next().unwrap_or_default().split(" > ").next().unwrap_or_default();
     let mut words = vec!["moongate".to_owned()];

@@ -1,4 +1,4 @@
-//! Errors of the command line: clap's own words, as text or as a JSON document.
+//! Command-line errors in clap's own words, as text or as a JSON document.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::error::CommandError;
 use crate::cli::{ExitKind, print};
 
-/// Replaces the user name and the password of an address.
+/// Replaces the user name and password of a URL.
 const REDACTED: &str = "…";
 
 /// Prints the error, or the help that was requested; returns the exit code.
@@ -23,13 +23,13 @@ pub(super) fn report(error: clap::Error) -> ExitKind {
     CommandError::new(ExitKind::Usage).add_error(&message, Some(&hint)).report(wants_json(&arguments))
 }
 
-/// Whether the arguments request a JSON document, judged without parsing them, because they don't parse.
+/// True if the arguments request a JSON document. They don't parse, so this only searches them.
 fn wants_json(arguments: &[String]) -> bool {
     let words: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
     words.contains(&"--format=json") || words.windows(2).any(|pair| pair == ["--format", "json"])
 }
 
-/// Splits clap's text, which is `error: …`, tips and the usage in paragraphs, into a message and a hint.
+/// Splits clap's text, which is `error: …` followed by tips and usage in paragraphs, into a message and a hint.
 fn message_and_hint(text: &str) -> (String, String) {
     let single_line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut paragraphs = text.split("\n\n").map(single_line);
@@ -45,7 +45,7 @@ fn message_and_hint(text: &str) -> (String, String) {
     (print::inline(message), print::inline(&hint))
 }
 
-/// The error without passwords, and with a tip for tool arguments that were written as options of `call`.
+/// The error without passwords, and with a tip for tool arguments that were given as options of `call`.
 fn improved(mut error: clap::Error) -> clap::Error {
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
         let redacted = match error.get(kind) {
@@ -56,7 +56,7 @@ fn improved(mut error: clap::Error) -> clap::Error {
     }
     let is_of_call = matches!(error.get(ContextKind::Usage),
         Some(ContextValue::StyledStr(usage)) if usage.to_string().contains("moongate call"));
-    // Without a similar option, clap only knows how to pass the word as a tool's name.
+    // Without a similar option, clap only suggests passing the word as a tool name.
     if is_of_call
         && error.kind() == ErrorKind::UnknownArgument
         && error.get(ContextKind::SuggestedArg).is_none()
@@ -67,7 +67,7 @@ fn improved(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The text with the user name and the password of each address redacted.
+/// The text with the user name and password of each URL redacted.
 fn without_password(text: &str) -> String {
     let redacted = |word: &str| {
         let (scheme, rest) = word.split_once("://")?;

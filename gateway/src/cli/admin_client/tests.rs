@@ -1,4 +1,4 @@
-//! The client with listeners that aren't a gateway.
+//! The client against listeners that aren't a gateway.
 
 use std::collections::BTreeMap;
 use std::path::Path;

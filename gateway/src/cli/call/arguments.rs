@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::cli::print;
 use crate::cli::schema_fields::{fields, parse_typed};
 
-/// The arguments as one JSON object: `whole`, or else one member for each `key=value`.
+/// The arguments as one JSON object: `whole`, or otherwise one member for each `key=value`.
 ///
 /// A value that is valid JSON is passed as JSON, unless `schema` expects a string.
 ///
@@ -31,7 +31,7 @@ pub(super) fn parse_arguments(whole: Option<&str>, pairs: &[String], schema: Opt
     }
 }
 
-/// The likely intended `--json`, or else the parser's error.
+/// A suggestion for `--json`, or the parser's error.
 fn json_hint(text: &str, error: &str) -> String {
     let command = |words: &str| format!("write {}", print::inline(words));
     if let Some(file) = text.strip_prefix('@') {
@@ -78,7 +78,7 @@ fn parse_value(text: &str, wanted: Option<&Value>) -> Value {
     }
 }
 
-/// Whether the schema is a list of values that need no brackets.
+/// True if the schema is a list of values that need no brackets.
 fn is_simple_list(schema: &Value) -> bool {
     let is = |schema: &Value, name: &str| match &schema["type"] {
         Value::String(one) => one == name,
@@ -89,8 +89,8 @@ fn is_simple_list(schema: &Value) -> bool {
     is(schema, "array") && ["string", "integer", "number", "boolean"].iter().any(|name| is(items, name))
 }
 
-/// The likely intended pair for a word without `=`: `name:value`, `name value`, an object, or the value of the only
-/// required argument.
+/// The likely intended pair for an argument without `=`: `name:value`, `name value`, an object, or the value of the
+/// only required argument.
 fn likely_pair(word: &str, next: Option<&str>, schema: Option<&Value>) -> Option<String> {
     let fields = schema.map(fields).unwrap_or_default();
     let is_known = |name: &str| fields.iter().any(|field| field.name == name);

@@ -70,7 +70,7 @@ fn suggestions_text(suggestions: &[&Cure], plugin: &PluginConfig) -> String {
     text
 }
 
-/// The plugin's path of a directory that it needs to read.
+/// The plugin's path of a directory that it tried to read.
 fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
     match cure {
         Cure::ReadDirectory { guest } => Some(guest),
@@ -78,7 +78,7 @@ fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
     }
 }
 
-/// The limits that the call reached, and lines that raise them.
+/// The limits that the call reached, and the lines that raise them.
 fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     let limits: Vec<_> = entries.iter().filter_map(reached_limit).collect();
     if limits.is_empty() {
@@ -103,8 +103,8 @@ fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     text
 }
 
-/// All directories of the plugin in one line, because a key can't be repeated: the granted ones, with write access where
-/// it is missing, and the missing ones. `None` if no suggestion is about directories.
+/// All of the plugin's directories in one line, because a key can't be repeated: the granted ones, with write access
+/// added if it is missing, and the missing ones. `None` if no suggestion is about directories.
 fn directories(suggestions: &[&Cure], plugin: &PluginConfig) -> Option<String> {
     let there = plugin.allow.dirs.iter().map(|grant| {
         let is_changed =
@@ -161,7 +161,7 @@ pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
         .filter(|cure| !matches!(cure, Cure::Line(_)))
         .collect();
     let directories = directories(&of_directories, plugin);
-    // Each missing directory has the line for all of them, so that applying one after the other gives the right result.
+    // Each missing directory has the line for all of them, so applying them one after the other gives the right result.
     let replaces = !plugin.allow.dirs.is_empty() || of_directories.len() > 1;
     let missing = missing.into_iter().map(|(wanted, cure)| match cure {
         Some(Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. }) => {

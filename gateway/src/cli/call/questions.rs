@@ -8,7 +8,7 @@ use crate::cli::schema_fields::{ExampleBudget, SchemaField, field_lines, fields}
 /// One question.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// The tool's name for the question.
+    /// The question's key, chosen by the tool.
     pub(super) key: String,
     /// The request in the protocol: `method` and `params`.
     pub(super) request: Value,
@@ -38,7 +38,7 @@ pub(super) fn answer_option(answer: &str) -> String {
 }
 
 impl Question {
-    /// The questions of a result, longest keys first, because a key can be a prefix of another one.
+    /// The questions of a result, longest keys first, because one key can be a prefix of another.
     pub(super) fn all(result: &Value) -> Vec<Self> {
         let requests = result["inputRequests"].as_object().into_iter().flatten();
         let mut all: Vec<Self> =
@@ -150,7 +150,7 @@ impl Question {
         self.fields().into_iter().filter(is_needed).collect()
     }
 
-    /// Whether an answer could be for a field of a form instead; a tool could choose such a key on purpose.
+    /// True if an answer could also be for a field of a form; a tool could choose such a key on purpose.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.kind() != QuestionKind::Form && self.key.contains(['.', '='])
     }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use moongate_model::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ToolResult};
 use serde_json::{Value, json};
 
-/// The blocks of a document, one a line or paragraph; of binary content only its size.
+/// The content blocks of a document, one per line or paragraph. Binary content is shown as its size.
 pub(super) fn text(document: &Value) -> String {
     let mut lines: Vec<String> = document["content"].as_array().into_iter().flatten().map(block).collect();
     if lines.is_empty() {
@@ -34,7 +34,7 @@ fn block(item: &Value) -> String {
     }
 }
 
-/// The number of bytes that a Base64 text encodes.
+/// The number of bytes that a Base64 string encodes.
 fn length(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
@@ -73,7 +73,7 @@ fn item(content: &Content) -> Value {
     }
 }
 
-/// The result of a remote tool, from its form in the protocol.
+/// The result of a remote tool, from its protocol form.
 pub(super) fn protocol_document(result: &Value) -> Value {
     let content = result["content"].as_array().into_iter().flatten().map(protocol_item).collect::<Vec<_>>();
     let mut document = json!({ "isError": result["isError"] == true, "content": content });

@@ -1,5 +1,5 @@
-//! Repeats a call with answers until there is a result or a question without an answer. Used by `call` for local and
-//! remote tools.
+//! Repeats a call with answers until there is a result or an unanswered question. Used by `call` for local and remote
+//! tools.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::typed_answers::{SentAnswer, TypedAnswers};
 use crate::cli::error::CommandError;
 use crate::cli::{ExitKind, print};
 
-/// The highest number of rounds. A gateway stops much earlier, but another server may not stop.
+/// The maximum number of rounds. A gateway stops much earlier, but another server may not.
 const MAX_ROUNDS: usize = 64;
 
 /// The client capabilities of `call`: the questions that options can answer.
@@ -34,7 +34,7 @@ pub(in crate::cli) struct RoundInput {
 pub(in crate::cli) enum RoundResult<T> {
     /// A result.
     Done(T),
-    /// Questions, as a result in the protocol.
+    /// Questions, as a protocol result.
     InputRequired(Value),
 }
 
@@ -42,19 +42,19 @@ pub(in crate::cli) enum RoundResult<T> {
 pub(super) enum CallEnd<T> {
     /// A result.
     Done(T),
-    /// Questions without an answer.
+    /// Unanswered questions.
     Unanswered(OpenQuestions),
 }
 
-/// Questions without an answer, or with an invalid one.
+/// Unanswered questions, or questions with an invalid answer.
 #[derive(Debug, Default)]
 pub(super) struct OpenQuestions {
     pub(super) questions: Vec<Question>,
-    /// The errors of the answers, one sentence each.
+    /// The errors in the answers, one sentence each.
     errors: Vec<String>,
 }
 
-/// Sends requests until there is a result or a question without an answer.
+/// Sends requests until there is a result or an unanswered question.
 ///
 /// # Errors
 /// A request failed.
@@ -82,7 +82,7 @@ pub(super) async fn run_rounds<T, E>(
     }))
 }
 
-/// The answers to the questions of a result, a note on each answer, and the questions without one.
+/// The answers to a result's questions, a note on each answer, and the unanswered questions.
 fn answer_questions(
     answers: &mut TypedAnswers,
     result: &Value,
@@ -116,10 +116,10 @@ fn answer_questions(
     (given, notes, open)
 }
 
-/// The longest question in the note on its answer, in characters.
+/// The maximum length of the question in the note on its answer, in characters.
 const MAX_QUESTION_CHARS: usize = 300;
 
-/// The note on an answer, with its question, which can be another one than the user expected.
+/// The note on an answer, with its question, which can differ from the one that the user expected.
 fn sent_note(question: &Question, answer: &SentAnswer) -> String {
     let asked = print::safe_line(&question.sentence(), MAX_QUESTION_CHARS);
     format!("answering `{}` with {}; the tool {asked}", print::inline(&question.key), answer.shown)

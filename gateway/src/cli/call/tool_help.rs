@@ -1,4 +1,4 @@
-//! Help for incomplete calls: the tools, the arguments of a tool, and likely meanings of unknown names. Used by `call`.
+//! Help for incomplete calls: the tools, a tool's arguments, and suggestions for unknown names. Used by `call`.
 
 use moongate_model::json::Json;
 use moongate_model::names::alike;
@@ -38,7 +38,7 @@ pub(super) fn missing_fields<'a>(schema: &'a Value, arguments: &Json) -> Vec<Sch
     fields(schema).into_iter().filter(|field| field.required && !there(field)).collect()
 }
 
-/// Arguments that the schema doesn't name, unless it allows others.
+/// The arguments that the schema doesn't name, unless it allows others.
 pub(super) fn unknown_arguments(schema: &Value, arguments: &Json) -> Vec<String> {
     let Some(known) = named_members(schema) else { return Vec::new() };
     let given = arguments.to_value().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn unknown_arguments(schema: &Value, arguments: &Json) -> Vec<String>
     names.filter(|name| !known.contains(name.as_str())).collect()
 }
 
-/// The arguments of a tool, one a line.
+/// The arguments of a tool, one per line.
 pub(super) fn arguments_text(schema: &Value) -> String {
     let lines: Vec<String> = field_lines(&fields(schema)).iter().map(|line| format!("  {line}")).collect();
     if lines.is_empty() { "  the tool has no arguments".to_owned() } else { lines.join("\n") }
@@ -66,7 +66,7 @@ pub(super) fn missing_arguments(tool: &str, schema: &Value, arguments: &Json, co
         .member("tool", json!({ "name": tool, "input": schema }))
 }
 
-/// A note on arguments that are passed on although the schema doesn't name them.
+/// A note on arguments that are passed on even though the schema doesn't name them.
 pub(super) fn unknown_arguments_note(schema: &Value, arguments: &Json) -> Option<String> {
     let unknown = unknown_arguments(schema, arguments);
     let given = arguments.to_value().unwrap_or_default();
@@ -102,7 +102,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The arguments with examples for missing ones and without unknown ones. The value of a misspelt name is moved to the
+/// The arguments with examples for missing ones and without unknown ones. The value of a misspelled name moves to the
 /// right name.
 pub(super) fn completed_object(schema: &Value, arguments: &Json) -> Value {
     let missing_fields = missing_fields(schema, arguments);
@@ -121,7 +121,7 @@ pub(super) fn completed_object(schema: &Value, arguments: &Json) -> Value {
     given
 }
 
-/// Like [`completed_object`], for the `pairs` that were typed.
+/// Like [`completed_object`], for the `pairs` on the command line.
 pub(super) fn completed_pairs(schema: &Value, arguments: &Json, mut pairs: Vec<String>) -> Vec<String> {
     let missing_fields = missing_fields(schema, arguments);
     let unknown = unknown_arguments(schema, arguments);
@@ -148,7 +148,7 @@ fn value_of<'a>(pair: &'a str, name: &str) -> Option<&'a str> {
     pair.strip_prefix(name)?.strip_prefix('=')
 }
 
-/// The error for a tool's name that was typed as two words, plugin and tool; `None` if it wasn't.
+/// The error for a tool name given as two words, plugin and tool; `None` if it wasn't.
 pub(super) fn split_tool_name<'a>(
     tool: &str,
     pairs: &[String],
@@ -175,7 +175,7 @@ fn tool_of_failed_plugin(tool: &str, supervisor: &Supervisor) -> Option<CommandE
     Some(CommandError::new(ExitKind::Configuration).message(&message, Some("fix the errors above first")))
 }
 
-/// The error for a tool that isn't in the catalog, if there is a likely reason.
+/// The error for a tool that isn't in the catalog, if a likely reason is known.
 pub(super) fn unknown_tool(
     tool: &str,
     pairs: &[String],

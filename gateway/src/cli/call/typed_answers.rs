@@ -1,10 +1,10 @@
-//! `--answer`: the answers that were typed, and the responses that are sent to the tool. Used by `call`.
+//! `--answer`: the answers on the command line, and the responses that are sent to the tool. Used by `call`.
 //!
-//! `KEY.FIELD=VALUE` fills in one field of a form and `KEY={…}` all of them; `KEY=decline` and `KEY=cancel` refuse it. For
-//! a question to the model the value is the model's text, for folders a path or a URI, and for a page `opened`.
+//! `KEY.FIELD=VALUE` fills in one field of a form and `KEY={…}` all of them; `KEY=decline` and `KEY=cancel` refuse it.
+//! For a question to the model, the value is the model's text; for folders, a path or a URI; for a page, `opened`.
 //!
-//! Answers are typed before the questions are known, and a tool can ask something else the next time. So an answer to one
-//! kind of question is invalid for another kind, and each answer is printed when it is sent.
+//! Answers are given before the questions are known, and a tool can ask something else the next time. So an answer to
+//! one kind of question is invalid for another kind, and each answer is printed when it is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,11 +17,11 @@ use super::questions::{OPENED, Question, QuestionKind};
 use crate::cli::print;
 use crate::cli::schema_fields::{SchemaField, parse_typed};
 
-/// All typed answers, each for one question.
+/// All answers on the command line, each for one question.
 #[derive(Debug, Default)]
 pub(super) struct TypedAnswers {
     given: Vec<TypedAnswer>,
-    /// The keys that are answered.
+    /// The keys that were already used.
     answered: BTreeSet<String>,
 }
 
@@ -36,16 +36,16 @@ struct TypedAnswer {
 pub(super) struct SentAnswer {
     /// The response in the protocol.
     pub(super) response: Value,
-    /// The answer as text for the inside of a line.
+    /// The answer as text that fits within a line.
     pub(super) shown: String,
 }
 
-/// The texts that were typed for one question.
+/// The values given for one question.
 #[derive(Debug, Default)]
 struct AnswerParts<'a> {
-    /// The texts after `KEY=`.
+    /// The values after `KEY=`.
     whole: Vec<&'a str>,
-    /// The texts after `KEY.`
+    /// The values after `KEY.`
     parts: Vec<&'a str>,
 }
 
@@ -53,7 +53,7 @@ impl TypedAnswers {
     /// Parses the options.
     ///
     /// # Errors
-    /// One of them isn't an answer.
+    /// An option isn't a valid answer.
     pub(super) fn read(texts: &[String]) -> Result<Self, String> {
         if let Some(text) = texts.iter().find(|text| text.find('=').is_none_or(|at| at == 0)) {
             let text = print::inline(text);
@@ -90,12 +90,12 @@ impl TypedAnswers {
         answer.map(Some).map_err(|why| format!("invalid answer to `{}`: {why}", print::inline(&question.key)))
     }
 
-    /// Whether this question was answered before.
+    /// True if this question was answered before.
     pub(super) fn answered(&self, key: &str) -> bool {
         self.answered.contains(key)
     }
 
-    /// The answers without a question.
+    /// The unused answers.
     pub(super) fn unused(&self) -> Vec<&str> {
         self.given.iter().filter(|given| !given.used).map(|given| given.text.as_str()).collect()
     }
@@ -179,10 +179,10 @@ fn refusal(action: &str) -> SentAnswer {
     SentAnswer { response: json!({ "action": action }), shown: action.to_owned() }
 }
 
-/// The longest value that is shown whole, in characters.
+/// The maximum length of a value that is shown whole, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// A value, shortened so that it doesn't hide the text after it.
+/// A value, shortened so that it can't hide the text after it.
 fn shown(value: &Value) -> String {
     print::safe_line(&value.to_string(), MAX_SHOWN_CHARS)
 }
@@ -192,7 +192,7 @@ enum WholeForm<'a> {
     Content(Map<String, Value>),
 }
 
-/// A form with one answer: a refusal, `accept`, all fields as JSON, or its only field.
+/// A form with a single answer: a refusal, `accept`, all fields as JSON, or its only field.
 fn parse_whole_form<'a>(
     text: &'a str,
     fields: &[SchemaField<'_>],
@@ -218,7 +218,7 @@ fn parse_whole_form<'a>(
     Err(format!("write `{key}.FIELD=VALUE` for each field ({}), or `{key}=decline`", field_names(fields)))
 }
 
-/// A form with answers for its fields.
+/// A form with answers for individual fields.
 fn form_from_fields(parts: &[&str], fields: &[SchemaField<'_>]) -> Result<Map<String, Value>, String> {
     let mut typed: BTreeMap<&str, (&SchemaField<'_>, Vec<Value>)> = BTreeMap::new();
     for part in parts {
@@ -267,7 +267,7 @@ fn field_names(fields: &[SchemaField<'_>]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Typed folders: one, none, or a JSON list.
+/// Folders on the command line: one, none, or a JSON list.
 fn folders(text: &str) -> Vec<String> {
     match serde_json::from_str::<Vec<String>>(text) {
         Ok(several) => several,
@@ -276,7 +276,7 @@ fn folders(text: &str) -> Vec<String> {
     }
 }
 
-/// The URI of a folder. Texts that could answer another kind of question are rejected.
+/// The URI of a folder. Text that could answer another kind of question is rejected.
 fn folder_uri(folder: &str) -> Result<String, String> {
     if folder.starts_with("file://") {
         return Ok(folder.to_owned());

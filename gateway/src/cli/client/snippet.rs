@@ -8,14 +8,14 @@ use super::{McpHost, path_text};
 use crate::cli::mcp_client::TOKEN_VARIABLE;
 use crate::cli::print;
 
-/// Whether the gateway requires a bearer token.
+/// The gateway's bearer token requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRequirement {
     /// The gateway requires no token.
     None,
     /// The gateway requires a token.
     Needed,
-    /// The gateway's configuration isn't known.
+    /// The gateway's configuration is unknown.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ impl ServerEntry {
         matches!(self.connection, GatewayConnection::Http { token: TokenRequirement::Needed, .. })
     }
 
-    /// The command that starts the gateway, the program first.
+    /// The command that starts the gateway, program first.
     fn command(&self) -> Option<Vec<String>> {
         match &self.connection {
             GatewayConnection::Stdio { program, config, .. } => {
@@ -189,7 +189,7 @@ fn vscode(entry: &ServerEntry) -> String {
     format!("{document:#}\n")
 }
 
-/// Strings and lists of strings are the same in TOML and JSON.
+/// Strings and lists of strings have the same syntax in TOML and JSON.
 fn codex(entry: &ServerEntry) -> String {
     let mut text = format!("[mcp_servers.{}]\n", entry.name);
     match &entry.connection {

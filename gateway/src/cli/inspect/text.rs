@@ -47,8 +47,8 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     page
 }
 
-/// An import. The import of files gets a remark here and no warning elsewhere, because the standard libraries of some
-/// languages always have it.
+/// An import. File access gets a remark here but no warning elsewhere, because the standard libraries of some languages
+/// always import it.
 fn import(name: &str, shown: &PluginReport<'_>) -> String {
     let is_wanted = |found: &Match| found.need == Need::Files && found.asked != Asked::No;
     let files = shown.matches.iter().find(|found| is_wanted(found));
@@ -67,7 +67,7 @@ fn import(name: &str, shown: &PluginReport<'_>) -> String {
     }
 }
 
-/// The settings in the plugin's schema, one a line.
+/// The settings in the plugin's schema, one per line.
 fn settings(shown: &PluginReport<'_>) -> Vec<String> {
     let schema = shown.manifest.info.config_schema.as_ref();
     schema.and_then(|schema| schema.to_value().ok()).map(|schema| members(&schema, 2)).unwrap_or_default()
@@ -162,7 +162,7 @@ fn section(page: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     }
 }
 
-/// A line with a name from elsewhere and its description, which is already escaped.
+/// A line with an external name and its description, which is already escaped.
 fn line(name: &str, about: &str) -> String {
     format!("  {}\n", format!("{}  {about}", inline(name)).trim_end())
 }
@@ -184,7 +184,7 @@ fn prompt(prompt: &Prompt) -> String {
         + &prompt.arguments.iter().map(argument).collect::<String>()
 }
 
-/// The members of an object, one a line.
+/// The members of an object, one per line.
 fn members(schema: &Value, indent: usize) -> Vec<String> {
     field_lines(&fields(schema)).iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
 }

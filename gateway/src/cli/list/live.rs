@@ -11,7 +11,7 @@ use crate::cli::admin_client::{AdminClient, AdminClientError, AdminOptions};
 use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, configuration, print};
 
-/// The plugins of a running gateway, if there is one.
+/// The plugins of a running gateway, if one responds.
 #[derive(Debug)]
 pub(super) enum LivePlugins {
     /// The plugins as in `/status.json`.
@@ -25,7 +25,7 @@ struct GatewayStatus {
     plugins: Vec<Value>,
     /// The path of its configuration.
     file: String,
-    /// Why the current content of that file isn't used.
+    /// The reason that the file's current content isn't used.
     rejected: Option<String>,
 }
 
@@ -43,10 +43,10 @@ impl GatewayStatus {
     }
 }
 
-/// Asks the gateway given by `--admin`, or else that of the configuration, and notes which one it was.
+/// Asks the gateway given by `--admin`, or otherwise the one in the configuration, and prints a note with its address.
 ///
 /// # Errors
-/// The gateway given by `--admin` doesn't respond, or is something else.
+/// The gateway given by `--admin` doesn't respond, or isn't a gateway.
 pub(super) async fn list_live_plugins(
     place: &AdminOptions,
     common: &CommonOptions,
@@ -77,7 +77,7 @@ pub(super) fn note(common: &CommonOptions, text: &str) {
     }
 }
 
-/// A remark if the gateway runs with another configuration than this command; otherwise empty.
+/// A remark if the gateway uses a different configuration than this command; otherwise empty.
 fn other_file_note(file: &str, loaded: &Loaded) -> String {
     let path = &loaded.source.path;
     let same = match (path.canonicalize(), Path::new(file).canonicalize()) {

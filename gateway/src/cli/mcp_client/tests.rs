@@ -1,4 +1,4 @@
-//! Responses of gateways, and headers of requests.
+//! Responses from gateways, and request headers.
 
 use serde_json::json;
 

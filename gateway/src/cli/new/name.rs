@@ -66,7 +66,7 @@ const RESERVED_CRATE_NAMES: [&str; 57] = [
     "yield",
 ];
 
-/// Types that the template uses, which a type of the same name would shadow.
+/// The types used in the template, which a type of the same name would shadow.
 const RESERVED_TYPE_NAMES: [&str; 9] =
     ["Client", "Default", "Err", "Ok", "Option", "Result", "Self", "String", "ToolError"];
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use moongate_system::private_dir::Hands;
 
-/// The sources that this gateway was built from, if they still exist.
+/// The source code that this gateway was built from, if it still exists.
 const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The location of the SDK.
@@ -24,7 +24,7 @@ pub(super) enum SdkError {
     /// The given folder doesn't contain the SDK.
     #[error("no `moongate-sdk` in `{0}`")]
     NotFound(String),
-    /// No folder was given, and the sources of this gateway can't be used.
+    /// No folder was given, and the source code of this gateway can't be used.
     #[error(
         "SDK not found: the sources that this gateway was built from don't exist or belong to another user"
     )]
@@ -36,7 +36,7 @@ pub(super) const SDK_HINT: &str =
     "give a folder with Moongate's sources, or the URL of their Git repository, with `--sdk`";
 
 impl SdkSource {
-    /// The SDK at the given location, or else in the sources of this gateway.
+    /// The SDK at the given location, or otherwise in the source code of this gateway.
     pub(super) fn find(named: Option<&str>) -> Result<Self, SdkError> {
         match named {
             Some(named) if is_address(named) => Ok(Self::Git(named.to_owned())),
@@ -69,12 +69,12 @@ impl fmt::Display for SdkSource {
     }
 }
 
-/// Whether cargo accepts this as the URL of a repository; it doesn't accept `git@host:path`.
+/// True if cargo accepts this as the URL of a repository; it doesn't accept `git@host:path`.
 fn is_address(named: &str) -> bool {
     ["https://", "http://", "ssh://", "git://", "file://"].iter().any(|scheme| named.starts_with(scheme))
 }
 
-/// The SDK's folder, given itself or as the folder of Moongate's sources.
+/// The folder of the SDK, given directly or as the folder of Moongate's source code.
 fn in_folder(folder: &Path) -> Option<PathBuf> {
     let mut places = [folder.to_owned(), folder.join("plugin-sdk")].into_iter();
     let found = places.find(|place| {
@@ -84,8 +84,8 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// Whether the folder belongs to this user or to the system. Its code runs when the project is built, and on another
-/// machine than the build machine any user can have created it.
+/// True if the folder belongs to this user or to the system. Its code runs when the project is built, and on any
+/// machine but the build machine, another user could have created the folder.
 fn has_trusted_owner(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|found| Hands::Sources.check(&found).is_ok())
 }

@@ -1,4 +1,4 @@
-//! An example call of one of the served tools, for the banner.
+//! An example call of a served tool, for the banner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::cli::print;
 use crate::transport::http::PATH;
 
-/// A command line that calls a read-only tool of the gateway at an address: the tool with the fewest required arguments
-/// among those whose schemas have example values.
+/// A command line that calls a read-only tool of the gateway at an address: of the tools whose schemas have example
+/// values, the one with the fewest required arguments.
 pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> Option<String> {
     let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
     let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
@@ -22,7 +22,7 @@ pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> 
     Some(words.join(" "))
 }
 
-/// The address at which a listener can be reached from this machine.
+/// The address for reaching a listener from this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let here: IpAddr = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

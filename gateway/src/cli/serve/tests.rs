@@ -1,4 +1,4 @@
-//! Parsing addresses, and the choice of addresses to listen on.
+//! Address parsing, and the choice of addresses to listen on.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Typed arguments and the resulting JSON.
+//! Command-line arguments and the resulting JSON.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Results of another gateway.
+//! Results from another gateway.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Typed answers, and the responses that are sent.
+//! Answers on the command line, and the responses that are sent.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn pet() -> Question {
     )
 }
 
-/// The only answer from these texts.
+/// The only answer from these values.
 fn answer(question: &Question, typed: &[&str]) -> Result<Value, String> {
     whole_answer(question, typed).map(|answer| answer.response)
 }
