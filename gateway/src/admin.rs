@@ -1,9 +1,9 @@
 //! The admin listener: liveness, readiness, metrics, status and reload.
 //!
-//! It has an address and an accept loop of its own, so that it answers while MCP clients use up the other listener, and
-//! while the gateway stops; it ends last. It has no authentication, so it listens on loopback only and rejects requests
-//! of web pages. `app` binds it before anything is loaded and [opens](Opener::open) it afterwards; until then it
-//! reports that the gateway is starting.
+//! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
+//! listener's connections, and during shutdown, when it ends last. It has no authentication, so it listens on loopback
+//! only and rejects requests from web pages. `app` binds it before anything is loaded and [opens](Opener::open) it
+//! afterwards; until then, it reports that the gateway is starting.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,11 +28,11 @@ pub use report::{plugins, time};
 use router::AdminRouter;
 pub use router::Route;
 
-/// The maximum number of open connections, enough for some monitors and an operator. At the limit, the connection that
+/// The maximum number of open connections, enough for a few monitors and an operator. At the limit, the connection that
 /// has been idle longest is closed.
 const MAX_CONNECTIONS: usize = 64;
 
-/// The time that requests get after everything else has ended: nothing is left to wait for.
+/// The time limit for open requests after everything else has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The state that the listener reports, and its controls.
@@ -53,7 +53,7 @@ impl fmt::Debug for Admin {
     }
 }
 
-/// An error when the admin listener starts.
+/// An error when starting the admin listener.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The address isn't a loopback address.
@@ -104,7 +104,7 @@ impl BoundAdmin {
         self.listener.address()
     }
 
-    /// The handle that reports the end of the start.
+    /// The handle that reports that the gateway has started.
     #[must_use]
     pub fn opener(&self) -> Opener {
         Opener(Arc::clone(&self.router))
@@ -123,7 +123,7 @@ impl BoundAdmin {
 pub struct Opener(Arc<AdminRouter>);
 
 impl Opener {
-    /// Everything is loaded, and requests are accepted. Only the first call has an effect.
+    /// Reports that everything is loaded and requests are accepted. Only the first call has an effect.
     pub fn open(&self, admin: Admin) {
         self.0.open(admin);
     }

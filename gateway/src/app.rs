@@ -1,8 +1,8 @@
 //! Starts and shuts down the gateway.
 //!
-//! Ports are bound before anything is loaded, so a gateway that can't serve ends at once. Plugins are loaded before the
-//! first request is read, so no client sees an incomplete list. Tests run an [`App`] in their own process; the command
-//! line adds signals.
+//! Ports are bound before anything is loaded, so a gateway that can't serve exits at once. Plugins are loaded before
+//! the first request is read, so no client sees an incomplete list. Tests run an [`App`] in their own process; the
+//! command line adds signals.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -46,19 +46,19 @@ pub struct Options {
     pub admin: Option<SocketAddr>,
     /// The streams of a stdio client. `None` turns stdio off.
     pub stdio: Option<Stdio>,
-    /// The file that every message is recorded in. `None` records nothing.
+    /// The file that records every message. `None` records nothing.
     pub trace: Option<PathBuf>,
     /// Options of the supervisor.
     pub plugins: supervisor::Options,
 }
 
-/// Why the gateway can't start.
+/// An error when starting the gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The address can't be listened on.
+    /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The admin listener can't be started.
@@ -67,10 +67,10 @@ pub enum StartError {
     /// Other machines can reach the address, and no token is required.
     #[error("refusing to listen on non-loopback address {0} without authentication")]
     Open(SocketAddr),
-    /// A configured token is unknown to this process, so no caller could present it.
+    /// A configured token can't be read, so no caller could present it.
     #[error("tokens in `[http.auth]` can't be read")]
     Tokens,
-    /// The Wasm host can't be started, or a required plugin can't be used.
+    /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
     Plugins(#[from] supervisor::StartError),
     /// No sealing key can be generated.
@@ -79,7 +79,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// How to fix it.
+    /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -108,17 +108,17 @@ pub struct App {
     ending: Ending,
     transports: TransportTasks,
     trace: Option<Trace>,
-    /// Reloads at signals.
+    /// Reloads on signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
 }
 
 impl App {
-    /// Binds the addresses, loads the plugins and serves. The admin listener answers meanwhile.
+    /// Binds the addresses, loads the plugins and serves. The admin listener responds while plugins are loaded.
     ///
     /// # Errors
-    /// The trace can't be written, an address can't be listened on, the Wasm host can't be started, or a required
-    /// plugin can't be used.
+    /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
+    /// can't be loaded.
     pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
         let Options { http, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
@@ -199,19 +199,19 @@ impl App {
         &self.supervisor
     }
 
-    /// Reloads at each signal from now on, until the gateway stops.
+    /// Reloads on each signal from now on, until the gateway stops.
     pub fn reload_on(&mut self, hangups: Hangups, teller: Teller) {
         let reloader = self.supervisor.reloader();
         let task = SignalReloader { hangups, reloader, teller, stop: self.draining.clone() };
         self.reloading = Some(AbortOnDropHandle::new(tokio::spawn(task.run())));
     }
 
-    /// The present value of `stop_grace`.
+    /// The current value of `stop_grace`.
     fn grace(&self) -> Duration {
         self.supervisor.status().borrow().config.stop_grace
     }
 
-    /// Waits until the stdio client has gone. Never returns without one.
+    /// Waits until the stdio client has disconnected. Never returns if there is no stdio client.
     pub async fn ended(&self) {
         if self.transports.has_stdio() {
             self.ending.gone.cancelled().await;
@@ -221,7 +221,7 @@ impl App {
     }
 }
 
-/// Starts to record messages.
+/// Starts recording messages.
 fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
     tracing::info!(file = %trace.path().display(), "recording every message, including the content of calls");

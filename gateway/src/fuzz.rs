@@ -1,7 +1,7 @@
-//! Fuzz targets for the whole path from a plugin to a client: plain functions, for the seeded tests and for fuzzers.
+//! Fuzz targets for the whole path from a plugin to a client: plain functions, for seeded tests and for fuzzers.
 //!
-//! An [`ArbitraryPlugin`] is served to a client of each protocol revision. Nothing panics, each message is one line of
-//! JSON without duplicate keys, and no string outside of data contains invisible characters. The caller receives every
+//! An [`ArbitraryPlugin`] serves a client of each protocol revision. The invariants: nothing panics, each message is
+//! one line of JSON without duplicate keys, and only data contains invisible characters. The caller receives every
 //! message and can validate it against the official schemas.
 
 use moongate_model::json::parse_strict;
@@ -54,7 +54,7 @@ fn check_message(message: &[u8]) {
     check_strings(&message, &mut Vec::new());
 }
 
-/// Checks that no string outside of data contains invisible characters. Line breaks and tabs are visible.
+/// Checks that no string outside of data contains invisible characters. Line breaks and tabs count as visible.
 fn check_strings(value: &Value, path: &mut Vec<String>) {
     let has_hidden =
         |text: &str| text.contains(|c| is_hidden(c) && !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}'));

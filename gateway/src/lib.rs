@@ -1,23 +1,22 @@
 //! The gateway: the Wasm host, the transports and the command line, as a library so that tests can run it.
 //!
-//! The modules stand in reading order, which is also the order of the floors: a module uses those above it and
-//! nothing below.
+//! The modules are in dependency order: a module uses only those above it.
 
-// Log lines: on stderr, structured, and never in anybody's way.
+// Logging: structured lines on stderr that never block the gateway.
 pub mod telemetry;
-// From a configuration to a catalog that serves.
+// Builds the served catalog from the configuration and keeps it up to date.
 pub mod supervisor;
-// What is counted, and how it is told to whoever scrapes it.
+// Counts calls and requests, and renders metrics.
 pub mod metrics;
-// How bytes come in and go out: stdio and HTTP.
+// Transports: stdio and HTTP.
 pub mod transport;
-// The operator's own listener: health, metrics, status, reloading.
+// The admin listener: health, metrics, status and reload.
 pub mod admin;
-// From a configuration to a running gateway and back to nothing.
+// Starts and shuts down the gateway.
 pub mod app;
-// The command line: one struct per verb. Nothing else prints.
+// The command line: one struct for each command. Nothing else prints.
 pub mod cli;
-// Fuzz targets from a plugin to a client. Only in tests and with the feature `fuzz`.
+// Fuzz targets from a plugin to a client, only for tests and the feature `fuzz`.
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;

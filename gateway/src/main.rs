@@ -7,7 +7,7 @@ use moongate::cli::{Cli, ExitKind};
 use moongate_host::compile_if_asked;
 use moongate::telemetry::Telemetry;
 
-/// How long the exit waits for uninterruptible work: a read from a terminal, or a guest between two ticks.
+/// The time limit for uninterruptible work at exit: a read from a terminal, or a guest between two ticks.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {

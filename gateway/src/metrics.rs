@@ -1,11 +1,11 @@
 //! Metrics: counts calls and requests, and renders everything for a scrape.
 //!
-//! Calls and requests are counted as they end ([`Metrics`] observes them). Everything else is known elsewhere and read
-//! at the time of a scrape ([`Snapshot`]). Names and labels are stable, because dashboards and alerts depend on them: a
+//! Calls and requests are counted as they end ([`Metrics`] observes them). Everything else is read from its owner at
+//! the time of a scrape ([`Snapshot`]). Names and labels are stable, because dashboards and alerts depend on them; a
 //! test lists every one.
 //!
-//! Text from a client never becomes a label. Series of plugins and tools that left the catalog are removed, so that
-//! memory stays bounded however many names come and go; series of a replaced plugin continue.
+//! Text from a client never becomes a label. When plugins and tools leave the catalog, their series are removed, so
+//! memory stays bounded. The series of a replaced plugin continue.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -27,11 +27,11 @@ mod render;
 
 pub use render::Snapshot;
 
-/// The media type of the rendered text: OpenMetrics, which Prometheus 2.5 and later requests by itself.
+/// The media type of the rendered text: OpenMetrics, which Prometheus 2.5 and later request by default.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The upper bounds of the duration buckets, in seconds. From ten milliseconds on they are those of OpenTelemetry's
-/// conventions for MCP; the smaller ones exist because most calls here take less.
+/// The upper bounds of the duration buckets, in seconds. From ten milliseconds up, they are those of OpenTelemetry's
+/// conventions for MCP; the smaller ones exist because most calls take less.
 const DURATION_BUCKETS: [f64; 21] = [
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 30.0, 60.0, 120.0, 300.0,
@@ -49,14 +49,14 @@ pub struct Metrics {
     started: SystemTime,
 }
 
-/// A family that knows its label sets, so that some of them can be removed.
+/// A metric family that tracks its label sets, so that some of them can be removed.
 #[derive(Debug)]
 struct TrackedFamily<L, M> {
     family: Family<L, M, fn() -> M>,
     known: Mutex<HashSet<L>>,
 }
 
-/// A label value with the text of a name.
+/// A label value: the text of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct NameLabel<T>(T);
 
@@ -142,8 +142,8 @@ impl Metrics {
         })
     }
 
-    /// Compares the series with the catalog after one was added. While the catalog stays the same, their number is
-    /// bounded anyway.
+    /// Compares the series with a new catalog. While the catalog stays the same, the number of series is bounded
+    /// anyway.
     fn series_added(&self) {
         let catalog = Arc::clone(&self.catalog.borrow());
         if self.compared_generation.load(Ordering::Relaxed) != catalog.generation() {

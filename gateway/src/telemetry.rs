@@ -1,7 +1,7 @@
 //! Logging: structured lines on stderr that never block the gateway.
 //!
 //! stdout belongs to the protocol and to the output of commands. A filter such as `info,moongate::host=debug` selects
-//! the lines; lines of guests have the target `plugin` and name the plugin. `main` starts logging once and keeps the
+//! log lines. Guests' lines have the target `plugin` and name the plugin. `main` starts logging once and keeps the
 //! [`Telemetry`] until the process exits.
 
 use std::fmt;
@@ -38,14 +38,14 @@ pub enum LogFormat {
 pub enum Verbosity {
     /// Only errors.
     Quiet,
-    /// Problems of a plugin that was run without grants: missing grants aren't logged.
+    /// Problems of a plugin that runs without grants: missing grants aren't logged.
     Ungranted,
     /// Problems.
     Low,
     /// Problems and events that matter to an operator.
     #[default]
     Normal,
-    /// Also the gateway's own steps.
+    /// All of the above, and the gateway's own steps.
     Verbose,
     /// Everything.
     Debugging,
@@ -66,10 +66,10 @@ impl Verbosity {
     }
 }
 
-/// An error when logging starts.
+/// An error when starting logging.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// An environment variable holds an invalid filter.
+    /// An environment variable contains an invalid filter.
     #[error("invalid log filter `{filter}` in {variable}: {reason}")]
     Filter {
         /// The filter.
@@ -101,7 +101,7 @@ impl Telemetry {
     /// The environment variables `MOONGATE_LOG` and `RUST_LOG`, in this order, override `verbosity`.
     ///
     /// # Errors
-    /// A variable holds an invalid filter, or logging was started before.
+    /// A variable contains an invalid filter, or logging was started before.
     pub fn start(format: LogFormat, verbosity: Verbosity) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
         let log_writer = LogWriter::new(io::stderr());
@@ -112,7 +112,7 @@ impl Telemetry {
             .with_env_filter(filter)
             .with_writer(log_writer.handle())
             .with_ansi(use_colour)
-            .log_internal_errors(false); // they are printed to stderr, and end the process if it is closed
+            .log_internal_errors(false); // printing them to a closed stderr would end the process
         match format {
             LogFormat::Text => init(builder.finish()),
             LogFormat::Json => init(builder.json().flatten_event(true).finish()),

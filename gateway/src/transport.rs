@@ -1,7 +1,7 @@
-//! Transports: lines over stdio, requests over HTTP.
+//! Transports: stdio and HTTP.
 //!
-//! A transport frames and limits messages and, over HTTP, authenticates callers; the [`Server`] answers them. `app`
-//! starts the transports and ends them.
+//! A transport frames and limits messages; over HTTP, it also authenticates callers. The [`Server`] answers the
+//! messages. `app` starts the transports and ends them.
 //!
 //! [`Server`]: moongate_protocol::server::Server
 
@@ -13,13 +13,13 @@ pub mod http;
 pub mod stdio;
 pub mod trace;
 
-/// The shutdown of a transport. `app` keeps the time.
+/// The shutdown of a transport. `app` enforces the time limit.
 #[derive(Debug, Clone, Default)]
 pub struct Ending {
-    /// Set when the transport must not accept anything new. Running requests continue.
+    /// Cancelled when the transport must not accept any new requests. Running ones continue.
     pub stop: CancellationToken,
-    /// Set when the time is up: running requests are dropped.
+    /// Cancelled when the time is up: running requests are dropped.
     pub over: CancellationToken,
-    /// Set by the transport if its only peer has disconnected. Running requests continue until the time is up.
+    /// Cancelled by the transport when its only peer has disconnected. Running requests continue until the time is up.
     pub gone: CancellationToken,
 }

@@ -32,7 +32,7 @@ enum Severity {
     Ok,
     /// A problem that doesn't affect what is serving.
     Warning,
-    /// A problem that needs an action of the operator. It is also shown without `?verbose`.
+    /// A problem that needs action from the operator. It is also shown without `?verbose`.
     Action,
     /// The gateway must not receive requests.
     NotReady,
@@ -73,7 +73,7 @@ impl Readiness {
         Self(lines)
     }
 
-    /// Whether clients may be sent here.
+    /// True if load balancers can send requests here.
     pub(super) fn is_ready(&self) -> bool {
         self.0.iter().all(|(severity, _)| *severity != Severity::NotReady)
     }
@@ -85,7 +85,7 @@ impl Readiness {
         });
         let mut text = String::new();
         for (severity, line) in shown {
-            // Plugins' texts were sanitized before. In any case a result stays on one line.
+            // Text from plugins is already sanitized. Each result stays on one line in any case.
             let line: String = line.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
             let _ = writeln!(text, "{} {line}", severity.symbol());
         }

@@ -1,5 +1,5 @@
-//! The checks of a request to the admin listener, in this order: host and origin, path, method, content type and size.
-//! Then it is answered.
+//! Handles requests to the admin listener. The checks run in this order: host and origin, path, method, content type
+//! and size.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ use crate::transport::http::rejection::Rejection;
 /// The maximum size of a body, in bytes.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// The number of requests that may wait for a reload: far below the number of connections.
+/// The maximum number of requests waiting for a reload: far below the number of connections.
 pub(super) const MAX_WAITING_RELOADS: usize = 16;
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -35,9 +35,9 @@ const JSON: &str = "application/json";
 /// A path of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Whether the process answers at all.
+    /// Liveness of the process.
     Livez,
-    /// Whether the gateway is ready.
+    /// Readiness of the gateway.
     Readyz,
     /// Metrics.
     Metrics,
@@ -58,7 +58,7 @@ impl Route {
         ("/reload", Self::Reload),
     ];
 
-    /// The list of paths, for people.
+    /// The list of paths, for error messages.
     pub(super) fn list() -> String {
         Self::ALL.map(|(path, route)| format!("{} {path}", route.method())).join(", ")
     }
@@ -157,7 +157,7 @@ impl AdminRouter {
         let admin = self.opened()?;
         // A reload can take long, so its connection counts as busy.
         let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
-        // Each waiting request occupies a connection, and monitors need some, too.
+        // Each waiting request occupies a connection, and monitors need some too.
         let _permit = self.reloading.try_acquire().map_err(|_| AdminRejection::Busy)?;
         let reloaded = tokio::select! {
             biased;
@@ -170,7 +170,7 @@ impl AdminRouter {
     }
 }
 
-/// Handles any request.
+/// Handles a request.
 pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let mut response = router.answer(&head, body).await.unwrap_or_else(AdminRejection::respond);
@@ -184,8 +184,8 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
     response
 }
 
-/// Whether the request has no origin, or the origin of this listener. Pages of other servers on this machine may not
-/// call.
+/// True if the request has no origin, or the origin of this listener. Pages from other servers on this machine are
+/// blocked.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let ours = |host: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes());

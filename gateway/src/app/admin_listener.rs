@@ -1,4 +1,4 @@
-//! The admin listener, which answers from before anything is loaded until everything else has ended.
+//! The admin listener's lifetime: it responds from before anything is loaded until everything else has ended.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::supervisor::Supervisor;
 use crate::supervisor::status::Status;
 use moongate_host::WasmHost;
 
-/// At shutdown, answers in progress get this long.
+/// The time limit for answers in progress at shutdown.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The running listener.
@@ -39,10 +39,10 @@ struct MetricsSources {
 }
 
 impl AdminListener {
-    /// Listens at `address` and reports that the gateway is starting.
+    /// Binds `address` and reports that the gateway is starting.
     ///
     /// # Errors
-    /// The address can't be listened on, or other machines could reach it.
+    /// The address can't be bound, or other machines could reach it.
     pub(super) async fn start(address: SocketAddr) -> Result<Self, AdminError> {
         let bound = Admin::bind(address).await?;
         let address = bound.address();
@@ -56,7 +56,7 @@ impl AdminListener {
         self.address
     }
 
-    /// Reports from now on that the gateway serves, until `draining` is cancelled.
+    /// Reports from now on that the gateway is ready, until `draining` is cancelled.
     pub(super) fn open(
         &self,
         supervisor: &Supervisor,

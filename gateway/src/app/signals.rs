@@ -1,7 +1,7 @@
-//! Signals of the system: shutdown and reload.
+//! Operating system signals: shutdown and reload.
 //!
-//! Once they are taken over, signals don't end the process by themselves. A signal that arrives before anything waits
-//! for it is remembered, and several of a kind count as one.
+//! Once handlers are installed, signals no longer end the process by themselves. A signal that arrives before anything
+//! waits for it is remembered; repeated signals of the same kind count as one.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::Teller;
 use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
 
-/// All signals that the gateway handles, from the moment this is created.
+/// All signals that the gateway handles, from the moment this value is created.
 #[derive(Debug)]
 pub struct Signals {
     /// Shutdown signals.
@@ -38,12 +38,12 @@ pub struct Hangups {
 }
 
 impl Signals {
-    /// Takes the signals over.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system rejects a handler.
     pub fn listen() -> io::Result<Self> {
-        // Exceeding the process's file size limit should be an error of the write, and not end the process.
+        // Exceeding the process's file size limit should fail the write, not end the process.
         #[cfg(unix)]
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         #[cfg(unix)]
@@ -86,7 +86,7 @@ impl Hangups {
     }
 }
 
-/// Reloads at each SIGHUP. Signals during a reload cause one more.
+/// Reloads on each SIGHUP. Signals during a reload cause one more.
 pub(super) struct SignalReloader {
     pub(super) hangups: Hangups,
     pub(super) reloader: Reloader,

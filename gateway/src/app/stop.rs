@@ -1,5 +1,5 @@
-//! Shutdown, in order: the gateway reports that it isn't ready, accepts nothing new, ends streams, waits for calls, and
-//! reports what it abandoned.
+//! Shutdown, in order: the gateway reports that it isn't ready, stops accepting requests, ends streams, waits for
+//! calls, and reports the work that it abandoned.
 
 use std::fmt;
 use std::pin::pin;
@@ -14,33 +14,33 @@ use crate::app::App;
 use crate::transport::stdio::Served;
 use moongate_host::Gauges;
 
-/// Running calls get no more time than this if the stdio client has gone: clients kill a server that outlives them
-/// longer.
+/// The time limit for running calls after the stdio client has disconnected. Clients kill a server that takes longer to
+/// exit.
 const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 
-/// Calls that were cancelled get this long to clean up.
+/// The time limit for cancelled calls to clean up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Transports get this long to drop what is left.
+/// The time limit for transports to drop the remaining work.
 const TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why a gateway stops.
+/// The reason for stopping a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// By request.
+    /// A stop was requested.
     Asked,
-    /// The stdio client has gone.
+    /// The stdio client disconnected.
     PeerGone,
 }
 
-/// How a gateway stopped.
+/// The result of stopping a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
     /// Every request was answered.
     Clean,
-    /// Some work took too long.
+    /// Some work exceeded the time limit.
     TimeUp(Abandoned),
-    /// The wait was cut short by request.
+    /// A second request cut the wait short.
     AtOnce(Abandoned),
 }
 
@@ -49,7 +49,7 @@ pub enum Stopped {
 pub struct Abandoned {
     /// Requests without a complete answer.
     pub requests: usize,
-    /// Running and waiting calls by plugin, also those that no client waited for any more.
+    /// Running and waiting calls by plugin, including those that no client waited for any more.
     pub calls: Vec<(PluginId, u32)>,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for Abandoned {
     }
 }
 
-/// How the wait for calls ended.
+/// The result of waiting for calls.
 enum WaitOutcome {
     AllEnded,
     GraceOver,
@@ -88,7 +88,7 @@ enum WaitOutcome {
 pub(super) struct TransportTasks {
     http: Option<JoinHandle<usize>>,
     stdio: Option<JoinHandle<Served>>,
-    /// Requests that were dropped by transports that have ended.
+    /// Requests dropped by transports that have ended.
     dropped_requests: usize,
 }
 
@@ -101,7 +101,7 @@ impl TransportTasks {
         self.stdio.is_some()
     }
 
-    /// Waits until all of them have ended. Cancel-safe.
+    /// Waits until all transports have ended. Cancel-safe.
     async fn join(&mut self) {
         if let Some(http) = &mut self.http {
             self.dropped_requests += result_of(http.await).unwrap_or(0);
@@ -136,8 +136,8 @@ fn result_of<T>(joined: Result<T, JoinError>) -> Option<T> {
 }
 
 impl App {
-    /// Accepts no more requests and waits for running ones: as long as configured, but two seconds at most if the stdio
-    /// client has gone, and no longer than until `hurry` completes.
+    /// Stops accepting requests and waits for running ones: for the configured time, but two seconds at most if the
+    /// stdio client has disconnected, and no longer than until `hurry` completes.
     pub async fn stop(mut self, reason: Reason, hurry: impl Future) -> Stopped {
         self.draining.cancel();
         if let Some(reloading) = self.reloading.take() {
@@ -159,7 +159,7 @@ impl App {
         self.supervisor.shutdown().await;
         let host = self.supervisor.host();
         host.end_idle();
-        // Anything but zero after a clean stop is a leak.
+        // A nonzero value after a clean stop is a leak.
         let Gauges { calls, instances, memories, tables, stacks, .. } = host.gauges();
         tracing::debug!(calls, instances, memories, tables, stacks, "instance pool at shutdown");
         stopped

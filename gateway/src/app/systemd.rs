@@ -1,7 +1,7 @@
-//! Notifies the service manager that the gateway is ready, reloads or stops (systemd's `sd_notify(3)`).
+//! Notifies the service manager that the gateway is ready, reloading or stopping (systemd's `sd_notify(3)`).
 //!
-//! Does nothing without a service manager. Notifications go through one task, so they stay in order, and the gateway
-//! doesn't wait for a manager that doesn't read.
+//! Does nothing without a service manager. One task sends all notifications, so they stay in order, and the gateway
+//! doesn't wait for a manager that doesn't read them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use crate::supervisor::status::{PluginState, Status};
 
-/// At shutdown, the last notification gets this long.
+/// The time limit for the last notification at shutdown.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// State changes that may wait to be sent.
+/// The maximum number of state changes waiting to be sent.
 const STATE_QUEUE: usize = 16;
 
 /// Notifies the service manager, if there is one.
@@ -68,28 +68,28 @@ impl Service {
         Self(Some(NotifierTask { states, task: tokio::spawn(notifier.run()) }))
     }
 
-    /// The gateway is loading this many plugins.
+    /// Reports that the gateway is loading this many plugins.
     pub async fn loading(&self, plugins: usize) {
         self.teller().send(StateChange::Loading(plugins)).await;
     }
 
-    /// The gateway is ready. From now on, notifications contain a summary of its status.
+    /// Reports that the gateway is ready. From now on, notifications contain a summary of its status.
     pub async fn ready(&self, status: watch::Receiver<Arc<Status>>) {
         self.teller().send(StateChange::Ready(status)).await;
     }
 
-    /// The gateway is stopping.
+    /// Reports that the gateway is stopping.
     pub async fn stopping(&self) {
         self.teller().send(StateChange::Stopping).await;
     }
 
-    /// Notifies of reloads.
+    /// Notifies the service manager of reloads.
     #[must_use]
     pub fn teller(&self) -> Teller {
         Teller(self.0.as_ref().map(|task| task.states.clone()))
     }
 
-    /// Waits until everything was sent. All [`Teller`]s must be dropped before.
+    /// Waits until everything is sent. Drop all [`Teller`]s first.
     pub async fn finish(self) {
         if let Some(NotifierTask { states, task }) = self.0 {
             drop(states);
@@ -101,19 +101,19 @@ impl Service {
 }
 
 impl Teller {
-    /// A reload starts.
+    /// Reports that a reload is starting.
     pub async fn reloading(&self) {
         self.send(StateChange::Reloading).await;
     }
 
-    /// The reload has ended.
+    /// Reports that the reload has ended.
     pub async fn reloaded(&self) {
         self.send(StateChange::Reloaded).await;
     }
 
     async fn send(&self, change: StateChange) {
         if let Some(states) = &self.0 {
-            let _ = states.send(change).await; // the task ends after all senders
+            let _ = states.send(change).await; // the task outlives all senders
         }
     }
 }
@@ -161,7 +161,7 @@ impl Notifier {
     }
 }
 
-/// Twice within the time after which the manager kills a silent process.
+/// Twice within the time after which the manager kills an unresponsive process.
 fn watchdog_interval(limit: Duration) -> Interval {
     let mut ticks = interval((limit / 2).max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -175,7 +175,7 @@ async fn tick(ticks: &mut Option<Interval>) {
     }
 }
 
-/// The status of a gateway that serves, and the summary that was sent last.
+/// The status of a running gateway, and the summary that was sent last.
 #[derive(Debug)]
 struct Serving {
     status: watch::Receiver<Arc<Status>>,
@@ -187,7 +187,7 @@ impl Serving {
         Self { status, sent: String::new() }
     }
 
-    /// The present summary.
+    /// The current summary.
     fn summary(&mut self) -> String {
         self.sent = summary(&self.status.borrow_and_update());
         self.sent.clone()
@@ -258,7 +258,7 @@ mod manager {
         std::env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty())
     }
 
-    /// The time after which the manager kills a silent process.
+    /// The time after which the manager kills an unresponsive process.
     pub(super) fn watchdog_timeout() -> Option<Duration> {
         sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero())
     }
@@ -277,7 +277,7 @@ mod manager {
             Notification::Ready(status) => {
                 sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)])
             }
-            // The time shows the manager that this isn't the answer to an earlier request.
+            // The timestamp tells the manager that this isn't the answer to an earlier request.
             Notification::Reloading => {
                 let now = NotifyState::monotonic_usec_now()?;
                 sd_notify::notify(&[NotifyState::Reloading, now, NotifyState::Status("reloading")])

@@ -33,7 +33,7 @@ pub(super) struct FuzzServer {
 }
 
 impl FuzzServer {
-    /// Serves the plugin. `None` means that the catalog refuses it.
+    /// Serves the plugin. `None` means that the catalog rejects it.
     pub(super) fn new(plugin: ArbitraryPlugin) -> Option<Self> {
         let mut config = PluginConfig::bare(plugin.id().clone(), PathBuf::from("wild.wasm"));
         config.prefix = String::new();
@@ -63,7 +63,7 @@ impl FuzzServer {
         Some(Self { server, runtime: runtime.expect("a runtime starts") })
     }
 
-    /// Sends a request for each method as a client of that revision. Clients with a handshake declare no capabilities.
+    /// Sends a request for each method, as a client of that revision. Handshake clients declare no capabilities.
     pub(super) fn request_all(&self, revision: Revision, methods: &[&str], sink: &mut MessageSink<'_>) {
         let connection = StdioConnection::new();
         let client = json!({ "name": "fuzz", "version": "1" });

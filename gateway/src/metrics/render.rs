@@ -23,7 +23,7 @@ use moongate_host::{Gauges, Requests, WASMTIME_VERSION};
 
 use super::{Metrics, NameLabel, PluginLabels};
 
-/// The values that are read at the time of a scrape.
+/// Values that are read at the time of a scrape.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     /// The plugins.
@@ -34,7 +34,7 @@ pub struct Snapshot<'a> {
     pub generations: BTreeMap<PluginId, u32>,
     /// The number of idle instances of each plugin.
     pub idle: BTreeMap<PluginId, u32>,
-    /// The outgoing requests of each plugin that may send any.
+    /// The outgoing requests of each plugin that is granted any.
     pub requests: BTreeMap<PluginId, Requests>,
     /// The running and waiting calls.
     pub loads: Vec<(PluginId, Load)>,
@@ -172,7 +172,7 @@ fn register_counters<L>(
     registry.register(name, help, family);
 }
 
-/// Registers the plugins: their states, their current calls and their code in memory.
+/// Registers the plugins: their states, their running calls and their code in memory.
 fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     let known = snapshot.status.plugins.iter().map(|plugin| (plugin.id.clone(), Load::default()));
     let mut loads: BTreeMap<PluginId, Load> = known.collect();
@@ -217,7 +217,7 @@ fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     register_gauges(registry, "moongate_plugins", "Configured plugins, by state", states);
 }
 
-/// Registers the requests of plugins to other servers.
+/// Registers plugins' requests to other servers.
 fn register_outgoing_requests(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     let counts = snapshot.requests.iter().flat_map(|(plugin, counts)| {
         let &Requests { sent, refused, failed } = counts;
@@ -286,7 +286,7 @@ fn register_usage(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     );
 }
 
-/// Registers the process, under the names that Prometheus's own clients use.
+/// Registers the process, under the names that Prometheus's own client libraries use.
 fn register_process(registry: &mut Registry, started: SystemTime) {
     let build = BuildLabels {
         version: env!("CARGO_PKG_VERSION"),
@@ -336,7 +336,7 @@ impl ProcessUsage {
             let line = status.lines().find_map(|line| line.strip_prefix(key))?;
             line.split_whitespace().next()?.parse::<u64>().ok()
         };
-        // Reading the directory takes a descriptor itself.
+        // Reading the directory uses a descriptor itself.
         let open_fds = fs::read_dir("/proc/self/fd").ok().map(|all| (all.count() as u64).saturating_sub(1));
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         Self {

@@ -1,9 +1,9 @@
 //! Writes log lines to stderr from threads of its own, so that logging never blocks.
 //!
 //! MCP hosts start a server with a pipe for its stderr and don't always read it. Once the pipe is full, a write blocks
-//! for good, so only the two threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
-//! counted. The gateway and the plugins have a queue each, and the gateway's lines go first: it reports many things only
-//! once, and a flood of plugin lines must not push them out or delay them.
+//! for good. So only the two threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
+//! counted. The gateway and the plugins have separate queues, and the gateway's lines are written first: it reports
+//! many events only once, and a flood of plugin lines must not displace or delay them.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use super::PLUGIN_TARGET;
 /// The number of lines in each of the two queues: some seconds' worth on a slow terminal.
 const MAX_QUEUED_LINES: usize = 4096;
 
-/// The time that a plugin line waits for the gateway's lines. On a stuck stderr both wait anyway.
+/// The maximum time that a plugin line waits for the gateway's lines. On a stuck stderr, both wait anyway.
 const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time that the exit of the process waits for the last lines.
+/// The time limit at exit for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Writes the lines of the gateway and of plugins. Dropping it writes what is queued.
@@ -82,7 +82,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// `owner` names the lines in reports of dropped ones. Lines of `first` are written before those of this queue.
+    /// `owner` describes the lines in reports of dropped ones. Lines of `first` are written before those of this queue.
     fn new<W: Write + Send + 'static>(
         owner: &'static str,
         output: Arc<Mutex<W>>,
@@ -118,7 +118,7 @@ impl Progress {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until every queued line is written. Returns false if that took too long.
+    /// Waits until every queued line is written. Returns false on timeout.
     fn wait(&self, timeout: Duration) -> bool {
         let is_pending =
             |written: &mut usize| *written + self.dropped() < self.logged.load(Ordering::Relaxed);
@@ -133,14 +133,14 @@ struct Sink<W> {
     output: Arc<Mutex<W>>,
     first: Option<Arc<Progress>>,
     progress: Arc<Progress>,
-    /// The number of dropped lines that were reported.
+    /// The number of dropped lines that were already reported.
     reported: usize,
 }
 
 impl<W: Write> Sink<W> {
     fn write_line(&self, line: &[u8]) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // If stderr is closed, there is nowhere to report it.
+        // If stderr is closed, dropped lines can't be reported.
         let _ = output.write_all(line);
         let _ = output.flush();
     }

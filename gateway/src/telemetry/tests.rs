@@ -1,4 +1,4 @@
-//! The precedence of filters, and a stderr that is not read.
+//! The precedence of filters, and a stderr that isn't read.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, channel};

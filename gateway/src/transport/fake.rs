@@ -1,4 +1,4 @@
-//! A server over a fake plugin, for the tests of the transports.
+//! A server with a fake plugin, for testing the transports.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(super) const REVISION: &str = "2026-07-28";
 /// The time that `clean_up` takes after its cancellation.
 pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);
 
-/// A server, and the signals of its plugin.
+/// A server, and signals from its plugin.
 pub(super) struct FakeServer {
     pub(super) server: Arc<Server>,
     pub(super) signals: Arc<Signals>,
@@ -36,7 +36,7 @@ pub(super) struct FakeServer {
     catalogs: watch::Sender<Arc<Catalog>>,
 }
 
-/// What happens in the plugin.
+/// Events in the plugin.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// A call of `wait` has started.
@@ -48,7 +48,7 @@ pub(super) struct Signals {
 }
 
 /// A plugin with these tools: `whoami` returns the caller, `text` returns `size` bytes, `wait` never returns, and
-/// `clean_up` returns [`CLEAN_UP_TIME`] after it was cancelled.
+/// `clean_up` returns [`CLEAN_UP_TIME`] after its cancellation.
 #[derive(Debug)]
 struct FakePlugin {
     id: PluginId,
@@ -188,7 +188,7 @@ impl Plugin for FakePlugin {
     }
 }
 
-/// A request of [`REVISION`].
+/// A request in [`REVISION`].
 pub(super) fn request(id: &str, method: &str, mut params: Value) -> String {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": REVISION,
@@ -197,7 +197,7 @@ pub(super) fn request(id: &str, method: &str, mut params: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// A call of a tool in [`REVISION`].
+/// A tool call in [`REVISION`].
 pub(super) fn call(id: &str, tool: &str, arguments: &Value) -> String {
     request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
 }

@@ -28,8 +28,8 @@ use listener::{Listener, Purpose};
 /// The path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
 
-/// The maximum number of open connections. At the limit, the connection that has been idle longest is closed. Far above
-/// what hosts open, and together with plugins' descriptors below the usual limit of 1,024 open files.
+/// The maximum number of open connections. At the limit, the connection that has been idle longest is closed. Far more
+/// than hosts open; together with plugins' descriptors, below the usual limit of 1,024 open files.
 const MAX_CONNECTIONS: usize = 768;
 
 /// A bound address. Connections wait until [`Bound::serve`].
@@ -51,8 +51,8 @@ impl Bound {
         self.0.address()
     }
 
-    /// Serves until shutdown, then lets requests end until the time is up; idle connections are closed before. Returns
-    /// the number of busy connections that were dropped. `trace` records every message.
+    /// Serves until shutdown, then lets requests finish until the time is up; idle connections are closed earlier.
+    /// Returns the number of busy connections that were dropped. `trace` records every message.
     pub async fn serve(
         self,
         server: Arc<Server>,

@@ -1,8 +1,8 @@
 //! MCP over stdio: one JSON-RPC message per line.
 //!
-//! Lines are passed to the [`Server`] in the order of arrival. Calls run concurrently with reading, so that a call
-//! never delays the line that cancels it. Answers that are ready at the same time leave in one write. [`serve`] works
-//! on any pair of streams; [`fds`] opens those of the process.
+//! Lines are passed to the [`Server`] in order of arrival. Calls run concurrently with reading, so that a call never
+//! delays the line that cancels it. Responses that are ready at the same time are sent in one write. [`serve`] works
+//! with any pair of streams; [`fds`] opens those of the process.
 
 use std::io;
 use std::sync::Arc;
@@ -27,31 +27,31 @@ mod writer;
 use lines::{LineFrame, LineReader};
 use writer::{Answer, BytesWritten};
 
-/// The maximum length of a line, in bytes: the same as in the TypeScript SDK.
+/// The maximum length of a line, in bytes, the same as in the TypeScript SDK.
 pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 
-/// The number of requests of one peer whose answer isn't written yet. The gateway stops reading from a peer that keeps
-/// sending without reading, so memory stays bounded; plugins answer "busy" long before.
+/// The maximum number of a peer's requests without a written response. The gateway stops reading from a peer that keeps
+/// sending without reading, so memory stays bounded; plugins respond "busy" long before.
 const MAX_UNWRITTEN_ANSWERS: usize = 1024;
 
-/// The time after which a peer that has closed its side and doesn't read pending answers is given up.
+/// The time after which the gateway gives up on a peer that has closed its side and doesn't read pending responses.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time that calls get to clean up after they were cancelled because the peer has disconnected, whatever their
-/// plugin's cancellation grace.
+/// The time limit for calls to clean up after they were cancelled because the peer has disconnected, regardless of
+/// their plugin's cancellation grace.
 const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The time to write the last answers, even if the time for calls is up.
+/// The time limit for writing the last responses, even if the time for calls is up.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The reason for the end of a stdio connection. None is a failure: hosts end a server in each of these ways.
+/// The reason that a stdio connection ended. None is a failure: hosts end a server in each of these ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The peer closed its side.
     Eof,
     /// The peer no longer reads.
     Closed,
-    /// The gateway stops.
+    /// The gateway is stopping.
     Stopped,
 }
 
@@ -60,7 +60,7 @@ pub enum Ended {
 pub struct Served {
     /// The reason for its end.
     pub ended: Ended,
-    /// The number of calls that still ran after the grace and were dropped.
+    /// The number of calls that were still running after the grace period and were dropped.
     pub abandoned: usize,
 }
 
@@ -86,7 +86,7 @@ where
         _notifications: AbortOnDropHandle::new(notifications),
     };
     let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.written), tap));
-    let gone = ending.gone.clone().drop_guard(); // also set if this future is dropped
+    let gone = ending.gone.clone().drop_guard(); // also cancelled if this future is dropped
     let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES), &mut writer, &ending).await;
     match ended {
         Ended::Eof | Ended::Closed => drop(gone),
@@ -111,7 +111,7 @@ struct StdioPeer {
 type Writer = JoinHandle<io::Result<()>>;
 
 impl StdioPeer {
-    /// Handles lines until the input ends or the answers are no longer read.
+    /// Handles lines until the input ends or responses are no longer read.
     async fn read<R: AsyncRead + Unpin>(
         &mut self,
         mut lines: LineReader<R>,
@@ -149,7 +149,7 @@ impl StdioPeer {
         }
     }
 
-    /// Handles one line. `None` means that answers are no longer written.
+    /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
         let reply = match frame {
             LineFrame::Line(line) => {
@@ -201,15 +201,15 @@ impl StdioPeer {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    /// Removes ended calls.
+    /// Removes finished calls.
     fn reap(&mut self) {
         while let Some(ended) = self.calls.try_join_next() {
             log_panic(ended);
         }
     }
 
-    /// Lets running calls end, drops those that don't, and writes the remaining answers. Returns the number of dropped
-    /// calls.
+    /// Lets running calls finish, drops those that don't, and writes the remaining responses. Returns the number of
+    /// dropped calls.
     async fn finish(mut self, mut writer: Writer, ended: Ended, Ending { over, .. }: &Ending) -> usize {
         let is_writable = match ended {
             Ended::Eof | Ended::Stopped => true,
@@ -226,7 +226,7 @@ impl StdioPeer {
             tokio::select! {
                 () = all => {}
                 () = over.cancelled() => {}
-                _ = &mut writer => return self.abandon().await, // has completed, so it must not be polled again
+                _ = &mut writer => return self.abandon().await, // it has completed and must not be polled again
             }
         }
         let abandoned = self.abandon().await;
@@ -253,7 +253,7 @@ impl StdioPeer {
             }
         };
         let _ = timeout(CLEANUP_TIMEOUT, all).await;
-        // A guest yields at its next epoch tick. If one doesn't, the process doesn't wait for it.
+        // A guest yields at its next epoch tick. The process doesn't wait for one that doesn't.
         let _ = timeout(FLUSH_TIMEOUT - CLEANUP_TIMEOUT, self.calls.shutdown()).await;
         running
     }
@@ -272,7 +272,7 @@ async fn stalled<R: AsyncRead + Unpin>(lines: &mut LineReader<R>, written: &Byte
     }
 }
 
-/// Sends notifications about changes, one at a time: the next one is made only after the last one was written.
+/// Sends change notifications, one at a time: the next one is created only after the last one was written.
 async fn send_notifications(connection: Arc<StdioConnection>, answers: mpsc::Sender<Answer>) {
     let one = Arc::new(Semaphore::new(1));
     while let Ok(permit) = Arc::clone(&one).acquire_owned().await {

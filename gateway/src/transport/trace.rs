@@ -1,7 +1,7 @@
 //! The trace: a record of every message, for debugging.
 //!
-//! One JSON object per line, in a file that only the operator can read. Transports only copy the bytes; a thread
-//! redacts secrets and writes the lines. Messages that it can't keep up with are dropped and counted.
+//! The trace has one JSON object per line, in a file that only the operator can read. Transports only copy the bytes; a
+//! thread redacts secrets and writes the lines. Messages that it can't keep up with are dropped and counted.
 
 use std::fmt;
 use std::io;
@@ -27,16 +27,16 @@ pub use tap::Tap;
 use line::{Direction, Payload, TracedPeer};
 use mask::SecretMask;
 
-/// The size of messages that may wait to be written: several times the largest message.
+/// The maximum size of messages waiting to be written: several times the largest message.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
-/// The size that a message counts in addition to its bytes.
+/// The size added to each waiting message, in bytes.
 const MESSAGE_OVERHEAD_BYTES: usize = 512;
 
-/// The time that shutdown waits for the last lines.
+/// The time limit at shutdown for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An error when the trace is opened.
+/// An error when opening the trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file can't be opened.
@@ -98,7 +98,7 @@ impl TraceError {
     }
 }
 
-/// The trace. Clones share it. It is written to its end by [`Trace::end`], or when all clones are dropped.
+/// The trace. Clones share it. [`Trace::end`] writes it completely, as does dropping all clones.
 #[derive(Clone)]
 pub struct Trace {
     sender: Sender<TraceItem>,
@@ -115,7 +115,7 @@ impl fmt::Debug for Trace {
 #[derive(Debug)]
 struct TraceState {
     path: PathBuf,
-    /// The size of the messages that wait to be written.
+    /// The size of the waiting messages.
     waiting: AtomicUsize,
     /// The number of dropped messages that aren't reported yet.
     dropped: AtomicU64,
@@ -138,7 +138,7 @@ struct TraceEntry {
     /// The status of an HTTP response with a single message.
     status: Option<u16>,
     payload: Payload,
-    /// The size that it counts while it waits.
+    /// The size that counts while the message waits.
     cost: usize,
 }
 
@@ -146,7 +146,7 @@ impl Trace {
     /// Appends to `path`. A new file is private to its user.
     ///
     /// # Errors
-    /// The file can't be opened, isn't a regular file or isn't private to its user, is read by the gateway itself, or a
+    /// The file can't be opened, isn't a regular file, isn't private to its user, is read by the gateway itself, or a
     /// plugin can access it.
     pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
         let path =
@@ -206,7 +206,7 @@ impl Trace {
         Loaded { source, config, problems, of_http, files }
     }
 
-    /// Waits until everything so far is written, with a time-out.
+    /// Waits until everything so far is written, with a time limit.
     pub async fn end(&self) {
         let (done, written) = oneshot::channel();
         let is_queued = self.sender.send(TraceItem::End(done)).is_ok();
@@ -247,7 +247,7 @@ impl Trace {
         }
         let at = SystemTime::now();
         let peer = Arc::clone(peer);
-        // Fails only if the thread has panicked, which is logged.
+        // Fails only if the thread panicked, which is logged.
         let _ = self.sender.send(TraceItem::Entry(TraceEntry {
             at,
             direction,

@@ -1,4 +1,4 @@
-//! Plugins that only exist, for their metrics.
+//! Plugins that do nothing, for metrics tests.
 
 use std::path::PathBuf;
 use std::sync::Arc;

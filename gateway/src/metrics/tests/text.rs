@@ -1,4 +1,5 @@
-//! A strict reader of OpenMetrics text (OpenMetrics 1.0, "Text Format"), as far as the gateway writes it.
+//! A strict parser for OpenMetrics text (OpenMetrics 1.0, "Text Format"), limited to the features that the gateway
+//! uses.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -114,7 +115,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Checks that buckets only grow, and that the last one contains all.
+/// Checks that bucket counts only grow, and that the last bucket contains all samples.
 fn is_histogram(family: &Family) -> Result<(), String> {
     let mut sets: BTreeMap<BTreeMap<String, String>, Vec<(f64, f64)>> = BTreeMap::new();
     for sample in family.samples.iter().filter(|sample| sample.name.ends_with("_bucket")) {

@@ -21,15 +21,15 @@ pub(super) struct Tokens {
 impl Tokens {
     pub(super) fn new(config: &HttpConfig) -> Self {
         let digest = |token: &Token| (Arc::clone(&token.name), Digest::of(token.token.expose().as_bytes()));
-        // Unreadable tokens aren't the same as no tokens: they admit no caller.
+        // Unreadable tokens aren't the same as no tokens: no caller is admitted.
         let allows_anonymous = !config.asks_for_tokens();
         Self { allows_anonymous, known: config.tokens.iter().map(digest).collect() }
     }
 
     /// The principal of the request's token.
     ///
-    /// All digests are compared, and in constant time, so that the duration reveals neither length nor content of a
-    /// token, nor which one matched.
+    /// All digests are compared, in constant time, so that the duration reveals neither a token's length or content,
+    /// nor which token matched.
     ///
     /// # Errors
     /// A token is required, and it is missing or unknown.

@@ -12,11 +12,11 @@ use tokio::time::timeout;
 
 use crate::transport::http::rejection::Rejection;
 
-/// The time to receive a body.
+/// The time limit for receiving a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time and the size for which an oversized body is still read, so that the client can read the rejection: closing
-/// a connection with unread bytes discards the response.
+/// The time and size limits for reading the rest of an oversized body, so that the client can read the rejection:
+/// closing a connection with unread bytes discards the response.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
 
@@ -65,7 +65,7 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<AcceptedTypes, Rejectio
         headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
     let events = accepts(&["text/event-stream", "text/*"]);
-    // Clients that don't know of event streams send `*/*`: they get the response alone, if there is one.
+    // Clients that don't support event streams send `*/*`: they get only the response, if there is one.
     let anything = !headers.contains_key(ACCEPT) || accepts(&["*/*"]);
     let streaming = match (events, anything) {
         (true, _) => StreamSupport::Supported,
@@ -81,7 +81,7 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<AcceptedTypes, Rejectio
     }
 }
 
-/// Whether the client of a GET accepts event streams. Without an `Accept` header it accepts anything.
+/// True if the client of a GET accepts event streams. Without an `Accept` header, it accepts anything.
 pub(super) fn accepts_events(headers: &HeaderMap) -> StreamSupport {
     let named = |value: &HeaderValue| {
         value.to_str().is_ok_and(|value| accepts(value, &["text/event-stream", "text/*", "*/*"]))
@@ -107,7 +107,7 @@ fn is_json(value: &str) -> bool {
     })
 }
 
-/// Whether the value names one of `types`. Some clients send only one of MCP's two types, or `*/*`.
+/// True if the value names one of `types`. Some clients send only one of MCP's two types, or `*/*`.
 fn accepts(value: &str, types: &[&str]) -> bool {
     value.split(',').any(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -122,7 +122,7 @@ fn accepts(value: &str, types: &[&str]) -> bool {
 /// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-/// The body is larger, takes too long, or is incomplete.
+/// The body is too large, takes too long, or is incomplete.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Rejection> {
     let mut stream = body.into_data_stream();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());

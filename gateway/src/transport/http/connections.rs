@@ -1,5 +1,5 @@
 //! Limits the number of open connections. At the limit, the connection that has been idle longest is closed: clients
-//! keep connections for later, and some never finish the request that they started.
+//! keep connections for later requests, and some never finish a request that they started.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The time between two attempts to evict a connection while all are busy.
+/// The delay between two attempts to evict a connection while all are busy.
 const EVICTION_RETRY: Duration = Duration::from_secs(1);
 
 /// Hands out connection slots.
@@ -50,7 +50,7 @@ pub(super) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The connection of a request. Requests carry it as an extension.
+/// The connection of a request, which carries it as an extension.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionHandle(Arc<Connection>);
 
@@ -139,7 +139,7 @@ impl ConnectionHandle {
         self.0.state().last_activity = Instant::now();
     }
 
-    /// Marks the connection as busy. Before that, while the body of the request is read, it counts as idle.
+    /// Marks the connection as busy. Until then, while the body of the request is being read, it counts as idle.
     pub(crate) fn begin_request(&self) -> ActiveRequest {
         self.0.state().active_requests += 1;
         ActiveRequest(Arc::clone(&self.0))

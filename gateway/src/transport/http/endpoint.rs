@@ -1,5 +1,5 @@
-//! The checks of a request to the endpoint, in this order: host and origin, token, method, content type and size. Then
-//! the server answers it.
+//! Handles requests to the endpoint. The checks run in this order: host and origin, token, method, content type and
+//! size. Then the server answers the request.
 //!
 //! The specification requires this order: a blocked web page learns nothing, and only authenticated callers reach
 //! JSON-RPC.
@@ -37,9 +37,9 @@ pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
     origins: Origins,
     pub(super) tokens: Tokens,
-    /// The maximum body size, in bytes.
+    /// The maximum size of a body, in bytes.
     pub(super) max_body: usize,
-    /// The interval of keep-alive comments on a silent stream.
+    /// The interval between keep-alive comments on a silent stream.
     pub(super) keep_alive: Duration,
     trace: Option<Trace>,
 }

@@ -24,7 +24,7 @@ pub(super) const MESSAGES_PATH: &str = "/messages";
 const STREAM_METHODS: &str = "GET, OPTIONS";
 const MESSAGES_METHODS: &str = "POST, OPTIONS";
 
-/// The query parameter with the client's id. The oldest clients ignore it, others expect this name.
+/// The query parameter with the client's id. The oldest clients ignore its name; others expect this one.
 const SESSION_PARAMETER: &str = "sessionId=";
 
 /// Handles a request to the stream's path.

@@ -1,7 +1,7 @@
 //! An HTTP listener and its connections, for the MCP endpoint and for the admin listener.
 //!
 //! The accept loop is our own, because axum's limits neither the number of connections nor the time to send a request
-//! head. Small answers are sent at once (TCP_NODELAY), head and body in one write.
+//! head. Small responses are sent at once (TCP_NODELAY), head and body in one write.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,15 +21,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 
-/// The time to send a request head, including the idle time before. It is longer than clients keep idle connections, so
-/// that the client closes them and no request meets a closing server.
+/// The time limit for a request head, including the idle time before it. Clients keep idle connections for a shorter
+/// time, so the client closes them and no request is sent to a closing server.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// The idle time after which a connection is closed during shutdown: the rest of a request or of an answer may be on
-/// its way.
+/// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
+/// in transit.
 const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
 
-/// The minimum time that a connection stays open during shutdown, however idle: its stream may end with a message.
+/// The minimum time that a connection stays open during shutdown, even if idle: its stream may end with a message.
 const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
@@ -115,8 +115,8 @@ impl Listener {
         self.address
     }
 
-    /// Serves at most `max_connections` at a time until `stop` is cancelled, then lets requests end until `over`
-    /// completes; idle connections are closed before. Returns the number of busy connections that were dropped.
+    /// Serves at most `max_connections` at a time until `stop` is cancelled, then lets requests finish until `over`
+    /// completes; idle connections are closed earlier. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
@@ -173,7 +173,7 @@ async fn accept(
     }
 }
 
-/// Whether only this connection failed, not the listener.
+/// True if only this connection failed, not the listener.
 fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -217,12 +217,12 @@ async fn serve_connection(
         () = slot.evicted() => Ok(()),
     };
     if let Err(error) = served {
-        // Clients disconnect at any time, so this is no warning.
+        // Clients disconnect at any time, so this isn't a warning.
         tracing::debug!(%error, "connection ended early");
     }
 }
 
-/// Waits until a connection has had its minimum time and is idle.
+/// Waits until a connection has been open for the minimum time and is idle.
 async fn wait_until_idle(slot: &ConnectionSlot) {
     tokio::time::sleep(MIN_CLOSE_DELAY).await;
     slot.idle_for(IDLE_BEFORE_CLOSE).await;

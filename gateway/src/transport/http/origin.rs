@@ -16,14 +16,14 @@ use axum::response::Response;
 
 use crate::transport::http::rejection::Rejection;
 
-/// The headers that a page may send, if its preflight doesn't name any.
+/// The headers that a page can send if its preflight doesn't name any.
 const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-server-version, \
                                mcp-method, mcp-name, last-event-id";
 
-/// The response headers that a page may read.
+/// The response headers that a page can read.
 const EXPOSED_HEADERS: &str = "mcp-session-id, www-authenticate";
 
-/// The time for which a browser may cache a preflight, in seconds.
+/// The time for which a browser can cache a preflight, in seconds.
 const PREFLIGHT_AGE: &str = "600";
 
 /// The allowed hosts and origins.
@@ -144,7 +144,7 @@ pub(super) fn options(head: &request::Parts, verbs: &'static str) -> Response {
     response
 }
 
-/// Allows the page that sent the request to read the response. Its origin was checked before.
+/// Allows the page that sent the request to read the response. Its origin was already checked.
 pub(super) fn expose(request: &HeaderMap, response: &mut Response) {
     let Some(origin) = request.get(ORIGIN) else { return };
     let headers_out = response.headers_mut();

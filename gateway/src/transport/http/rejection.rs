@@ -13,7 +13,7 @@ use crate::transport::http::PATH;
 pub(crate) enum Rejection {
     /// The `Host` header names another host.
     Host,
-    /// The `Origin` header names a web page that may not call.
+    /// The `Origin` header names a web page that isn't allowed to call.
     Origin,
     /// Nothing is served at the path.
     Path,

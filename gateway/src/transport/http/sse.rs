@@ -21,7 +21,7 @@ pub(super) fn message(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-/// An event of a stream. A priming event has no data, so clients that don't resume ignore it.
+/// An event of a stream. A priming event has no data, so clients that can't resume ignore it.
 fn event(event: Event) -> Vec<u8> {
     match event {
         Event::Priming { id, retry } => {
@@ -41,15 +41,15 @@ pub(super) enum StreamConnection {
     Active {
         /// The connection.
         handle: Option<ConnectionHandle>,
-        /// The active request, if there is one already.
+        /// The active request, if there already is one.
         active: Option<ActiveRequest>,
     },
-    /// The connection may be evicted if nothing was sent for a long time: its client opens a new one.
+    /// The connection can be evicted after a long time without sending anything; its client then opens a new one.
     Idle(Option<ConnectionHandle>),
 }
 
 impl StreamConnection {
-    /// The connection of a stream with this lifetime. `active` is its active request, if there is one already.
+    /// The connection of a stream with this lifetime. `active` is its active request, if there already is one.
     pub(super) fn new(
         lifetime: StreamLifetime,
         handle: Option<&ConnectionHandle>,
@@ -104,8 +104,8 @@ fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response 
     response
 }
 
-/// The events, with comments in between if nothing is sent for `keep_alive`: proxies close a connection that is silent
-/// for a minute.
+/// The events, with a comment whenever nothing was sent for `keep_alive`: proxies close a connection that is silent for
+/// a minute.
 fn with_keep_alive(
     events: impl Stream<Item = Vec<u8>> + Unpin,
     connection: StreamConnection,

@@ -1,4 +1,4 @@
-//! Requests as bytes over real sockets, and a server over a fake plugin.
+//! Requests as bytes over real sockets, to a server with a fake plugin.
 
 use std::io::ErrorKind;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The process's own stdin and stdout, without the blocking thread pool if possible.
 //!
-//! With tokio's `stdin()` and `stdout()` every message goes through a blocking thread, which costs more than answering
-//! it. Hosts give a server pipes or socket pairs, which can be used directly once they are non-blocking. Non-blocking
-//! mode belongs to the open file, not to this process, so it is restored at the end. It isn't set if stderr is the same
-//! file, because log lines would get lost.
+//! With tokio's `stdin()` and `stdout()`, every message goes through a blocking thread, which costs more than answering
+//! it. Hosts use pipes or socket pairs, which work directly once they are non-blocking. Non-blocking mode belongs to
+//! the open file, not to this process, so it is restored at the end. It isn't set if stderr is the same file, because
+//! log lines would be lost.
 
 use std::fmt;
 
@@ -17,11 +17,11 @@ pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Both streams of stdio.
 pub struct Stdio {
-    /// The stream that the peer writes.
+    /// The stream from the peer.
     pub input: Input,
-    /// The stream that the peer reads.
+    /// The stream to the peer.
     pub output: Output,
-    /// Keep this until both streams are done: dropping it restores blocking mode.
+    /// Keep this until both streams are finished: dropping it restores blocking mode.
     pub restore: Restore,
 }
 
@@ -78,7 +78,7 @@ mod own {
     impl Drop for Restore {
         fn drop(&mut self) {
             for (fd, flags) in &self.0 {
-                // The other end may be closed; nothing can be done about it here.
+                // The other end may be closed, in which case nothing can be done.
                 let _ = fcntl_setfl(fd, *flags);
             }
         }
@@ -129,7 +129,7 @@ mod own {
         }
     }
 
-    /// A Unix socket, as Node gives to its child processes. `None` for other address families.
+    /// A Unix socket, which Node passes to its child processes. `None` for other address families.
     fn socket(fd: OwnedFd) -> Option<UnixStream> {
         let stream = std::os::unix::net::UnixStream::from(fd);
         stream.local_addr().ok()?;

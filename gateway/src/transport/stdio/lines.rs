@@ -16,10 +16,10 @@ const MAX_READ_AHEAD_BYTES: usize = 1024 * 1024;
 /// A buffer that grew larger for one long line isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A line, or a placeholder for one.
+/// A line, or a placeholder for an oversized one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LineFrame {
-    /// A line that isn't blank, without its end.
+    /// A line that isn't blank, without its line ending.
     Line(BytesMut),
     /// A line over the limit, which was discarded.
     TooLong,
@@ -30,7 +30,7 @@ pub(super) enum LineFrame {
 pub(super) struct LineReader<R> {
     input: R,
     buffer: BytesMut,
-    /// The length of the buffer's prefix without a line end.
+    /// The length of the buffer's prefix that contains no line ending.
     searched: usize,
     /// The maximum length of a line, in bytes.
     max: usize,
@@ -69,7 +69,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Reads more. `false` means that the input has ended and the last line was taken.
+    /// Reads more. `false` means that the input has ended and the last line was returned.
     ///
     /// Cancel-safe.
     pub(super) async fn fill(&mut self) -> io::Result<bool> {
@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.buffer.reserve(READ_BYTES);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
             if self.state == ReadState::Skipping {
-                // The rest of that line may be followed by others.
+                // Other lines may follow the rest of that line.
                 let end = memchr::memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
                 self.buffer.advance(end);
                 self.searched = 0;
@@ -108,7 +108,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Handles a buffer without a line end: the line is too long, or the last one, or incomplete.
+    /// Handles a buffer without a line ending: the line is too long, or the last one, or incomplete.
     fn rest(&mut self) -> Option<LineFrame> {
         match self.state {
             ReadState::Ended => {

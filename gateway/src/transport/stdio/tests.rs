@@ -1,4 +1,4 @@
-//! A host over in-memory streams, and a server over a fake plugin.
+//! A host over in-memory streams, and a server with a fake plugin.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::transport::fake::{CLEAN_UP_TIME, FakeServer, call, initialize, reques
 /// The cancellation grace of the plugin.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
-/// The time that calls get after the host has disconnected.
+/// The time limit for calls after the host has disconnected.
 const GRACE: Duration = Duration::from_secs(7);
 
 /// The host's side.
@@ -44,7 +44,7 @@ fn text(id: usize) -> String {
     call(&id.to_string(), "text", &json!({ "size": 300 }))
 }
 
-/// Calls with 300 bytes of text each, more than may be unanswered.
+/// More calls than can be unanswered, with 300 bytes of text each.
 fn flood() -> Vec<String> {
     (0..2 * MAX_UNWRITTEN_ANSWERS).map(text).collect()
 }
@@ -167,7 +167,7 @@ async fn answers_many_large_concurrent_calls_through_small_pipes() {
     const CALLS: usize = 32;
     const SIZE: usize = 64 * 1024;
     let mut host = start(4096);
-    // Written before anything is read: the gateway has to continue reading while it can't write.
+    // Written before anything is read: the gateway must continue reading while it can't write.
     for id in 0..CALLS {
         let padding = "y".repeat(SIZE);
         host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE, "padding": padding }))]).await;
@@ -185,7 +185,7 @@ async fn stops_reading_from_a_host_that_never_reads() {
     // Lines that fit into the buffer of the reader.
     let ahead = (1024 + 64) * 1024 / line.len();
     let mut sent = 0;
-    // Paused time advances only when nothing else can run: then the gateway has stopped reading.
+    // Paused time advances only when nothing else can run, so the gateway has stopped reading.
     while timeout(Duration::from_secs(60), host.send(&[text(sent)])).await.is_ok() {
         sent += 1;
         assert!(sent < 2 * MAX_UNWRITTEN_ANSWERS + ahead, "{sent} lines were read");

@@ -1,4 +1,4 @@
-//! Writes answers; those that are ready at the same time leave in one write. Used by `stdio` only.
+//! Writes responses. Those that are ready at the same time are sent in one write. Used by `stdio` only.
 
 use std::io;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::transport::trace::Tap;
 
-/// The number of answers that are taken from the queue at a time.
+/// The maximum number of responses taken from the queue at a time.
 const MAX_BATCH: usize = 64;
 
-/// The size from which collected answers are written, in bytes.
+/// The size from which collected responses are written, in bytes.
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// A buffer that grew larger isn't kept.
+/// A buffer that has grown larger isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A message without its line end, and the permit that is released once it is written. Messages before a response have
-/// none.
+/// A message without its line ending, and the permit that is released once the message is written. Messages before a
+/// response have no permit.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: Vec<u8>,
@@ -47,7 +47,7 @@ where
             tap.sent(&text);
             permits.extend(permit);
             if buffer.is_empty() {
-                buffer = text; // mostly the only answer, which then isn't copied
+                buffer = text; // usually the only response, which isn't copied
             } else {
                 buffer.extend_from_slice(&text);
             }

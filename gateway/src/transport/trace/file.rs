@@ -1,5 +1,5 @@
-//! The file of a trace: private to its user, and never one that blocks the gateway or that others can read. Used by
-//! `trace` only.
+//! The file of a trace: private to its user, and never a file that could block the gateway or that others can read.
+//! Used by `trace` only.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -10,9 +10,9 @@ use rustix::fs::OFlags;
 
 use super::TraceError;
 
-/// Whether the gateway reads this file itself.
+/// True if the gateway reads this file itself.
 pub(super) fn is_one_of(path: &Path, config: &Config) -> bool {
-    let Ok(path) = fs::canonicalize(path) else { return false }; // a missing file isn't one of them
+    let Ok(path) = fs::canonicalize(path) else { return false }; // a missing file isn't read
     let sources = config.plugins.iter().map(|plugin| &plugin.source);
     let named = [&config.file].into_iter().chain(&config.ca_file).chain(&config.secret_files).chain(sources);
     named.filter_map(|file| fs::canonicalize(file).ok()).any(|file| file == path)

@@ -16,11 +16,11 @@ use super::mask::SecretMask;
 /// The maximum size of a message in a line, in bytes.
 const MAX_SHOWN_BYTES: usize = 1024 * 1024;
 
-/// The size of a message that is searched for secrets, in bytes. In addition to what is shown, it covers the rest of a
-/// secret that starts there: the longest one, with each byte escaped.
+/// The size of a message's part that is searched for secrets, in bytes: the part that is shown, and the rest of a
+/// secret that starts there, with each byte of the longest secret escaped.
 pub(super) const MAX_COPIED_BYTES: usize = MAX_SHOWN_BYTES + 512 * 1024;
 
-/// The maximum size of an id or method that is repeated outside of the message, in bytes.
+/// The maximum size of an id or method that is repeated outside the message, in bytes.
 const MAX_HEAD_BYTES: usize = 256;
 
 /// The direction of a message.
@@ -88,7 +88,7 @@ struct TraceLine<'a> {
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
-    /// A message that isn't JSON, or not complete.
+    /// A message that isn't JSON, or is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     /// The length of the whole message, if the line contains only its start.
@@ -98,7 +98,7 @@ struct TraceLine<'a> {
     note: Option<String>,
 }
 
-/// The line for dropped messages.
+/// The line that reports dropped messages.
 #[derive(Serialize)]
 struct Gap {
     time: String,
@@ -109,7 +109,7 @@ fn time(at: SystemTime) -> String {
     humantime::format_rfc3339_micros(at).to_string()
 }
 
-/// Appends the line with the number of messages that were dropped before.
+/// Appends the line for the number of messages that were dropped before.
 pub(super) fn write_gap(out: &mut Vec<u8>, dropped: u64) {
     write(out, &Gap { time: time(SystemTime::now()), dropped });
 }
@@ -154,7 +154,7 @@ fn write_message(out: &mut Vec<u8>, line: TraceLine<'_>, bytes: &[u8], length: u
     let text = String::from_utf8_lossy(bytes);
     let is_whole = length <= MAX_SHOWN_BYTES && matches!(text, Cow::Borrowed(_));
     let mut masked = mask.redact(&text, MAX_SHOWN_BYTES);
-    // JSON contains line breaks only outside of strings.
+    // JSON contains line breaks only outside strings.
     if is_whole && masked.contains(['\n', '\r']) && serde_json::from_str::<IgnoredAny>(&masked).is_ok() {
         masked = masked.replace(['\n', '\r'], " ");
     }
@@ -195,7 +195,7 @@ fn write(out: &mut Vec<u8>, line: &impl Serialize) {
     }
 }
 
-/// The members of a message that are repeated outside of it.
+/// The members of a message that are repeated outside it.
 #[derive(Debug, Default)]
 struct MessageHead {
     id: Option<Box<RawValue>>,
@@ -203,7 +203,7 @@ struct MessageHead {
 }
 
 impl MessageHead {
-    /// Reads an object from its start. If it is incomplete, the members until then are used.
+    /// Reads an object from its start. If it is incomplete, the members up to that point are used.
     fn read(&mut self, text: &str) {
         let mut reader = serde_json::Deserializer::from_str(text);
         let _ = self.deserialize(&mut reader);

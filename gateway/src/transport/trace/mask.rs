@@ -1,8 +1,8 @@
 //! Redacts secrets in a message. Used by `trace` only.
 //!
 //! A secret is found in any JSON escaping, also in JSON within a JSON string: escapes are resolved level by level, and
-//! matches are mapped back to the message. The message doesn't have to be valid JSON; if it is, it remains valid,
-//! unless a secret spans several strings.
+//! matches are mapped back to the message. The message doesn't have to be valid JSON. Valid JSON stays valid, unless a
+//! secret spans several strings.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,10 +21,10 @@ const ELLIPSIS: &str = "…";
 /// The number of escape levels: JSON in a JSON string, and more.
 const MAX_ESCAPE_LEVELS: usize = 4;
 
-/// The member whose value is shortened: it lets its holder continue another client's call.
+/// The member whose value is shortened, because its holder could continue another client's call.
 const STATE_KEY: &str = "requestState";
 
-/// The number of its characters that are shown.
+/// The number of the value's characters that are shown.
 const SHOWN_STATE_CHARS: usize = 8;
 
 /// The known secrets.
@@ -49,7 +49,7 @@ struct SecretPattern {
 type Redaction = (Range<usize>, &'static str);
 
 impl SecretMask {
-    /// These and more secrets. `None` if all are known already.
+    /// The known secrets and these. `None` if all of these are already known.
     pub(super) fn with_secrets(&self, secrets: &[Secret]) -> Option<Self> {
         let texts = secrets.iter().map(Secret::expose).filter(|text| !text.is_empty());
         let mut known = self.known.clone();
@@ -101,7 +101,7 @@ impl SecretPattern {
     }
 }
 
-/// A text whose escapes are resolved.
+/// A text with its escapes resolved.
 #[derive(Debug, Clone)]
 struct Unescaped {
     text: String,
@@ -110,7 +110,7 @@ struct Unescaped {
 }
 
 impl Unescaped {
-    /// Maps the positions of `next`, which was made from this text, to the original message.
+    /// Maps the positions of `next`, which was derived from this text, to the original message.
     fn within(&self, mut next: Self) -> Self {
         next.from.iter_mut().for_each(|at| *at = self.from[*at]);
         next
@@ -125,7 +125,7 @@ impl Unescaped {
     }
 }
 
-/// Resolves JSON escapes. `None` if there are none. Invalid escapes stay.
+/// Resolves JSON escapes. `None` if there are none. Invalid escapes are kept.
 fn unescape(text: &str) -> Option<Unescaped> {
     memchr(b'\\', text.as_bytes())?;
     let mut level =
@@ -135,7 +135,7 @@ fn unescape(text: &str) -> Option<Unescaped> {
         let rest = &text[at..];
         let plain = memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
         level.text.push_str(&rest[..plain]);
-        // One position for each byte, so that no character is cut.
+        // One position for each byte, so that no character is split.
         level.from.extend(at..at + plain);
         at += plain;
         if at < text.len() {
@@ -161,7 +161,7 @@ fn escape(text: &str) -> (char, usize) {
     lengths.iter().find_map(|length| parse(*length)).unwrap_or(('\\', 1))
 }
 
-/// The parts of request states that aren't shown.
+/// The hidden parts of request states.
 fn request_states(text: &str) -> Vec<Redaction> {
     let mut found = Vec::new();
     let (mut at, mut is_state) = (0, false);

@@ -1,4 +1,4 @@
-//! The interface of transports to the trace: records the messages of one peer.
+//! The transports' interface to the trace: records the messages of one peer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{MESSAGE_OVERHEAD_BYTES, Trace};
 /// The response header with the session id.
 const SESSION: &str = "mcp-session-id";
 
-/// Records the messages of one peer, or nothing without a trace.
+/// Records the messages of one peer, or nothing if there is no trace.
 #[derive(Debug, Clone, Default)]
 pub struct Tap(Option<TapTarget>);
 
@@ -23,7 +23,7 @@ struct TapTarget {
 }
 
 impl Tap {
-    /// Records the peer over stdio.
+    /// Records a peer over stdio.
     #[must_use]
     pub fn stdio(trace: Option<&Trace>) -> Self {
         let peer = || TracedPeer { transport: Transport::Stdio, client: None, token: None, session: None };
@@ -46,7 +46,7 @@ impl Tap {
         Self(Some(TapTarget { trace: trace.clone(), peer: Arc::new(peer) }))
     }
 
-    /// The same in a session that has just been opened.
+    /// The same tap, in a session that was just opened.
     pub(in crate::transport) fn in_session(&self, id: &str) -> Self {
         Self(self.0.as_ref().map(|target| {
             let peer = TracedPeer { session: Some(session_digest(id)), ..(*target.peer).clone() };

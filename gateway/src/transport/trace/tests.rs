@@ -117,7 +117,7 @@ async fn drops_and_counts_messages_for_a_slow_disk() {
     let trace = trace(BlockedDisk { disk: disk.clone(), started, released }, false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"0");
-    starts.recv().unwrap(); // from now on the thread waits for the disk
+    starts.recv().unwrap(); // from now on, the thread waits for the disk
     let long = format!("\"{}\"", "x".repeat(line::MAX_COPIED_BYTES * 2));
     let most = MAX_QUEUED_BYTES / line::MAX_COPIED_BYTES + 10;
     for _ in 0..most {

@@ -10,10 +10,10 @@ use super::{TraceEntry, TraceItem, TraceState, line};
 /// The size from which collected lines are written, in bytes.
 const WRITE_BYTES: usize = 256 * 1024;
 
-/// A buffer that grew larger isn't kept.
+/// A buffer that has grown larger isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Writes until all senders are dropped. Messages that are queued at the same time leave in one write.
+/// Writes until all senders are dropped. Messages that are queued at the same time are written together.
 pub(super) fn run(items: &Receiver<TraceItem>, output: impl Write, is_torn: bool, state: &TraceState) {
     let mut writer =
         Writer { output, lines: Vec::new(), gaps: Vec::new(), is_torn, failure_logged: false, state };
@@ -39,11 +39,11 @@ struct Writer<'a, W> {
     output: W,
     /// Complete lines.
     lines: Vec<u8>,
-    /// The end of each line that reports dropped messages, and their number.
+    /// For each line that reports dropped messages, its end and their number.
     gaps: Vec<(usize, u64)>,
     /// The file ends within a line.
     is_torn: bool,
-    /// The failure was logged.
+    /// The failure was already logged.
     failure_logged: bool,
     state: &'a TraceState,
 }

@@ -1,4 +1,4 @@
-//! Which connection is evicted.
+//! The choice of the connection to evict.
 
 use super::*;
 

@@ -25,7 +25,7 @@ async fn a_slow_reader_can_be_evicted() {
     assert!(poll!(&mut other).is_pending());
     assert!(slot.evicted().now_or_never().is_none(), "it waits for the gateway");
     assert_eq!(events.next().await.as_deref(), Some(COMMENT));
-    // From here on the client reads nothing.
+    // From here on, the client reads nothing.
     tokio::time::advance(Duration::from_secs(2)).await;
     assert!(poll!(&mut other).is_pending());
     assert!(slot.evicted().now_or_never().is_some(), "it is evicted");

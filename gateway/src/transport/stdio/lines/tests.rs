@@ -1,4 +1,4 @@
-//! Lines, however the bytes arrive.
+//! Lines that arrive in pieces of any size.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Secrets in every form in a message.
+//! Secrets in every form within a message.
 
 use moongate_config::Secret;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn redacts_secrets_outside_of_json() {
 #[test]
 fn never_cuts_an_escape() {
     let mask = mask(&["nightshade"]);
-    // Neither a lone backslash nor the escaped character is left.
+    // Neither a lone backslash nor the escaped character remains.
     for text in [r#""\nightshade""#, r#""\\nightshade""#] {
         let masked = over(&mask, text);
         assert!(serde_json::from_str::<Value>(&masked).is_ok(), "{masked}");
