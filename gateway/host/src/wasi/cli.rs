@@ -1,8 +1,8 @@
 //! `wasi:cli`: the standard streams, and the environment variables that a plugin is granted.
 //!
-//! A guest's runtime opens the standard streams once and keeps them. Their handles are remembered, as are those of the
-//! granted directories (in `files`), because every other handle that is left after a call is a leak, and its instance
-//! isn't reused.
+//! A guest's runtime opens the standard streams once and keeps them. Their handles are remembered, like those of the
+//! granted directories (in `files`). Every other handle that is left after a call is a leak, and prevents the reuse of
+//! its instance.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::wasi::grant_audit::GrantAudit;
 pub(crate) struct CliState {
     output: Arc<Output>,
     audit: GrantAudit,
-    /// The handles of standard streams that the guest got. It may have dropped them since.
+    /// The handles of the guest's standard streams. The guest may have dropped them since.
     stream_handles: BTreeSet<u32>,
 }
 
@@ -41,8 +41,8 @@ impl CliState {
         &self.output
     }
 
-    /// The number of handles in the table that are standard streams or their pollables. `None` means that one of the
-    /// streams was dropped, and its number can belong to something else.
+    /// The number of handles in the table that are standard streams or their pollables. `None` if one of the streams
+    /// was dropped, because its handle can then belong to something else.
     pub(crate) fn handles(&self, table: &ResourceTable) -> Option<usize> {
         let mut handles = 0;
         let mut streams = 0;
@@ -66,7 +66,7 @@ pub(crate) trait CliView: WasiView + 'static {
     fn cli_state(&mut self) -> &mut CliState;
 }
 
-/// Replaces WASI's functions by those of this module.
+/// Replaces WASI's functions with those of this module.
 pub(super) fn add_to_linker<T: CliView>(linker: &mut Linker<T>) -> Result<()> {
     linker.allow_shadowing(true);
     linker.instance("wasi:cli/stdin@0.2.12")?.func_wrap("get-stdin", stdin)?;
@@ -95,7 +95,7 @@ fn stderr<T: CliView>(mut store: StoreContextMut<'_, T>, (): ()) -> Result<(Reso
     Ok((stream,))
 }
 
-/// Notes the variables that are granted as used. A guest's runtime reads all of them when it needs the first one.
+/// Notes the granted variables as used. A guest's runtime reads all of them when it needs the first one.
 fn environment<T: CliView>(mut store: StoreContextMut<'_, T>, (): ()) -> Result<(Vec<(String, String)>,)> {
     let variables = store.data_mut().cli().get_environment()?;
     let audit = &store.data_mut().cli_state().audit;

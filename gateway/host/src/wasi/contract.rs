@@ -1,6 +1,6 @@
 //! The contract's own functions, and `wasi:config`.
 //!
-//! Everything is linked for every plugin, and functions that need a grant refuse without it. No function waits, so the
+//! Everything is linked for every plugin. Functions that need a grant fail without it. No function waits, so the
 //! reports of a guest keep their order.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
 pub(crate) struct ContractState {
     config: Arc<PluginConfig>,
     context: Arc<CallContext>,
-    /// When the gateway ends the call.
+    /// The time at which the gateway ends the call.
     deadline: Instant,
     changes: Changes,
     log: LogState,
@@ -40,8 +40,8 @@ pub(crate) struct ContractState {
 struct LogState {
     quota: CountQuota,
     dropped: u64,
-    /// The guest asked whether a line of this level is logged, and got no. The line was counted as dropped. If the guest
-    /// writes it nevertheless, it isn't counted again.
+    /// The guest asked if a line of this level is logged, and the answer was no. The line was counted as dropped. If
+    /// the guest writes it nevertheless, it isn't counted again.
     refused: Option<LogLevel>,
 }
 
@@ -66,7 +66,7 @@ impl ContractState {
         Self { config, context, deadline, changes, log, progress, audit }
     }
 
-    /// Logs how many lines were dropped.
+    /// Logs the number of dropped lines.
     pub(crate) fn finish(&mut self) {
         let plugin = &self.config.id;
         let dropped = std::mem::take(&mut self.log.dropped);
@@ -79,7 +79,7 @@ impl ContractState {
         }
     }
 
-    /// Whether the caller wants a line of this level. A cancelled call sends nothing.
+    /// True if the caller wants a line of this level. A cancelled call sends nothing.
     fn is_wanted_by_caller(&self, level: LogLevel) -> bool {
         self.context.sink.log_enabled(level) && !self.context.cancel.is_cancelled()
     }
@@ -123,7 +123,7 @@ impl request::Host for ContractState {
             }
             return Ok(true);
         };
-        // The client offers it, so only the grant is missing.
+        // The client supports it, so only the grant is missing.
         self.audit.report_missing(&MissingGrant {
             wanted: format!("to ask the client for {}", feature.as_str()),
             fix: Some(Cure::Line(feature.cure())),
@@ -154,8 +154,7 @@ impl request::Host for ContractState {
     }
 }
 
-/// The feature that has to be granted before the plugin may use this capability of the client. Other capabilities need no
-/// grant.
+/// The missing grant for this capability of the client. `None` if it is granted, or needs no grant.
 fn missing_feature(granted: &BTreeSet<ClientFeature>, name: &str) -> Option<ClientFeature> {
     let first = name.split('.').next().unwrap_or_default();
     ClientFeature::ALL
@@ -164,13 +163,13 @@ fn missing_feature(granted: &BTreeSet<ClientFeature>, name: &str) -> Option<Clie
         .filter(|feature| !granted.contains(feature))
 }
 
-/// The parts of a store that subscribing to a cancellation needs.
+/// The parts of a store that are needed to subscribe to a cancellation.
 pub(crate) struct CancellationView<'a> {
     pub(crate) state: &'a mut ContractState,
     pub(crate) table: &'a mut ResourceTable,
 }
 
-/// Tells the bindings that they get a [`CancellationView`].
+/// Tells the bindings to use a [`CancellationView`].
 pub(crate) struct CancellationData;
 
 impl HasData for CancellationData {
@@ -209,7 +208,7 @@ fn level(level: log::LogLevel) -> LogLevel {
     }
 }
 
-/// Whether the gateway's own log has lines of this level.
+/// True if the gateway's own log includes lines of this level.
 fn is_logged(level: LogLevel) -> bool {
     match level {
         LogLevel::Debug => tracing::enabled!(target: "plugin", tracing::Level::DEBUG),
@@ -233,11 +232,11 @@ fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message:
     }
 }
 
-/// The largest JSON value of a log line, in bytes.
+/// The maximum size of a log line's JSON value, in bytes.
 const MAX_JSON_BYTES: usize = 64 << 10;
 
-/// The data of a log line as JSON. Data that isn't JSON, or nests too deep, becomes a string, and so does the start of data
-/// that is too large.
+/// The data of a log line as JSON. Data that isn't JSON, or is nested too deeply, becomes a string, as does the start
+/// of data that is too large.
 fn line_data(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
         Ok(value) if data.len() <= MAX_JSON_BYTES && text::depth(&data) <= text::DEPTH => Json::from(value),
@@ -251,7 +250,7 @@ impl log::Host for ContractState {
         if !(is_logged(level) || self.is_wanted_by_caller(level)) {
             return Ok(false);
         }
-        // A guest that asks first, as the SDK does, won't write the line, so it is dropped here.
+        // A guest that asks first, like the SDK does, won't write the line, so it is dropped here.
         let log = &mut self.log;
         let is_dropped = log.quota.left() == 0;
         log.dropped += u64::from(is_dropped);

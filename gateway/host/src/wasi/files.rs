@@ -1,14 +1,14 @@
-//! `wasi:filesystem`: opens nothing that could block, and counts what is read and written.
+//! `wasi:filesystem`: never opens anything that could block, and counts reads and writes.
 //!
-//! WASI's own `open-at` opens anything. Opening a pipe that has no other end never returns, and the system has no way to
-//! cancel it, so its thread is lost: a few hundred calls would take all threads that files, schemas and loading need. A
-//! terminal or another device can block in the same way when it is read. So opening is our own, see [`mod@open`], and
-//! so is every other function that would open something on its way.
+//! WASI's own `open-at` opens anything. Opening a pipe that has no other end never returns, and the system can't cancel
+//! it, so its thread is lost: a few hundred calls would use up all threads that files, schemas and loading need.
+//! Reading a terminal or another device can block in the same way. So [`mod@open`] replaces the opening function, and
+//! this module replaces every other function that would open something along the way.
 //!
-//! What a call reads and writes is limited, and so is the number of files that it has open. Above the limit it gets the
-//! error of a full disk quota.
+//! The amount that a call reads and writes is limited, and so is the number of its open files. Above a limit, the guest
+//! gets the error for an exceeded disk quota.
 //!
-//! [`FilesState`] is a store's part for files, and [`FilesView`] is how these functions reach it.
+//! [`FilesState`] is a store's part for files, and these functions access it through [`FilesView`].
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ mod streams;
 
 pub(crate) use self::lookups::LookupOutcome;
 
-/// What a new file, directory or link counts as written, however little is in it: about what it takes on disk.
+/// The size that a new file, directory or link counts as written, regardless of its contents: about its size on disk.
 const NEW_ENTRY_BYTES: u64 = 4 << 10;
 
 /// A store's part for files.
@@ -55,7 +55,7 @@ pub(crate) struct FilesState {
 }
 
 impl FilesState {
-    /// `max_open` is how many files the call may have open, in addition to the granted directories.
+    /// `max_open` is the maximum number of files that the call can have open, in addition to the granted directories.
     pub(crate) fn new(config: Arc<PluginConfig>, max_open: u32, audit: GrantAudit) -> Self {
         Self {
             max_open,
@@ -67,7 +67,8 @@ impl FilesState {
         }
     }
 
-    /// Prepares for the next call of the same instance: full quotas, and the descriptors that are still open.
+    /// Prepares for the next call of the same instance: resets the quotas, and keeps the descriptors that are still
+    /// open.
     pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
         let origins = std::mem::take(&mut self.origins);
         *self = Self { origins, ..Self::new(Arc::clone(&self.config), max_open, audit) };
@@ -77,12 +78,12 @@ impl FilesState {
         self.max_open
     }
 
-    /// Call this when the instance exists: what its start looked up has nothing to do with the call.
+    /// Call this once the instance exists: lookups during its start are unrelated to the call.
     pub(crate) fn instantiated(&mut self) {
         self.lookups = Lookups::default();
     }
 
-    /// The number of handles that the guest has of granted directories themselves.
+    /// The number of the guest's handles to granted directories themselves.
     pub(crate) fn preopen_handles(&self) -> usize {
         self.origins.preopens()
     }
@@ -109,7 +110,7 @@ impl WasiView for FilesCtxView<'_> {
 type OpenArguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 type Answer<T> = (std::result::Result<T, ErrorCode>,);
 
-/// Replaces WASI's functions by those of this module.
+/// Replaces WASI's functions with those of this module.
 pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
@@ -207,7 +208,8 @@ async fn write<T: FilesView>(
     answer(files.filesystem().write(file, bytes, offset).await)
 }
 
-/// How much a file grows if it becomes this long. A gap after its old end counts: it takes space, too.
+/// The amount by which a file grows if it becomes this long. A gap after its old end counts, because it also takes up
+/// space.
 async fn growth(
     files: &mut FilesCtxView<'_>,
     file: &Resource<Descriptor>,

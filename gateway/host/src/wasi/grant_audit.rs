@@ -1,7 +1,7 @@
 //! The audit of what calls do with their grants.
 //!
-//! The operator reads each missing grant and each exceeded limit once in the log, with the line of `gateway.toml` that
-//! changes it. A call that has a [`Ledger`] also notes every grant that it used or lacked, for `--explain`.
+//! Each missing grant and each exceeded limit is logged once for the operator, with the line of `gateway.toml` that
+//! changes it. If a call has a [`Ledger`], every grant that it used or was missing is also noted, for `--explain`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,16 +11,16 @@ use moongate_model::names::PluginId;
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::diagnostics::text;
 
-/// The log target of missing grants. It has a filter of its own, because a plugin without a table lacks all of them,
-/// and only its limits are worth logging.
+/// The log target of missing grants. It has its own filter: a plugin without a configuration has no grants at all, so
+/// only its exceeded limits are worth logging.
 const GRANTS_TARGET: &str = "moongate::grants";
 
 /// The warnings that were logged for a plugin under one configuration.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedWarnings {
-    /// By what the plugin wanted, which can be something else each time.
+    /// By the requested access, which can differ each time.
     missing_grants: LogOnce<String>,
-    /// By the limit's name. Apart from the missing grants, so that these can't crowd out the limits.
+    /// By the limit's name. Separate from the missing grants, so that these can't crowd out the limits.
     limits: LogOnce<&'static str>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct GrantAudit {
     caller_note: Arc<Mutex<Option<CallerNote>>>,
 }
 
-/// A note for the caller about the first grant that the call lacked.
+/// A note for the caller about the call's first missing grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallerNote {
     pub(crate) text: String,
@@ -41,12 +41,12 @@ pub(crate) struct CallerNote {
     pub(crate) fix: Option<String>,
 }
 
-/// Something that a call wanted and that isn't granted.
+/// Access that a call requested and that isn't granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MissingGrant {
     /// A noun, such as `GET https://example.com`, or an infinitive with `to`.
     pub(crate) wanted: String,
-    /// `None` means that it can't be granted.
+    /// `None` if it can't be granted.
     pub(crate) fix: Option<Cure>,
 }
 
@@ -55,8 +55,8 @@ impl MissingGrant {
         text::line(&self.wanted, text::SENTENCE)
     }
 
-    /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
-    /// file.
+    /// The fix, if it can be shown unchanged: a line that was truncated or cleaned would grant something else, or break
+    /// the file.
     fn shown_fix(&self) -> Option<Cure> {
         self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_config::grant_line(fix)))
     }
@@ -84,7 +84,7 @@ impl GrantAudit {
         Self { ledger: None, caller_note: Arc::default(), ..self.clone() }
     }
 
-    /// Notes that a grant was used. The text is made only if the call has a ledger.
+    /// Notes that a grant was used. The text is created only if the call has a ledger.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
             ledger.note(Entry::Used(text::line(&grant(), text::SENTENCE)));
@@ -103,7 +103,7 @@ impl GrantAudit {
         }
     }
 
-    /// The same for a limit without a key. `name` identifies it, and `reason` says where it comes from.
+    /// The same for a limit without a key. `name` identifies it, and `reason` explains it.
     pub(crate) fn report_derived_limit(&self, name: &'static str, did: &str, reason: &str) {
         self.note_limit(None, did);
         let plugin = &self.plugin;
@@ -125,7 +125,7 @@ impl GrantAudit {
     }
 
     /// Reports a missing grant to the caller as well, if the call fails. `shown_fix` is the line that grants it, unless
-    /// it reveals something that is for the operator only.
+    /// the line reveals something that is for the operator only.
     pub(crate) fn report_missing_to_caller(&self, missing: &MissingGrant, shown_fix: Option<&str>) {
         let plugin = &self.plugin;
         let fix = shown_fix.filter(|fix| is_unchanged_by_cleaning(fix)).map(|fix| format!("`{fix}`"));
@@ -140,7 +140,7 @@ impl GrantAudit {
         self.report_missing(missing);
     }
 
-    /// Notes a grant that the call may have lacked. It is made only if the call has a ledger, and isn't logged.
+    /// Notes a grant that may have been missing. It is created only if the call has a ledger, and isn't logged.
     pub(crate) fn note_possibly_missing(&self, missing: impl FnOnce() -> MissingGrant) {
         if self.ledger.is_some() {
             self.note_missing(&missing());

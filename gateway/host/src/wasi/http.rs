@@ -1,11 +1,11 @@
-//! `wasi:http/outgoing-handler`: requests of plugins, sent by a client of our own.
+//! `wasi:http/outgoing-handler`: plugins' requests, sent by our own client.
 //!
-//! Each request is [checked](check) against the grants as a whole, and its host is resolved once. Non-public addresses are
-//! dropped unless a grant contains them, and the request goes to exactly what was checked. Redirects go back to the guest,
-//! whose next request is checked again. There are no proxies, no cookies and no decompression. Connections are kept for
-//! later calls of the same plugin under the same configuration only.
+//! Each request is [checked](check) against the grants as a whole, and its host is resolved once. Non-public addresses
+//! are dropped unless a grant contains them, and the request is sent to exactly the addresses that were checked.
+//! Redirects are returned to the guest, whose next request is checked again. There are no proxies, no cookies and no
+//! decompression. Connections are kept only for later calls of the same plugin under the same configuration.
 //!
-//! [`OutboundHttp`] is shared by all plugins, a [`RequestSender`] belongs to one plugin under one configuration, and an
+//! All plugins share [`OutboundHttp`], a [`RequestSender`] belongs to one plugin under one configuration, and an
 //! [`HttpState`] to one call.
 
 use std::collections::BTreeMap;
@@ -51,16 +51,16 @@ use tls::TrustRoots;
 pub use counters::Requests;
 pub use tls::CaError;
 
-/// The most bytes that the headers of one request may take, with names, values and overhead.
+/// The maximum size of one request's headers, in bytes, with names, values and overhead.
 const MAX_FIELDS_BYTES: usize = 32 << 10;
 
-/// How much a guest may write at once to a request's body, in bytes. Two such chunks wait for the network.
+/// The number of bytes that a guest can write at once to a request's body. Two such chunks wait for the network.
 const BODY_CHUNK_BYTES: usize = 16 << 10;
 
-/// How plugins' requests leave the gateway.
+/// Options of plugins' HTTP requests.
 #[derive(Debug, Clone, Default)]
 pub struct OutgoingOptions {
-    /// The gateway's own listeners. No request of a plugin goes there, whatever is granted.
+    /// The gateway's own listeners. A plugin's request never goes there, regardless of its grants.
     pub own: Vec<SocketAddr>,
     /// A PEM file with CA certificates to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub(crate) struct OutboundHttp {
 }
 
 impl OutboundHttp {
-    /// # Errors
+    /// The CA file can't be used.
     /// The CA file can't be used.
     pub(crate) fn new(options: OutgoingOptions) -> Result<Arc<Self>, CaError> {
         Self::with_resolver(options, Arc::new(SystemResolver))
@@ -122,7 +122,7 @@ impl RequestSender {
         })
     }
 
-    /// A sender for another configuration. It takes over no connection.
+    /// A sender for another configuration. It takes over no connections.
     pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Arc<Self> {
         Self::new(Arc::clone(&self.outbound), config)
     }
@@ -162,7 +162,7 @@ impl HttpState {
     }
 }
 
-/// The future of a response, as the bindings want it. Nothing is left to do after it.
+/// The future of a response, in the form that the bindings need. Nothing is left to do after it.
 type ResponseFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, AfterResponse), Error>> + Send>;
 type AfterResponse = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
@@ -177,7 +177,7 @@ impl WasiHttpHooks for CallRequests {
         options: Option<RequestOptions>,
         _: AfterResponse,
     ) -> ResponseFuture {
-        // Counted here and not in the task, so that a guest can't start more than it may.
+        // Counted here and not in the task, so that a guest can't exceed its limit on requests.
         let permit = self.quota.start_request();
         let counter = self.sender.counters.start();
         let sender = Arc::clone(&self.sender);
@@ -197,7 +197,7 @@ impl WasiHttpHooks for CallRequests {
     }
 }
 
-/// Headers of responses that no plugin sees: those of the connection, which isn't the plugin's.
+/// Headers that aren't passed to plugins: those of the connection, which doesn't belong to the plugin.
 fn is_hidden(name: &HeaderName) -> bool {
     Reserved::of(name.as_str()) == Some(Reserved::Framing)
 }

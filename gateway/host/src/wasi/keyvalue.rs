@@ -1,9 +1,9 @@
-//! `wasi:keyvalue`: keys and values that plugins keep from one call to the next, on disk or in memory.
+//! `wasi:keyvalue`: keys and values that plugins keep between calls, on disk or in memory.
 //!
-//! A store belongs to a plugin, or to a name that several plugins share. Operations are atomic, as if calls did them one
-//! after the other. This module checks the limits, which are the same for both backends: stores in [`memory`] exist as
-//! long as the host; those on [`disk`] outlive it, and all gateways with the same state directory share them.
-//! If the operator chose disk, nothing falls back to memory: an unusable disk is an error.
+//! A store belongs to a plugin, or to a name that several plugins share. Operations are atomic, as if calls ran them
+//! one after the other. This module checks the limits, which are the same for both backends. Stores in [`memory`] exist
+//! as long as the host; those on [`disk`] outlive it, and all gateways with the same state directory share them. If the
+//! operator chose the disk, nothing falls back to memory: an unusable disk is an error.
 
 mod database;
 mod disk;
@@ -27,36 +27,36 @@ use self::memory::MemoryStore;
 use moongate_system::blocking::Lane;
 use moongate_system::private_dir;
 
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
-/// The longest value, in bytes.
+/// The maximum length of a value, in bytes.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
-/// The size of an entry in addition to its key and value: about the overhead of keeping it.
+/// The size of an entry in addition to its key and value: about its storage overhead.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
-/// The most keys on one page of a listing.
+/// The maximum number of keys on one page of a listing.
 const MAX_PAGE_KEYS: usize = 500;
 
-/// Why state can't be kept on disk.
+/// A problem that keeps state from being stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateProblem {
-    /// The file or directory, and what is wrong with it.
+    /// The file or directory, and the problem with it.
     pub reason: String,
-    /// How to fix it.
+    /// The hint for the operator.
     pub hint: String,
 }
 
-/// The result of a read-only look for state in a directory.
+/// The result of a read-only search for state in a directory.
 #[derive(Debug)]
 pub enum StateFound {
     /// The directory contains state.
     Some,
-    /// It contains none yet, and it can be created.
+    /// The directory contains no state yet, and state can be created.
     None,
-    /// It contains none, and it can't be created.
+    /// The directory contains no state, and state can't be created.
     Problem(StateProblem),
 }
 
-/// Looks for state in a directory, and whether it can be created there. It runs on a blocking thread, because the
+/// Looks for state in a directory, and checks if state can be created there. It runs on a blocking thread, because the
 /// directory's file system may not respond.
 pub async fn look_for_state(dir: &Path) -> StateFound {
     let dir = dir.to_owned();
@@ -76,8 +76,8 @@ fn look(dir: &Path) -> StateFound {
     }
 }
 
-/// All stores. Those in memory exist as long as this: a plugin that is removed from the configuration, and added again
-/// later, finds its data.
+/// All stores. Those in memory exist as long as this value: a plugin that is removed from the configuration and added
+/// again later finds its data.
 #[derive(Debug, Default)]
 pub(crate) struct KeyValueStores {
     disk: Option<Arc<StateDatabase>>,
@@ -92,7 +92,7 @@ enum StoreOwner {
 }
 
 impl fmt::Display for StoreOwner {
-    /// As it is in the database. Neither part ever contains a colon.
+    /// The owner as stored in the database. Neither part ever contains a colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plugin(id) => write!(f, "plugin:{id}"),
@@ -125,11 +125,11 @@ pub(crate) enum StoreAccess {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyPage {
     pub(crate) keys: Vec<String>,
-    /// The start of the next page. `None` means that this is the last.
+    /// The start of the next page. `None` for the last page.
     pub(crate) cursor: Option<String>,
 }
 
-/// Why a value can't be written or read. Guests see these texts.
+/// An error when reading or writing a value. Guests see these texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyValueError {
     #[error("the key has {0} bytes, and the limit is {MAX_KEY_BYTES}; use a shorter key, such as a hash")]
@@ -164,7 +164,8 @@ impl fmt::Debug for KeyValueStore {
 }
 
 impl KeyValueStores {
-    /// Stores in a directory, or in memory without one. The directory is opened when the first plugin is granted a store.
+    /// Stores in a directory, or in memory without a directory. The directory is opened when the first plugin is
+    /// granted a store.
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self { disk: dir.map(|dir| Arc::new(StateDatabase::new(dir))), open: Mutex::default() }
     }
@@ -189,7 +190,7 @@ impl KeyValueStores {
         KeyValueStore { backend }
     }
 
-    /// Why the disk can't be used now. `None` means that it can, or that no plugin is granted a store on it.
+    /// The reason that the disk currently can't be used. `None` if it can, or if no plugin is granted a store on it.
     pub(crate) async fn problem(&self) -> Option<StateProblem> {
         match &self.disk {
             Some(disk) => disk.problem().await,
@@ -208,7 +209,7 @@ impl KeyValueStore {
         }
     }
 
-    /// Whether the key has a value.
+    /// True if the key has a value.
     pub(crate) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
         check(&key)?;
         match &self.backend {
@@ -217,7 +218,7 @@ impl KeyValueStore {
         }
     }
 
-    /// Sets a key. `limit` is the largest size of the store.
+    /// Sets a key. `limit` is the maximum size of the store.
     pub(crate) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
         check(&key)?;
         let value = stored_value(value)?;
@@ -239,8 +240,8 @@ impl KeyValueStore {
         }
     }
 
-    /// The keys after `cursor`, in the order of their bytes. A key that stays is listed exactly once, whatever else
-    /// changes between two pages.
+    /// The keys after `cursor`, ordered by their bytes. A key that isn't removed is listed exactly once, regardless of
+    /// other changes between two pages.
     pub(crate) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
@@ -248,7 +249,7 @@ impl KeyValueStore {
         }
     }
 
-    /// Adds to a number, which is kept in decimal digits. A missing key counts as zero.
+    /// Adds to a number, which is stored in decimal digits. A missing key counts as zero.
     pub(crate) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
         check(&key)?;
         match &self.backend {
@@ -282,7 +283,7 @@ fn check(key: &str) -> Result<(), KeyValueError> {
     if key.len() > MAX_KEY_BYTES { Err(KeyValueError::KeyTooLong(key.len())) } else { Ok(()) }
 }
 
-/// A value as it is stored. Made before anything is locked, because it copies all bytes.
+/// A value as it is stored. Created before anything is locked, because this copies all bytes.
 fn stored_value(value: Vec<u8>) -> Result<StoredValue, KeyValueError> {
     if value.len() > MAX_VALUE_BYTES {
         Err(KeyValueError::ValueTooLong(value.len()))
@@ -293,13 +294,13 @@ fn stored_value(value: Vec<u8>) -> Result<StoredValue, KeyValueError> {
 
 // === rules of both backends ===
 
-/// The size of an entry, as the limit counts it.
+/// The size of an entry, as counted for the limit.
 fn entry_size(key: &str, value: u64) -> u64 {
     ENTRY_OVERHEAD_BYTES + key.len() as u64 + value
 }
 
-/// The size of a store when an entry of size `before` is replaced by one of size `after`. A change that makes the store no
-/// larger is allowed even if it is above the limit, which can have been lowered.
+/// The size of a store after an entry of size `before` is replaced by one of size `after`. A change that doesn't
+/// enlarge the store is allowed even if the store exceeds the limit, because the limit may have been lowered.
 fn new_store_size(size: u64, before: u64, after: u64, limit: u64) -> Result<u64, KeyValueError> {
     let new = size.saturating_sub(before) + after;
     if new > limit && new > size { Err(KeyValueError::Full(limit)) } else { Ok(new) }

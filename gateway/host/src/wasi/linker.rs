@@ -1,7 +1,7 @@
 //! The linker with everything that plugins can import, and the check of a plugin's imports before it is linked.
 //!
-//! The linker would refuse an unknown import, too, but its message doesn't help an operator. So imports are compared with a
-//! table first. A test links each entry of the table.
+//! The linker would also reject an unknown import, but its message doesn't help an operator. So imports are compared
+//! with a table first. A test links each entry of the table.
 
 use moongate_model::manifest::{Interfaces, Need};
 use wasmtime::Engine;
@@ -24,7 +24,7 @@ pub(crate) const PACKAGE: &str = "moongate:plugin";
 /// The version of the contract that this gateway supports, with any patch number.
 const CONTRACT_VERSION: &str = "0.1";
 
-/// The contract's interfaces that plugins may import, with all their functions.
+/// The contract's interfaces that plugins can import, with all their functions.
 const CONTRACT_IMPORTS: [(&str, &[&str]); 6] = [
     ("types", &[]),
     (
@@ -47,7 +47,7 @@ const CONTRACT_IMPORTS: [(&str, &[&str]); 6] = [
     ("changes", &["tools-changed", "resources-changed", "prompts-changed", "resource-updated"]),
 ];
 
-/// The contract's interfaces that plugins may export.
+/// The contract's interfaces that plugins can export.
 const CONTRACT_EXPORTS: [&str; 6] = ["lifecycle", "tools", "resources", "prompts", "completions", "types"];
 
 /// WASI's interfaces in version 0.2.
@@ -110,10 +110,10 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     Ok(linker)
 }
 
-/// What a component's imports and exports show about it.
+/// Properties of a component, determined from its imports and exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Imports {
-    /// It checks for cancellation, and so may end by itself.
+    /// True if it checks for cancellation, and so can end by itself.
     pub(crate) watches_cancel: bool,
     /// All imports and exports.
     pub(crate) interfaces: Interfaces,
@@ -122,7 +122,7 @@ pub(crate) struct Imports {
 /// Compares a component's imports and exports with the tables.
 ///
 /// # Errors
-/// It was built for another version of the contract, or imports something unknown. The error names all such imports.
+/// It was built for another version of the contract, or has unknown imports. The error names all of them.
 pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, LoadError> {
     let component = component.component_type();
     let mut interfaces = Interfaces::default();
@@ -181,8 +181,8 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
     Ok(Imports { watches_cancel, interfaces })
 }
 
-/// The need for a grant that an imported interface shows. For some interfaces it depends on their functions, because
-/// standard libraries import more of them than they use.
+/// The need for a grant, determined from an imported interface. For some interfaces it depends on their functions,
+/// because standard libraries import more of them than they use.
 fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<Need> {
     let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
     let imports = |wanted: &str| {
@@ -207,7 +207,7 @@ fn contract_interface(name: &str) -> Option<(&str, &str)> {
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 
-/// Refuses another version of the contract.
+/// Rejects another version of the contract.
 fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
     let is_patch = version.strip_prefix(CONTRACT_VERSION).and_then(|rest| rest.strip_prefix('.')).is_some();
     if is_patch {
@@ -220,7 +220,7 @@ fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
     })
 }
 
-/// Whether this is an interface of WASI in a known version.
+/// True for an interface of WASI in a known version.
 fn is_known(name: &str) -> bool {
     let Some((interface, version)) = name.split_once('@') else { return false };
     DRAFT_IMPORTS.contains(&name)

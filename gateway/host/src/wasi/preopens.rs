@@ -1,11 +1,13 @@
-//! The WASI context of a call: the granted directories and variables, and nothing else.
+//! The WASI context of a call: only the granted directories and variables.
 //!
-//! There are no arguments, no working directory, no network, an empty stdin and captured output. Each call has a new
-//! context, so a granted directory that was replaced by another is the new one. One that was replaced by a symlink isn't
-//! opened, because its target was never compared with the paths that no plugin may reach.
+//! There are no arguments, no working directory and no network; stdin is empty, and output is captured. Each call has a
+//! new context, so if a granted directory was replaced by another, the call gets the new one. A directory that was
+//! replaced by a symlink isn't opened, because the symlink's target was never compared with the paths that no plugin is
+//! allowed to reach.
 //!
-//! A directory's file system may not respond. So it is opened on a blocking thread, within the call's time, and within the
-//! plugin's own limit on such threads ([`Lane`](moongate_system::blocking::Lane)), which takes nothing from other plugins.
+//! A directory's file system may not respond. So the directory is opened on a blocking thread, within the call's time,
+//! and within the plugin's own limit on such threads ([`Lane`](moongate_system::blocking::Lane)), which doesn't affect
+//! other plugins.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,20 +25,20 @@ use crate::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
 use crate::load::error::shown;
 use moongate_system::blocking::Lanes;
 
-/// The most random bytes that a guest may request at once.
+/// The maximum number of random bytes that a guest can request at once.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
-/// For how many calls of one plugin directories are opened at once: enough for a slow file system, few for one that never
-/// responds.
+/// The number of a plugin's calls for which directories are opened at once: enough for a slow file system, few for one
+/// that never responds.
 const MAX_CONCURRENT_OPENS: usize = 4;
 
-/// A granted directory can't be opened.
+/// An error when opening granted directories.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrantError {
     #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
     Failed { host: PathBuf, guest: String, reason: String },
     #[error("the granted directory `{}` doesn't answer", shown(host))]
     Silent { host: PathBuf, guest: String },
-    /// No thread has started with any of them, so it isn't known which one blocks.
+    /// No thread has started with any of them, so the blocking one isn't known.
     #[error("no granted directory was opened in time")]
     Unbegun,
 }
@@ -54,7 +56,7 @@ impl GrantError {
         }
     }
 
-    /// How to fix it. `near` is a directory that may have been meant.
+    /// The hint for the operator. `near` is an existing directory with a similar path.
     pub(crate) fn hint(&self, near: Option<&Path>) -> String {
         if let Some(near) = near {
             return format!("did you mean `{}`?", shown(near));
@@ -72,12 +74,12 @@ impl GrantError {
     }
 }
 
-/// Access to file systems. It blocks, forever if a file system doesn't respond.
+/// Access to file systems. It blocks, for ever if a file system doesn't respond.
 pub(crate) trait Paths: Send + Sync {
     /// Resolves a path, following symlinks.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// The directory that may have been meant by a path that doesn't exist. It reads the parent directories.
+    /// An existing directory with a path similar to one that doesn't exist. It reads the parent directories.
     fn nearest(&self, path: &Path) -> Option<PathBuf>;
 }
 
@@ -98,7 +100,7 @@ impl Paths for SystemPaths {
 pub(crate) struct Openings {
     paths: Arc<dyn Paths>,
     lanes: Lanes,
-    /// The running openings of each plugin, in the order in which they started.
+    /// The running attempts of each plugin to open directories, in the order in which they started.
     running: Mutex<HashMap<PluginId, Vec<Weak<Opening>>>>,
 }
 
@@ -106,7 +108,7 @@ pub(crate) struct Openings {
 #[derive(Debug)]
 struct Opening {
     config: Arc<PluginConfig>,
-    /// The index of the directory that is being opened.
+    /// The index of the directory that is currently being opened.
     index: AtomicUsize,
 }
 
@@ -127,10 +129,10 @@ impl Openings {
         Arc::new(Self { paths, lanes: Lanes::new(MAX_CONCURRENT_OPENS), running: Mutex::default() })
     }
 
-    /// Opens the granted directories, however long that takes.
+    /// Opens the granted directories, without a time limit.
     ///
     /// # Errors
-    /// A directory is missing, not readable, or leads elsewhere by now.
+    /// A directory is missing, isn't readable, or now leads elsewhere.
     pub(crate) async fn open(self: &Arc<Self>, config: &Arc<PluginConfig>) -> Result<Opened, GrantError> {
         let Some(first) = config.allow.dirs.first() else { return Ok(Opened::default()) };
         let this = Arc::clone(self);
@@ -143,7 +145,7 @@ impl Openings {
         })
     }
 
-    /// How to fix an error, for the operator. It looks for a similar directory, which no call waits for.
+    /// The hint for an error. It looks for a similar directory, which no call waits for.
     pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &GrantError) -> String {
         let GrantError::Failed { host, .. } = error else { return error.hint(None) };
         let paths = Arc::clone(&self.paths);
@@ -154,9 +156,9 @@ impl Openings {
         error.hint(near.ok().and_then(Result::ok).flatten().as_deref())
     }
 
-    /// The error that a directory of this configuration didn't respond in time. `None` means that it grants none. The
-    /// directory that the plugin has waited for longest is the one that blocks: if it takes all threads, other calls wait
-    /// for it as well. A directory that isn't granted any more is named only if there is no other.
+    /// The error that a directory of this configuration didn't respond in time. `None` if it grants none. The blocking
+    /// directory is the one that the plugin has waited for longest: if it occupies all threads, other calls wait for it
+    /// as well. A directory that is no longer granted is named only if there is no other.
     pub(crate) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
         let granted = &config.allow.dirs;
         if granted.is_empty() {
@@ -205,8 +207,8 @@ impl Opening {
 }
 
 impl Opened {
-    /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory, so
-    /// only the operator could change it between the check and the opening.
+    /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory,
+    /// so only the operator could have changed it between the check and opening it.
     fn add(&mut self, dir: &DirGrant, paths: &dyn Paths) -> Result<(), String> {
         let DirGrant { host, guest, mode, place: _, named: _ } = dir;
         let perms = match mode {

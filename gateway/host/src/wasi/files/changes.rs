@@ -1,4 +1,4 @@
-//! Changes in directories, and lookups of names: as WASI does them, with the quota and the audit added.
+//! Changes in directories, and lookups of names: like WASI's own, with the quota and the audit added.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ use super::{Answer, FilesCtxView, FilesView, NEW_ENTRY_BYTES, answer, open, perm
 type Store<'s, T> = StoreContextMut<'s, T>;
 type File = Resource<Descriptor>;
 
-/// Replaces WASI's functions by those of this module.
+/// Replaces WASI's functions with those of this module.
 pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
     linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", get_directories)?;
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
@@ -182,7 +182,7 @@ async fn set_times_at<T: FilesView>(
     files.changed(&[descriptor], result)
 }
 
-/// WASI's own opens the target of a link, which can block.
+/// WASI's own function opens the target of a link, which can block.
 async fn set_times_following(
     files: &mut FilesCtxView<'_>,
     dir: &File,
@@ -194,7 +194,7 @@ async fn set_times_following(
     open::set_times(&dir, path, accessed?, modified?).await
 }
 
-/// `None` means that the time stays as it is.
+/// `None` leaves the time unchanged.
 fn time(new: NewTimestamp) -> std::result::Result<Option<SystemTime>, ErrorCode> {
     match new {
         NewTimestamp::NoChange => Ok(None),

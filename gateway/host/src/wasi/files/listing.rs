@@ -1,7 +1,7 @@
 //! Listings of directories, read as the guest asks for them.
 //!
-//! WASI's own function reads a directory to its end before the guest gets the first name, however large it is. This one
-//! reads a few names ahead, so that a listing takes little memory, and the guest pays for each name when it gets it.
+//! WASI's own function reads the whole directory before the guest gets the first name. This one reads only a few names
+//! ahead, so that a listing takes little memory, and the guest pays for each name when it gets it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -18,10 +18,10 @@ use super::open::{directory, run_blocking};
 use super::quota::OpenFilePermit;
 use super::{Answer, FilesCtxView, FilesView, answer, quota_exceeded};
 
-/// How many names are read at once.
+/// The number of names that are read at once.
 const READ_AHEAD_ENTRIES: usize = 32;
 
-/// How many bytes an entry counts as read, in addition to its name.
+/// The number of bytes that an entry counts as read, in addition to its name.
 const ENTRY_BYTES: u64 = 32;
 
 type EntryResult = std::result::Result<DirectoryEntry, ErrorCode>;
@@ -36,7 +36,7 @@ struct OpenListing {
 /// A directory that is being read.
 struct Listing {
     read_ahead: VecDeque<EntryResult>,
-    /// `None` means that it was read to its end.
+    /// `None` once the directory was read to its end.
     rest: Option<Entries>,
 }
 
@@ -88,7 +88,7 @@ impl Listing {
 fn wasi_entry(dir: &Entries, entry: &DirEntry) -> EntryResult {
     let name = entry.file_name().to_str().map_err(|_| ErrorCode::IllegalByteSequence)?.to_owned();
     let kind = match entry.file_type() {
-        // Some file systems don't report it with the name.
+        // Some file systems don't report the type with the name.
         FileType::Unknown => {
             let found = dir.fd().and_then(|dir| statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
             FileType::from_raw_mode(found.map_err(io::Error::from)?.st_mode)

@@ -1,24 +1,24 @@
 //! Lookups of paths outside every granted directory.
 //!
-//! A guest's own library compares a path with the granted directories. If none fits, it asks the host for nothing: the
-//! host only sees that the guest listed the granted directories. If the call then looked into none of them and failed,
-//! it wanted a path that isn't granted.
+//! A guest's own library compares a path with the granted directories. If none matches, the host gets no request; it
+//! only sees that the guest listed the granted directories. If the call then looked into none of them and failed, it
+//! needed a path that isn't granted.
 
 use moongate_model::call::Cure;
 
 use super::FilesState;
 use crate::wasi::grant_audit::MissingGrant;
 
-/// What the current call looked up.
+/// The lookups of the current call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lookups {
-    /// It listed the granted directories.
+    /// The call listed the granted directories.
     pub(super) listed_preopens: bool,
-    /// It looked into one of them.
+    /// The call looked into one of them.
     pub(super) in_granted: bool,
 }
 
-/// How a call ended, as far as lookups are concerned.
+/// The end of a call, as far as lookups are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupOutcome {
     Succeeded,
@@ -26,8 +26,8 @@ pub(crate) enum LookupOutcome {
 }
 
 impl FilesState {
-    /// Reports that a call looked up a path that no directory is granted for, as far as that is certain. A call that
-    /// succeeded only may have: some languages list the directories whatever they do next.
+    /// Reports that a call looked up a path outside the granted directories, if that is certain. For a call that
+    /// succeeded, it is only possible: some languages always list the directories.
     pub(crate) fn report_ungranted_lookup(&self, outcome: LookupOutcome) {
         let Lookups { listed_preopens, in_granted } = self.lookups;
         if !listed_preopens || in_granted {

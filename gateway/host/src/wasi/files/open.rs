@@ -1,10 +1,10 @@
-//! Opening that never blocks and yields only files and directories.
+//! Opening files without blocking, limited to regular files and directories.
 //!
-//! A check before opening isn't enough: a file can become a pipe in between. So everything is opened in non-blocking mode
-//! and checked again when it is open. The check before spares pipes and devices the effects of being opened, such as
-//! waking the process at the other end.
+//! A check before opening isn't enough, because a file can become a pipe in between. So everything is opened in
+//! non-blocking mode and checked again once it is open. The earlier check spares pipes and devices the side effects of
+//! being opened, such as waking the process at the other end.
 //!
-//! Paths are resolved by the library that WASI's own functions use: each step stays below the directory.
+//! The library that WASI's own functions use resolves the paths: each step stays below the directory.
 
 use std::fs;
 use std::io;
@@ -53,7 +53,8 @@ impl OpenRequest {
         }
     }
 
-    /// The mode as WASI defines it: without the write flag a file is read, and creating or truncating it is writing.
+    /// The mode as WASI defines it: without the write flag, a file is opened for reading, and creating or truncating it
+    /// counts as writing.
     fn mode(&self) -> OpenMode {
         let mut mode = OpenMode::empty();
         let writes = self.flags.contains(DescriptorFlags::WRITE);
@@ -109,7 +110,7 @@ pub(super) async fn open(dir: &Dir, request: OpenRequest, quota: FileQuota) -> F
         let path = Path::new(&request.path);
         match check_openable(&start, path, follow(request.path_flags)) {
             Ok(openable) => openable?,
-            // A missing file may be created. Any other reason why it can't be checked also keeps it from being opened.
+            // A missing file may be created. If the check fails for any other reason, opening fails too.
             Err(_) if request.open_flags.contains(OpenFlags::CREATE) => quota.write(NEW_ENTRY_BYTES)?,
             Err(_) => {}
         }
@@ -125,7 +126,7 @@ pub(super) async fn open(dir: &Dir, request: OpenRequest, quota: FileQuota) -> F
     Ok(Descriptor::File(File::new(opened, perms, mode, false)))
 }
 
-/// Sets the times of the target of a path, following a symlink at its end. It has to be opened for that.
+/// Sets the times of a path's target, following a symlink at its end. The target must be opened for that.
 pub(super) async fn set_times(
     dir: &Dir,
     path: String,
@@ -145,7 +146,7 @@ pub(super) async fn set_times(
         let writable = open_unchecked(&start, path, options(FollowSymlinks::Yes).write(true));
         let (opened, _) = match writable {
             Ok(opened) => opened,
-            // A directory, or a read-only file: its owner may set its times nevertheless.
+            // A directory or a read-only file: its owner is allowed to set its times nevertheless.
             Err(_) => open_unchecked(&start, path, options(FollowSymlinks::Yes).read(true))?,
         };
         Ok(opened.set_times(times)?)
@@ -153,7 +154,7 @@ pub(super) async fn set_times(
     .await
 }
 
-/// Does blocking work on a thread for such work.
+/// Runs blocking work on a thread for such work.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> FsResult<T> + Send + 'static,
 ) -> FsResult<T> {
@@ -165,14 +166,14 @@ fn follow(path_flags: PathFlags) -> FollowSymlinks {
     if path_flags.contains(PathFlags::SYMLINK_FOLLOW) { FollowSymlinks::Yes } else { FollowSymlinks::No }
 }
 
-/// Options that neither block nor make a terminal the gateway's controlling one.
+/// Options that don't block and don't make a terminal the gateway's controlling terminal.
 fn options(follow: FollowSymlinks) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.follow(follow).nonblock(true).custom_flags(OFlags::NOCTTY.bits().cast_signed());
     options
 }
 
-/// Checks, without opening it, that the path leads to something that may be opened.
+/// Checks, without opening it, that the path leads to something that can be opened.
 fn check_openable(
     start: &fs::File,
     path: &Path,
@@ -183,10 +184,10 @@ fn check_openable(
     Ok(if may_open { Ok(()) } else { Err(ErrorCode::NotPermitted) })
 }
 
-/// Opens the path whatever it leads to by now. Returns the file and whether it is a directory.
+/// Opens the path, whatever it currently leads to. Returns the file and `true` if it is a directory.
 ///
 /// # Errors
-/// The system can't open it, or it is neither a file nor a directory.
+/// The system can't open it, or it is neither a regular file nor a directory.
 fn open_unchecked(start: &fs::File, path: &Path, options: &OpenOptions) -> FsResult<(fs::File, bool)> {
     let opened = match cap_primitives::fs::open(start, path, options) {
         // The error for a pipe without a reader, a missing device, or a socket.

@@ -1,6 +1,6 @@
-//! The grant that each open descriptor belongs to, which a descriptor doesn't know itself.
+//! The grant of each open descriptor, which the descriptor itself doesn't contain.
 //!
-//! Everything about a descriptor is forgotten when it is dropped, because the next one that is opened gets its number.
+//! All data about a descriptor is removed when it is dropped, because its number is reused.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +14,14 @@ use super::quota::OpenFilePermit;
 use super::{Answer, FilesCtxView, answer};
 use crate::wasi::grant_audit::MissingGrant;
 
-/// What is known of the descriptors of one instance, by their handles.
+/// Data about the descriptors of one instance, by their handles.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorOrigins {
     /// The index of the grant in `allow.dirs`.
     grants: HashMap<u32, usize>,
-    /// The granted directories themselves, as they were handed out.
+    /// The granted directories themselves, as returned to the guest.
     preopens: HashSet<u32>,
-    /// The permits of all others.
+    /// The permits of all other descriptors.
     permits: HashMap<u32, OpenFilePermit>,
 }
 
@@ -41,12 +41,12 @@ impl DescriptorOrigins {
         self.permits.insert(descriptor, permit);
     }
 
-    /// The permit of a descriptor, for a stream that keeps its file open. `None` means a granted directory.
+    /// The permit of a descriptor, for a stream that keeps its file open. `None` for a granted directory.
     pub(super) fn permit(&self, descriptor: u32) -> Option<OpenFilePermit> {
         self.permits.get(&descriptor).cloned()
     }
 
-    /// Forgets a descriptor. Its permit is returned, to be dropped after the file.
+    /// Removes a descriptor. Returns its permit, to be dropped after the file.
     pub(super) fn remove(&mut self, descriptor: u32) -> Option<OpenFilePermit> {
         self.grants.remove(&descriptor);
         self.preopens.remove(&descriptor);
@@ -55,7 +55,7 @@ impl DescriptorOrigins {
 }
 
 impl FilesCtxView<'_> {
-    /// Notes that the guest looked something up in a directory, whether it was there or not.
+    /// Notes that the guest looked up a name in a directory, even if the name didn't exist.
     pub(super) fn looked_up(&mut self, directory: u32) {
         self.state.lookups.in_granted |= self.state.origins.grants.contains_key(&directory);
     }
@@ -79,8 +79,8 @@ impl FilesCtxView<'_> {
         }
     }
 
-    /// Answers a change, and reports it if it was refused because the directory is granted read-only. WASI's own checks
-    /// are the ones that refuse.
+    /// Returns the result of a change, and reports a change that was refused because the directory is granted
+    /// read-only. WASI's own checks refuse it.
     pub(super) fn changed<T>(&mut self, descriptors: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
         let (answer,) = answer(result)?;
         descriptors.iter().for_each(|descriptor| self.looked_up(*descriptor));

@@ -1,4 +1,4 @@
-//! How much a call may read from files and write to them, and how many it may have open.
+//! Quotas of a call for reading files, writing them, and having them open.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use wasmtime_wasi::p2::{FsError, StreamError};
 use crate::sandbox::quota::{ByteQuota, CountPermit, CountQuota};
 use crate::wasi::grant_audit::GrantAudit;
 
-/// How many of a call's streams read or write at once, in addition to the function that the call waits for. All plugins
-/// share the threads for such work.
+/// The maximum number of a call's streams that read or write at once, in addition to the function that the call waits
+/// for. All plugins share the threads for such work.
 const MAX_CONCURRENT_STREAMS: usize = 4;
 
 /// The quota of one call, shared by all its streams.
@@ -28,13 +28,14 @@ struct Shared {
 }
 
 /// Counts a file, a directory or a listing as open until all its copies are dropped: a stream keeps its file open, even
-/// if the guest has dropped the descriptor. It is kept next to what is open, because that is the library's type.
+/// if the guest has dropped the descriptor. It is stored next to the open file, because the file's type belongs to the
+/// library.
 #[derive(Debug, Clone)]
 pub(super) struct OpenFilePermit {
     _permit: Arc<CountPermit>,
 }
 
-/// The call has read, written or opened more than it may.
+/// The call exceeded its quota for reading, writing or opening files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuotaExceeded {
     #[error("the call read more than it may")]
@@ -46,7 +47,7 @@ pub(super) enum QuotaExceeded {
 }
 
 impl FileQuota {
-    /// `max_open` is how many files the call may have open, in addition to the granted directories.
+    /// `max_open` is the maximum number of files that the call can have open, in addition to the granted directories.
     pub(super) fn new(limits: &Limits, max_open: u32, audit: GrantAudit) -> Self {
         Self(Arc::new(Shared {
             read: ByteQuota::new(limits.read),
@@ -57,7 +58,7 @@ impl FileQuota {
         }))
     }
 
-    /// Counts something that is about to be opened.
+    /// Counts a file, directory or listing that is about to be opened.
     pub(super) fn open(&self) -> Result<OpenFilePermit, QuotaExceeded> {
         let Shared { open, audit, .. } = &*self.0;
         if let Some(permit) = open.acquire() {
@@ -73,8 +74,8 @@ impl FileQuota {
         Err(QuotaExceeded::Open)
     }
 
-    /// How many of these bytes to read at once: at least one more than is left, because only reading shows whether there
-    /// is one more.
+    /// The number of bytes to read at once: at least one more than the remaining quota, because only reading shows if
+    /// there is one more.
     pub(super) fn readable(&self, bytes: u64) -> u64 {
         bytes.min(self.0.read.left().saturating_add(1))
     }
@@ -99,7 +100,7 @@ impl FileQuota {
         Err(QuotaExceeded::Written)
     }
 
-    /// A permit of this is a stream's turn to read or write.
+    /// A permit to read or write, which a stream acquires for its turn.
     pub(super) fn stream_turns(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.stream_turns)
     }

@@ -1,7 +1,7 @@
 //! Streams of files with a quota, around WASI's own.
 //!
-//! WASI's streams start to read or write on a thread of their own whenever they are asked, and a call can have a thousand
-//! of them. These wait for their turn. A blocking call of the guest starts nothing: the guest waits anyway.
+//! WASI's streams start to read or write on a separate thread on every request, and a call can have a thousand of them.
+//! These streams wait for their turn. A blocking call of the guest starts no thread, because the guest waits anyway.
 
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
@@ -11,13 +11,13 @@ use wasmtime_wasi::p2::{
 
 use super::quota::{FileQuota, OpenFilePermit};
 
-/// How much is read before the guest waits for it, in bytes. Each stream of a call may buffer this much.
+/// The amount that is read before the guest requests it, in bytes. Each stream of a call can buffer this much.
 const READ_AHEAD_BYTES: usize = 16 << 10;
 
-/// How much may be written without waiting, in bytes.
+/// The amount that can be written without waiting, in bytes.
 const MAX_WRITE_BYTES: usize = 64 << 10;
 
-/// An input stream that counts what is read.
+/// An input stream that counts the bytes read.
 pub(super) struct QuotaReader {
     state: ReadState,
     quota: FileQuota,
@@ -78,7 +78,7 @@ impl QuotaReader {
         }
     }
 
-    /// Hands over bytes that were read.
+    /// Returns bytes that were read.
     fn deliver(&mut self, size: usize) -> StreamResult<Bytes> {
         match std::mem::replace(&mut self.state, ReadState::Closed) {
             ReadState::Read(inner, mut bytes) => {
@@ -137,7 +137,7 @@ impl Pollable for QuotaReader {
     }
 }
 
-/// An output stream that counts what is written.
+/// An output stream that counts the bytes written.
 pub(super) struct QuotaWriter {
     state: WriteState,
     quota: FileQuota,
@@ -169,7 +169,7 @@ impl QuotaWriter {
         }
     }
 
-    /// Returns an error once; then the stream is closed.
+    /// Returns an error once; after that, the stream is closed.
     fn check_open(&mut self) -> StreamResult<()> {
         match std::mem::replace(&mut self.state, WriteState::Closed) {
             WriteState::Failed(error) => Err(error),

@@ -1,4 +1,4 @@
-//! How streams count and take turns, with fake streams.
+//! Counting and turn-taking of streams, with fake streams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use super::quota::{FileQuota, QuotaExceeded};
 use super::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
 
-/// Counts how many of these work at once.
+/// Counts the maximum number of these that work at once.
 #[derive(Clone, Default)]
 struct AtWork {
     now: Arc<AtomicUsize>,
@@ -97,7 +97,7 @@ async fn streams_of_a_call_take_turns() {
         assert!(writer.write_ready().await.unwrap() > 3);
         writer.blocking_write_and_flush(Bytes::from_static(b"abc")).await.unwrap();
     }
-    // Four, and the one that the call itself waits for.
+    // Four streams, and the one that the call itself waits for.
     assert_eq!(at_work.most.load(Ordering::SeqCst), 5);
 }
 
@@ -113,7 +113,7 @@ async fn streams_share_a_quota_and_fail_once() {
     let quota = quota(150);
     let mut readers = [0; 2].map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None));
     assert_eq!(readers[0].blocking_read(1000).await.unwrap().len(), 100);
-    // One more than the fifty that are left is read, to know whether there is one.
+    // One more byte than the remaining fifty is read, to find out if there is one.
     is_exceeded(readers[1].blocking_read(1000).await);
     assert!(matches!(readers[1].blocking_read(1000).await, Err(StreamError::Closed)));
     assert_eq!(readers[0].blocking_read(50).await.unwrap().len(), 50);

@@ -1,4 +1,4 @@
-//! What the operator reads of grants and limits.
+//! Log lines about missing grants and exceeded limits.
 
 use super::*;
 use crate::tests::Warnings;

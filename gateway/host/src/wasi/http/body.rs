@@ -19,9 +19,9 @@ use super::{buffered, failure};
 /// The progress of a request's body, for the task that waits for the response.
 #[derive(Debug, Default)]
 pub(super) struct UploadProgress {
-    /// The body was sent or dropped.
+    /// The body was completely sent or dropped.
     ended: AtomicBool,
-    /// The body was larger than the call may send.
+    /// The body was larger than the call's quota.
     over_quota: AtomicBool,
 }
 
@@ -86,11 +86,11 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of a response, with the connection that it comes from. Dropping it before its end closes the connection.
+/// The body of a response, with its connection. Dropping it before its end closes the connection.
 pub(super) struct ResponseBody {
     body: Incoming,
     permit: RequestPermit,
-    /// How long the server may send nothing.
+    /// The maximum time without data from the server.
     read_timeout: Duration,
     /// Runs while the guest waits.
     timer: Option<Pin<Box<Sleep>>>,
@@ -101,7 +101,7 @@ pub(super) struct ResponseBody {
 pub(super) struct ResponseSource {
     pub(super) connection: Connection,
     pub(super) origin: HttpOrigin,
-    /// Where the connection is kept when both bodies have ended. `None` means that it is closed.
+    /// The pool that keeps the connection when both bodies have ended. `None` closes it.
     pub(super) pool: Option<Arc<ConnectionPool>>,
     pub(super) upload: Arc<UploadProgress>,
 }
@@ -120,7 +120,7 @@ impl ResponseBody {
         response
     }
 
-    /// The response has ended. If the request has too, its connection may be used again.
+    /// The response has ended. If the request has ended too, its connection can be reused.
     fn keep_connection(&mut self) {
         if let Some(ResponseSource { connection, origin, pool: Some(pool), upload }) = self.source.take()
             && upload.has_ended()

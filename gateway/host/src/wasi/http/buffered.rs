@@ -1,10 +1,10 @@
-//! The memory that a call's requests and responses take in the host while they aren't in transit.
+//! The memory that a call's requests and responses use in the host while they aren't in transit.
 //!
-//! Each of them has limits, but a call can have a thousand of them. Headers that were received and not fetched yet are
-//! counted exactly, by the quota of [`HttpQuota::undelivered`](super::quota::HttpQuota::undelivered), because they can
-//! arrive at any time on another thread. The rest is estimated: additions are summed up, and only when the sum is above
-//! the limit, everything in the table is counted again. So nothing has to be given back, and nothing can be given back
-//! twice.
+//! Each of them has limits, but a call can have a thousand of them. The quota of
+//! [`HttpQuota::undelivered`](super::quota::HttpQuota::undelivered) counts received headers exactly until the guest
+//! fetches them, because they can arrive at any time on another thread. The rest is estimated: additions are summed up,
+//! and only when the sum is above the limit is everything in the table counted again. So nothing has to be returned to
+//! the quota, and nothing can be returned twice.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use wasmtime_wasi_http::p2::types::{HostIncomingResponse, HostOutgoingRequest, H
 use super::{BODY_CHUNK_BYTES, MAX_FIELDS_BYTES};
 use crate::sandbox::quota::{BytePermit, ByteQuota};
 
-/// The most that all of them may take, in bytes.
+/// The maximum for all of them together, in bytes.
 pub(super) const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 /// The approximate overhead of each resource, and of each header.
@@ -35,13 +35,13 @@ pub(super) struct BufferedBytes {
     undelivered: Arc<ByteQuota>,
 }
 
-/// Counts the headers of a response until it is dropped. It is kept in the response's extensions.
+/// Counts the headers of a response until it is dropped. It is stored in the response's extensions.
 #[derive(Debug, Clone)]
 pub(super) struct UndeliveredHeaders {
     _permit: Arc<BytePermit>,
 }
 
-/// The requests and responses take too much memory.
+/// The requests and responses use too much memory.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the plugin's requests and responses hold more than {} MiB of headers and unsent bodies at once",
@@ -54,10 +54,10 @@ impl BufferedBytes {
         Self { estimate: 0, undelivered }
     }
 
-    /// Counts something that is about to be put into the table.
+    /// Counts an addition to the table in advance.
     ///
     /// # Errors
-    /// It is too much, together with what is there.
+    /// The total would exceed the maximum.
     pub(super) fn add(&mut self, table: &mut ResourceTable, bytes: usize) -> Result<()> {
         let room = usize::try_from(self.undelivered.left()).unwrap_or(usize::MAX);
         self.estimate = self.estimate.saturating_add(bytes).saturating_add(OVERHEAD_BYTES);
@@ -67,26 +67,26 @@ impl BufferedBytes {
         if self.estimate > room { Err(BufferLimitError.into()) } else { Ok(()) }
     }
 
-    /// Trailers of this size were fetched by the guest, and are counted with the rest from now on.
+    /// The guest fetched trailers of this size, and they are counted with the rest from now on.
     pub(super) fn fetched_trailers(&self, bytes: usize) {
         self.undelivered.give_back(bytes as u64);
     }
 }
 
-/// Counts received headers until they are dropped. `None` means that they are too much.
+/// Counts received headers until they are dropped. `None` if they exceed the maximum.
 pub(super) fn undelivered_headers(quota: &Arc<ByteQuota>, headers: &HeaderMap) -> Option<UndeliveredHeaders> {
     let permit = quota.acquire(headers_bytes(headers) as u64)?;
     Some(UndeliveredHeaders { _permit: Arc::new(permit) })
 }
 
 /// Counts received trailers until they are [fetched](BufferedBytes::fetched_trailers), or until the call ends. Returns
-/// false if they are too much.
+/// false if they exceed the maximum.
 pub(super) fn undelivered_trailers(quota: &ByteQuota, trailers: &HeaderMap) -> bool {
     quota.take(headers_bytes(trailers) as u64)
 }
 
-/// The bytes of everything in the table. Two resources that share their headers count twice: either may change its own,
-/// which separates them.
+/// The bytes of everything in the table. Headers that two resources share count twice, because changing one of them
+/// separates them.
 fn in_table(table: &mut ResourceTable) -> usize {
     let resources = table.iter_mut().map(|entry| {
         let body = |has_body: bool| if has_body { BODY_BYTES } else { 0 };

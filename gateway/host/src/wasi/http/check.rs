@@ -1,4 +1,4 @@
-//! Checks of requests against the grants, and of the addresses that they may go to.
+//! Checks of requests against the grants, and of their destination addresses.
 
 use std::net::IpAddr;
 
@@ -15,13 +15,13 @@ use wasmtime_wasi_http::Error;
 use super::self_addresses::SelfAddresses;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
 
-/// The longest path with its query, in bytes: what common servers accept.
+/// The maximum length of a path with its query, in bytes, which common servers accept.
 const MAX_PATH_BYTES: usize = 16 << 10;
 
-/// Shorter settings, in bytes, are hardly secrets, and are part of many paths by chance.
+/// Shorter settings, in bytes, are hardly secrets, and many paths contain them by chance.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// A request that is granted, in the form that was compared with the grants.
+/// A granted request, in the form that was compared with the grants.
 #[derive(Debug)]
 pub(super) struct GrantedRequest<'g> {
     pub(super) target: Target,
@@ -31,16 +31,16 @@ pub(super) struct GrantedRequest<'g> {
     grants: Vec<&'g HttpGrant>,
 }
 
-/// Why a request isn't sent.
+/// The reason that a request isn't sent.
 #[derive(Debug)]
 pub(super) enum RequestRefusal {
-    /// It is invalid, or no plugin may send it.
+    /// The request is invalid, or no plugin is allowed to send it.
     Invalid(Error),
-    /// It isn't granted. `shown_fix` is the line that grants it, unless that reveals other grants.
+    /// The request isn't granted. `shown_fix` is the line that grants it, unless the line reveals other grants.
     NotGranted { missing: MissingGrant, shown_fix: Option<String> },
-    /// It is granted, but its host has only non-public addresses.
+    /// The request is granted, but its host has only non-public addresses.
     NotPublic(MissingGrant),
-    /// It would reach the gateway itself.
+    /// The request would reach the gateway itself.
     Gateway(MissingGrant),
 }
 
@@ -94,7 +94,7 @@ pub(super) fn check<'g>(
 }
 
 /// Checks the destination of a copy or a move (RFC 4918, 10.3), which changes as well. It is replaced by the whole URL
-/// that was compared, because a path alone could be read as a host.
+/// that was compared with the grants, because a path alone could be interpreted as a host.
 pub(super) fn check_destination(
     config: &PluginConfig,
     granted: &GrantedRequest<'_>,
@@ -107,7 +107,7 @@ pub(super) fn check_destination(
     let Entry::Occupied(mut destinations) = headers.entry("destination") else { return Ok(()) };
     for value in destinations.iter_mut() {
         let invalid = || RequestRefusal::Invalid(Error::HttpRequestUriInvalid);
-        // Servers disagree on whether `//a` is a path or a host.
+        // Servers disagree on the meaning of `//a`: a path or a host.
         let written = value.to_str().ok().filter(|written| !written.starts_with("//")).ok_or_else(invalid)?;
         let whole = if written.starts_with('/') {
             format!("{}{written}", granted.origin)
@@ -127,7 +127,8 @@ pub(super) fn check_destination(
     Ok(())
 }
 
-/// Why a request that no grant covers is refused. If its origin is granted in part, the method and the path are named.
+/// The refusal of a request that no grant covers. If its origin is granted in part, the text contains the method and
+/// the path.
 fn refusal(
     config: &PluginConfig,
     self_addresses: &SelfAddresses,
@@ -154,7 +155,7 @@ fn refusal(
     not_granted(config, target, wanted)
 }
 
-/// Method and URL without the query; without the path as well, if that contains a secret.
+/// Method and URL without the query, and without the path if that contains a secret.
 fn target_without_secrets(config: &PluginConfig, target: &Target) -> String {
     if contains_setting(target.path(), config) {
         format!("{} {}", target.method(), target.origin())
@@ -163,8 +164,8 @@ fn target_without_secrets(config: &PluginConfig, target: &Target) -> String {
     }
 }
 
-/// Whether a path contains one of the plugin's settings or variables, percent-encoded or not. These may be tokens, and
-/// some servers want tokens in paths. A refusal isn't always read by the operator.
+/// True if a path contains one of the plugin's settings or variables, percent-encoded or not. These can be tokens, and
+/// some servers require tokens in paths. The reader of a refusal isn't always the operator.
 fn contains_setting(path: &str, config: &PluginConfig) -> bool {
     let decoded = percent_decode_str(path).decode_utf8_lossy();
     let contains = |setting: &str| {
@@ -177,7 +178,7 @@ fn contains_setting(path: &str, config: &PluginConfig) -> bool {
     })
 }
 
-/// Whether any string in a list or table fulfils the condition. The parser limits the depth.
+/// True if any string in a list or table fulfils the condition. The parser limits the depth.
 fn any_string(value: &Value, condition: &impl Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => condition(text),
@@ -187,7 +188,7 @@ fn any_string(value: &Value, condition: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// Stands for a path with a secret while the fix is made.
+/// A placeholder for a path with a secret while the fix is created.
 const HIDDEN_PATH: &str = "/hidden";
 
 /// The line that grants the request, with `…` for a path that contains a secret.
@@ -205,7 +206,7 @@ fn fix(config: &PluginConfig, target: &Target) -> String {
 fn not_granted(config: &PluginConfig, target: &Target, wanted: String) -> RequestRefusal {
     let fix = fix(config, target);
     let origin = target.origin();
-    // The line repeats the networks that are granted for the origin already, which are for the operator only.
+    // The line repeats the networks that are already granted for the origin, which are for the operator only.
     let reveals_networks =
         config.allow.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
     let shown_fix = (!reveals_networks).then(|| fix.clone());
@@ -218,7 +219,7 @@ fn gateway_listener(target: &Target, origin: &HttpOrigin) -> MissingGrant {
 }
 
 impl<'g> GrantedRequest<'g> {
-    /// The grant by which the request may go to this address.
+    /// The grant that allows the request to connect to this address.
     pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
         let public = is_public(address);
         self.grants

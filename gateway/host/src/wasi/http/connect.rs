@@ -1,4 +1,4 @@
-//! New connections: a host's addresses, and a connection to one that is allowed.
+//! New connections: resolves a host, and connects to an allowed address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -26,17 +26,17 @@ use super::pool::Connection;
 use super::{RequestSender, failure, tls};
 use crate::wasi::grant_audit::GrantAudit;
 
-/// How many names are looked up at once for one plugin. A lookup can't be cancelled, and each takes one of the threads
-/// that files need, too.
+/// The maximum number of names that are looked up at once for one plugin. A lookup can't be cancelled, and each
+/// occupies one of the threads that files need, too.
 pub(super) const MAX_CONCURRENT_LOOKUPS: usize = 8;
 
-/// How many addresses of a host are tried.
+/// The maximum number of a host's addresses to try.
 const MAX_ADDRESSES: usize = 8;
 
-/// The largest head of a response, in bytes.
+/// The maximum size of a response's head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// The most headers in a response.
+/// The maximum number of headers in a response.
 const MAX_HEADERS: usize = 128;
 
 /// The future of a lookup.
@@ -45,7 +45,7 @@ pub(super) type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>
 /// Resolves names, once for each connection.
 pub(super) trait Resolver: Send + Sync {
     /// Returns all addresses of a name, in the order in which to try them. The permit is dropped when the lookup has
-    /// ended, even if its future was dropped before.
+    /// ended, even if its future was dropped earlier.
     fn resolve<'a>(&'a self, name: &'a str, permit: OwnedSemaphorePermit) -> Lookup<'a>;
 }
 
@@ -109,9 +109,9 @@ impl RequestSender {
         Ok(found.into_iter().map(|address| address.to_canonical()).collect())
     }
 
-    /// The addresses that the request may go to.
+    /// The addresses that the request can be sent to.
     ///
-    /// # Errors
+    /// No address is allowed.
     /// There is none.
     fn allowed(
         &self,
@@ -172,8 +172,8 @@ impl RequestSender {
     }
 }
 
-/// Connects to the first address that answers. Each has its share of the time, so that a dead one leaves some for the
-/// others.
+/// Connects to the first address that responds. Each address gets a share of the time, so that a dead one leaves some
+/// for the others.
 async fn connect_to_any(addresses: &[SocketAddr], until: Instant) -> Result<(TcpStream, IpAddr), Error> {
     let mut failed = Error::DestinationNotFound;
     for (at, address) in addresses.iter().enumerate() {
@@ -200,7 +200,7 @@ where
     let started = timeout_at(until, builder.handshake(TokioIo::new(stream))).await;
     let started = started.map_err(|_| Error::ConnectionTimeout)?;
     let (sender, connection) = started.map_err(|error| failure::of_request(&error))?;
-    // Its errors are reported to the task that waits for the response.
+    // The connection's errors are reported to the task that waits for the response.
     let driver = tokio::spawn(async move { drop(connection.await) });
     Ok(Connection { sender, address, head_limit, _driver: AbortOnDropHandle::new(driver) })
 }

@@ -1,4 +1,4 @@
-//! Numbers of requests, for each plugin over all its configurations and versions.
+//! The number of requests of each plugin, across all its configurations and versions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use moongate_model::names::PluginId;
 use wasmtime_wasi_http::Error;
 
-/// The numbers of requests of a plugin, by outcome.
+/// The number of requests of a plugin, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Requests that got a response.
     pub sent: u64,
-    /// Requests that the gateway didn't send: not granted, invalid, or over a limit.
+    /// Requests that the gateway didn't send, because they weren't granted, were invalid, or exceeded a limit.
     pub refused: u64,
     /// Requests that were sent and got no response.
     pub failed: u64,
@@ -26,11 +26,11 @@ pub(super) struct RequestCounters {
     failed: AtomicU64,
 }
 
-/// The counters of all plugins that can send requests now.
+/// The counters of all plugins that can currently send requests.
 #[derive(Debug, Default)]
 pub(super) struct PluginCounters(Mutex<BTreeMap<PluginId, Weak<RequestCounters>>>);
 
-/// Counts a request when it is dropped. One that was given up counts as failed.
+/// Counts a request when it is dropped. An abandoned request counts as failed.
 #[derive(Debug)]
 pub(super) struct CountOnDrop {
     counters: Arc<RequestCounters>,
@@ -45,7 +45,7 @@ enum RequestOutcome {
 }
 
 impl PluginCounters {
-    /// The counters of a plugin, which continue if there are some.
+    /// The counters of a plugin. Existing ones continue.
     pub(super) fn of(&self, plugin: &PluginId) -> Arc<RequestCounters> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(counters) = all.get(plugin).and_then(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! Errors of requests as errors of `wasi:http`.
+//! Conversion of request errors to errors of `wasi:http`.
 
 use std::error::Error as _;
 use std::io;
@@ -60,7 +60,7 @@ pub(super) fn of_tls(error: &rustls::Error) -> Error {
     }
 }
 
-/// The code of an error of a response's body. The bindings only know those of requests.
+/// The code of an error in a response's body. The bindings only recognize errors of requests.
 pub(super) fn code(error: &Error) -> ErrorCode {
     match error {
         Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),

@@ -1,6 +1,6 @@
-//! A limit on everything that a server sends before the end of its response's head.
+//! A limit on everything that a server sends before the end of a response's head.
 //!
-//! A server can send informational responses (`100 Continue`, `103 Early Hints`) without end, and hyper skips them
+//! A server can send informational responses (`100 Continue`, `103 Early Hints`) endlessly, and hyper skips them
 //! silently.
 
 use std::io;
@@ -12,14 +12,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wasmtime_wasi_http::Error;
 
-/// The most that is read until the head of a response is complete, in bytes: the largest head, the start of the body that
-/// may come with it, and as much again for informational responses.
+/// The maximum number of bytes that are read until the head of a response is complete: the largest head, the start of
+/// the body that can arrive with it, and the same amount again for informational responses.
 pub(super) const MAX_BYTES_BEFORE_BODY: u32 = 256 << 10;
 
 /// No response is awaited.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The number of bytes that may still come on a connection.
+/// The number of bytes that can still arrive on a connection.
 #[derive(Debug)]
 pub(super) struct HeadLimit {
     left: AtomicU64,
@@ -34,17 +34,17 @@ pub(super) struct LimitedStream<S> {
 }
 
 impl HeadLimit {
-    /// A request is sent, and its response awaited.
+    /// Starts the limit: a request is being sent, and its response is awaited.
     pub(super) fn start(&self) {
         self.left.store(MAX_BYTES_BEFORE_BODY.into(), Ordering::Release);
     }
 
-    /// The head of the response is complete. The body has limits of its own.
+    /// Ends the limit: the head of the response is complete. The body has its own limits.
     pub(super) fn end(&self) {
         self.left.store(UNLIMITED, Ordering::Release);
     }
 
-    /// The error of a connection that ended at this limit.
+    /// The error of a connection that exceeded this limit.
     pub(super) fn error(&self) -> Option<Error> {
         self.exceeded
             .load(Ordering::Acquire)

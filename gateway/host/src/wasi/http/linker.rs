@@ -1,8 +1,8 @@
 //! `wasi:http` in the linker.
 //!
-//! The memory that requests take until they are sent, and responses after they came, is counted, see
-//! [`buffered`](super::buffered). Each part of a request has a maximum length, and headers that are reserved for the
-//! gateway are refused when a guest sets them.
+//! The memory of requests is counted until they are sent, and the memory of responses after they arrive, see
+//! [`buffered`](super::buffered). Each part of a request has a maximum length, and a guest can't set headers that are
+//! reserved for the gateway.
 
 use moongate_config::Reserved;
 use wasmtime::component::{Linker, Resource, ResourceTable};
@@ -17,10 +17,10 @@ use wasmtime_wasi_http::{Error, FieldMap, WasiHttpCtxView, WasiHttpView, p2};
 
 use super::{HttpState, buffered, failure};
 
-/// The longest method, in bytes.
+/// The maximum length of a method, in bytes.
 const MAX_METHOD_BYTES: usize = 64;
 
-/// The longest host with its port, in bytes. A name has 253 at most.
+/// The maximum length of a host with its port, in bytes. A name has at most 253.
 const MAX_AUTHORITY_BYTES: usize = 300;
 
 type Accepted = (std::result::Result<(), ()>,);
@@ -42,7 +42,7 @@ pub(crate) struct HttpParts<'a> {
 }
 
 impl HttpParts<'_> {
-    /// Counts something of a request or response that is about to be kept in the table.
+    /// Counts a part of a request or response that is about to be added to the table.
     fn buffer(&mut self, bytes: usize) -> Result<()> {
         self.state.hooks.buffered.add(self.table, bytes)
     }
@@ -52,7 +52,7 @@ impl HttpParts<'_> {
     }
 }
 
-/// Links `wasi:http`, with an `http-error-code` that also knows the errors of our response bodies.
+/// Links `wasi:http`, with an `http-error-code` that also recognizes the errors of our response bodies.
 pub(crate) fn add_to_linker<T: HttpView>(linker: &mut Linker<T>) -> Result<()> {
     p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);
@@ -194,7 +194,7 @@ fn request_body<T: HttpView>(
     Ok((HostOutgoingRequest::body(&mut parts.http(), request)?,))
 }
 
-/// Plugins serve no requests, but they can make responses.
+/// Plugins serve no requests, but they can create responses.
 fn response_body<T: HttpView>(
     mut store: StoreContextMut<'_, T>,
     (response,): (Resource<OutgoingResponse>,),

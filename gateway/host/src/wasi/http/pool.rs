@@ -1,6 +1,6 @@
 //! Idle connections of one plugin under one configuration.
 //!
-//! Dropping a [`Connection`] closes it, whatever is running on it. It is kept only when both the request and the response
+//! Dropping a [`Connection`] closes it, even while it is in use. It is kept only when both the request and the response
 //! have ended.
 
 use std::collections::HashMap;
@@ -16,10 +16,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::body::RequestBody;
 use super::head_limit::HeadLimit;
 
-/// How long an idle connection is kept: less than servers usually do, so that a request seldom meets a closed one.
+/// The maximum idle time of a connection: shorter than most servers', so that a request seldom uses a closed
+/// connection.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many idle connections are kept, for each origin and in total.
+/// The maximum number of idle connections, for each origin and in total.
 const MAX_IDLE_PER_ORIGIN: usize = 4;
 const MAX_IDLE: usize = 32;
 
@@ -28,7 +29,7 @@ pub(super) struct Connection {
     pub(super) sender: SendRequest<RequestBody>,
     /// The server's address.
     pub(super) address: IpAddr,
-    /// The limit on what comes before a response.
+    /// The limit on the data before a response.
     pub(super) head_limit: Arc<HeadLimit>,
     /// The task that reads and writes. It ends with the connection.
     pub(super) _driver: AbortOnDropHandle<()>,
@@ -41,12 +42,12 @@ pub(super) struct ConnectionPool(Mutex<Idle>);
 #[derive(Default)]
 struct Idle {
     connections: HashMap<HttpOrigin, Vec<(Connection, Instant)>>,
-    /// Closes those that were idle for too long. It runs while there are any.
+    /// The task that closes connections after their idle time. It runs while there are any.
     reaper: Option<AbortOnDropHandle<()>>,
 }
 
 impl ConnectionPool {
-    /// An idle connection to an address that is allowed: the one that was used last.
+    /// An idle connection to an allowed address: the one that was last used.
     pub(super) fn take(&self, origin: &HttpOrigin, allowed: impl Fn(IpAddr) -> bool) -> Option<Connection> {
         let mut idle = self.lock();
         let waiting = idle.connections.get_mut(origin)?;
@@ -76,7 +77,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Closes connections that were idle for too long. Returns when the next one is due.
+    /// Closes connections whose idle time has expired. Returns the time at which the next one expires.
     fn close_expired(&self) -> Option<Instant> {
         let mut idle = self.lock();
         let now = Instant::now();
@@ -86,7 +87,7 @@ impl ConnectionPool {
         idle.connections.retain(|_, waiting| !waiting.is_empty());
         let next = idle.connections.values().flatten().map(|(_, until)| *until).min();
         if next.is_none() {
-            idle.reaper = None; // the caller, which ends by itself
+            idle.reaper = None; // the reaper is the caller and ends by itself
         }
         next
     }

@@ -1,4 +1,4 @@
-//! The quota of one call: how many requests it may make, and how much it may send and receive.
+//! The quota of one call: its number of requests, and the bytes that it can send and receive.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::buffered::MAX_BUFFERED_BYTES;
 use crate::sandbox::quota::{ByteQuota, CountPermit, CountQuota};
 use crate::wasi::grant_audit::GrantAudit;
 
-/// What is left of a call's limits.
+/// The remaining quota of a call.
 #[derive(Debug)]
 pub(super) struct HttpQuota {
     requests: CountQuota,
@@ -22,7 +22,7 @@ pub(super) struct HttpQuota {
     audit: GrantAudit,
 }
 
-/// A running request: until its response was read or given up.
+/// A running request, until its response was read or abandoned.
 #[derive(Debug)]
 pub(super) struct RequestPermit {
     quota: Arc<HttpQuota>,
@@ -44,7 +44,7 @@ impl HttpQuota {
     /// Counts one more request.
     ///
     /// # Errors
-    /// The call has made all its requests, or too many of them are running.
+    /// The call has used up its requests, or too many of them are running.
     pub(super) fn start_request(self: &Arc<Self>) -> Result<RequestPermit, Error> {
         let Self { requests, concurrent, audit, .. } = &**self;
         let Some(permit) = concurrent.acquire() else {
@@ -66,7 +66,7 @@ impl HttpQuota {
     /// Counts bytes of a request's body.
     ///
     /// # Errors
-    /// They are more than the call may send.
+    /// They exceed the call's quota for sending.
     pub(super) fn send(&self, bytes: usize) -> Result<(), Error> {
         if self.sent.take(bytes as u64) {
             return Ok(());
@@ -78,7 +78,7 @@ impl HttpQuota {
     /// Counts bytes of a response's body.
     ///
     /// # Errors
-    /// They are more than the call may receive.
+    /// They exceed the call's quota for receiving.
     pub(super) fn receive(&self, bytes: usize) -> Result<(), Error> {
         if self.received.take(bytes as u64) {
             return Ok(());
@@ -93,7 +93,7 @@ impl HttpQuota {
 }
 
 impl RequestPermit {
-    /// A body in transit keeps the quota and not the permit, because it can outlive its request.
+    /// A body in transit keeps the quota but not the permit, because it can outlive its request.
     pub(super) fn quota(&self) -> &Arc<HttpQuota> {
         &self.quota
     }

@@ -1,4 +1,4 @@
-//! The gateway's own listeners. A plugin that reached one could call other plugins, or request a reload.
+//! The gateway's own listeners. A plugin that could reach one could call other plugins, or request a reload.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -14,7 +14,7 @@ impl SelfAddresses {
         Self(listeners)
     }
 
-    /// Whether the origin is the gateway, as far as that is known without resolving a name.
+    /// True if the origin is the gateway, judging without resolving a name.
     pub(super) fn contain_origin(&self, origin: &HttpOrigin) -> bool {
         let contain = |ip: IpAddr| self.contain(SocketAddr::new(ip, origin.port));
         match &origin.host {
@@ -27,7 +27,7 @@ impl SelfAddresses {
         }
     }
 
-    /// Whether a connection to this address would reach the gateway.
+    /// True if a connection to this address would reach the gateway.
     pub(super) fn contain(&self, address: SocketAddr) -> bool {
         let ip = address.ip().to_canonical();
         self.0.iter().filter(|own| own.port() == address.port()).any(|own| {

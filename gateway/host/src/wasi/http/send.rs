@@ -1,4 +1,4 @@
-//! One request, from the check of its grants to the head of its response.
+//! One request, from checking its grants to the head of its response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::quota::{HttpQuota, RequestPermit};
 use super::{RequestSender, failure};
 use crate::wasi::grant_audit::GrantAudit;
 
-/// The longest that connecting may take, with the lookup of the host's name and TLS.
+/// The time limit for connecting, including the host's name lookup and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeouts of one request.
@@ -29,7 +29,7 @@ struct RequestTimeouts {
     connect: Duration,
     /// The deadline for the head of the response.
     head: Instant,
-    /// The deadline is the plugin's limit, and not an earlier one of the guest's.
+    /// True if the deadline is the plugin's limit, and not an earlier one of the guest.
     head_is_limit: bool,
     between_bytes: Duration,
 }
@@ -54,7 +54,7 @@ impl RequestTimeouts {
 }
 
 impl RequestSender {
-    /// Sends a request if it is granted, and returns the response when its head has arrived.
+    /// Sends a request if it is granted, and returns the response once its head has arrived.
     pub(super) async fn send(
         &self,
         request: Request<WasiBody>,
@@ -82,7 +82,7 @@ impl RequestSender {
         }
         let undelivered = undelivered_headers(permit.quota().undelivered(), response.headers());
         response.extensions_mut().insert(undelivered.ok_or(Error::HttpResponseHeaderSectionSize(None))?);
-        // Some servers authenticate a connection. No other call gets that one.
+        // Some servers authenticate a connection. No other call can use that one.
         let is_shareable = !request_authenticates_connection && !authenticates_connection(response.headers());
         let pool = is_shareable.then(|| Arc::clone(&self.pool));
         let source = ResponseSource { connection, origin: granted.origin, pool, upload };
@@ -117,7 +117,7 @@ impl RequestSender {
                     tracing::error!(plugin = %self.config.id, "invalid credential for {}: not a valid header", granted.origin);
                     return Err(Error::ConfigurationError);
                 };
-                // Some servers treat `_` as `-`, so the plugin's header could be read instead.
+                // Some servers treat `_` like `-`, so they could read the plugin's header instead.
                 remove(sent, |its| is_same_header(its.as_str(), name.as_str()));
                 value.set_sensitive(true); // not shown in debug output
                 sent.insert(name, value);
@@ -153,7 +153,7 @@ impl RequestSender {
             if granted.credentials(&self.config.allow).next().is_some() {
                 audit.note_used(|| format!("credentials for {}", granted.origin));
             }
-            // A server may close an idle connection just as the request is sent on it.
+            // A server can close an idle connection just as the request is sent on it.
             let mut retry = was_idle.then(|| retry(&request, quota)).flatten();
             let upload = request.body().progress();
             connection.head_limit.start();
@@ -192,7 +192,7 @@ fn remove(headers: &mut HeaderMap, is_one: impl Fn(&HeaderName) -> bool) {
     }
 }
 
-/// Whether these headers belong to an authentication of the whole connection (RFC 4559, NTLM).
+/// True if these headers belong to an authentication of the whole connection (RFC 4559, NTLM).
 fn authenticates_connection(headers: &HeaderMap) -> bool {
     let values = headers.get_all(AUTHORIZATION).iter().chain(headers.get_all(WWW_AUTHENTICATE));
     let mut schemes = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -202,7 +202,7 @@ fn authenticates_connection(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A copy of the request, if it is safe to send it twice: one that only reads and has no body.
+/// A copy of the request, if it is safe to send it twice: it only reads and has no body.
 fn retry(request: &Request<RequestBody>, quota: &Arc<HttpQuota>) -> Option<Request<RequestBody>> {
     let only_reads = [Method::GET, Method::HEAD].contains(request.method());
     if !only_reads || !request.body().is_end_stream() || request.headers().contains_key(CONTENT_LENGTH) {

@@ -23,7 +23,7 @@ use super::*;
 /// The fixed limits.
 mod fixed;
 
-/// Returns the given answers in order, then the last one again and again.
+/// Returns the given answers in order, then repeats the last one.
 #[derive(Default)]
 struct Fake {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
@@ -64,7 +64,7 @@ async fn get(sender: &RequestSender, url: &str) -> Result<String, Error> {
     get_with(sender, url, None).await
 }
 
-/// The same with an `Authorization`.
+/// The same with an `Authorization` header.
 async fn get_with(sender: &RequestSender, url: &str, authorization: Option<&str>) -> Result<String, Error> {
     let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
     let mut request = Request::get(url);
@@ -79,7 +79,7 @@ async fn get_with(sender: &RequestSender, url: &str, authorization: Option<&str>
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Says `hello` to every request; closes each connection after so many.
+/// Responds `hello` to every request; closes each connection after a number of requests.
 struct Server {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -174,7 +174,7 @@ async fn connects_to_the_checked_address_without_resolving_again() {
 async fn uses_only_allowed_addresses_of_a_name() {
     let server = Server::start("127.0.0.1:0", 1).await;
     let grant = format!("http = [{{ url = 'http://*:{}', networks = ['127.0.0.0/30'] }}]", server.port());
-    // Nothing listens on the second.
+    // Nothing listens at the second address.
     let resolver = Fake::answering([&["10.0.0.1", "127.0.0.3", "127.0.0.1"][..]]);
     let sender = sender(&grant, &[], resolver);
     assert_eq!(get(&sender, &format!("http://several.example:{}/", server.port())).await.unwrap(), "hello");

@@ -17,10 +17,10 @@ use wasmtime_wasi_http::Error;
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::diagnostics::text;
 
-/// How many servers a plugin can resume TLS sessions with.
+/// The number of servers with which a plugin can resume TLS sessions.
 const MAX_RESUMED_SESSIONS: usize = 32;
 
-/// The largest CA file, in bytes. The bundles of browsers are less than a tenth of it.
+/// The maximum size of the CA file, in bytes. The bundles of browsers are less than a tenth of it.
 const MAX_CA_FILE_BYTES: u64 = 4 << 20;
 
 /// The CA file can't be used.
@@ -31,20 +31,20 @@ pub struct CaError {
     reason: String,
 }
 
-/// The shared TLS configuration, made when it is first needed, because reading the system's certificates takes a while.
+/// The shared TLS configuration, created on first use, because reading the system's certificates takes a while.
 pub(super) struct TrustRoots {
     additional: Arc<[CertificateDer<'static>]>,
     shared: OnceLock<watch::Receiver<Option<SharedConfig>>>,
 }
 
-/// `None` means that it can't be made.
+/// `None` if it can't be created.
 type SharedConfig = Option<Arc<ClientConfig>>;
 
 impl TrustRoots {
     /// Reads the CA file.
     ///
     /// # Errors
-    /// It can't be read, or contains no CA certificate.
+    /// The file can't be read, or contains no CA certificate.
     pub(super) fn new(file: Option<&Path>) -> Result<Self, CaError> {
         let additional = file.map_or(Ok(Vec::new()), |path| {
             let failed = |reason: String| CaError {
@@ -56,11 +56,11 @@ impl TrustRoots {
         Ok(Self { additional: additional.into(), shared: OnceLock::new() })
     }
 
-    /// The configuration of one plugin, which shares no TLS sessions. If the future is dropped, the work continues for the
-    /// next caller.
+    /// The configuration of one plugin, which shares no TLS sessions. If the future is dropped, the work continues for
+    /// the next caller.
     ///
     /// # Errors
-    /// There is no trusted certificate, neither of the system nor in a CA file.
+    /// There is no trusted certificate, neither in the system nor in a CA file.
     pub(super) async fn client_config(&self) -> Result<Arc<ClientConfig>, Error> {
         let mut shared = self.shared.get_or_init(|| start(Arc::clone(&self.additional))).clone();
         let shared = shared.wait_for(Option::is_some).await.map_err(|_| Error::ConfigurationError)?.clone();
@@ -71,7 +71,7 @@ impl TrustRoots {
     }
 }
 
-/// Makes the configuration on a thread that may block.
+/// Creates the configuration on a thread that is allowed to block.
 fn start(additional: Arc<[CertificateDer<'static>]>) -> watch::Receiver<Option<SharedConfig>> {
     let (sender, receiver) = watch::channel(None);
     tokio::task::spawn_blocking(move || sender.send_replace(Some(make(&additional))));
@@ -85,7 +85,7 @@ fn make(additional: &[CertificateDer<'static>]) -> SharedConfig {
         let error = text::line(&error.to_string(), text::SENTENCE);
         tracing::debug!("some system certificates can't be read: {error}");
     }
-    // Systems have invalid certificates among the good ones.
+    // Systems have invalid certificates among the valid ones.
     let _ = roots.add_parsable_certificates(found.certs);
     let _ = roots.add_parsable_certificates(additional.iter().cloned());
     if roots.is_empty() {
@@ -131,7 +131,7 @@ pub(super) fn log_untrusted(
 ) {
     match logged.insert(origin.clone()) {
         FirstTime::Yes => {
-            // It quotes the certificate, which the server wrote.
+            // The error quotes the certificate, which the server chose.
             let error = text::line(&error.to_string(), text::SENTENCE);
             tracing::warn!(
                 %plugin,

@@ -1,7 +1,8 @@
-//! The SQLite database: created or found, checked, opened. A file that isn't ours is never written to.
+//! The SQLite database: created or found, checked, opened. A file that doesn't belong to Moongate is never written to.
 //!
-//! It has a write-ahead log (WAL), so that several processes can read while one writes. A transaction that was answered is
-//! in the log and survives if the process is killed. A power failure can only lose the last transactions, each as a whole.
+//! The database has a write-ahead log (WAL), so that several processes can read while one writes. A confirmed
+//! transaction is in the log and survives if the process is killed. A power failure can lose only the last
+//! transactions, each as a whole.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,17 +21,17 @@ pub(super) const DATABASE_FILE: &str = "state.sqlite3";
 const APPLICATION_ID: i64 = 0x4d6f_4e67;
 /// The version of the tables.
 const SCHEMA_VERSION: i64 = 1;
-/// The log is truncated to this size once all of it is in the file. SQLite starts that at about the same size.
+/// The log is truncated to this size once all of it is in the file. SQLite starts moving it at about the same size.
 const WAL_LIMIT_BYTES: u64 = 4 << 20;
 /// A log above this size is worth waiting for its readers.
 const LONG_WAL_BYTES: u64 = 4 * WAL_LIMIT_BYTES;
-/// Files up to this size are checked completely when they are opened, which takes some milliseconds.
+/// The maximum size of files that are checked completely when they are opened, which takes some milliseconds.
 const MAX_CHECKED_BYTES: u64 = 16 << 20;
 
-/// Why the database can't be used.
+/// An error when using the database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DatabaseError {
-    /// Another process has locked it, which is temporary.
+    /// Another process has locked the database, which is temporary.
     #[error("another process has locked it for too long")]
     Busy,
     #[error(transparent)]
@@ -60,7 +61,7 @@ pub(super) enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// How to fix it.
+    /// The hint for the operator.
     pub(super) fn hint(&self) -> String {
         match self {
             Self::Busy => "find the process that has it open, such as a backup or an SQLite shell".to_owned(),
@@ -84,7 +85,7 @@ impl DatabaseError {
     }
 }
 
-/// Identifies a file, whatever its name is.
+/// Identifies a file regardless of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity {
     device: u64,
@@ -146,7 +147,7 @@ impl DatabaseConnection {
         .map_err(|error| self.database_error(&error))
     }
 
-    /// Whether the file is empty. Any other file must be ours, with a known schema version.
+    /// True if the file is empty. Any other file must belong to Moongate and have a known schema version.
     fn is_empty(&self) -> Result<bool, DatabaseError> {
         const QUERY: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
                             (SELECT user_version FROM pragma_user_version), \
@@ -211,12 +212,12 @@ impl DatabaseConnection {
         }
     }
 
-    /// Whether the file is still the one that was opened.
+    /// True if the file is still the one that was opened.
     pub(super) fn is_in_place(&self) -> bool {
         identity(&self.file).is_some_and(|identity| identity == self.identity)
     }
 
-    /// Moves a log that has become long into the file. SQLite does that itself, except while there is always a reader.
+    /// Moves a long log into the file. SQLite does that itself, except while there is always a reader.
     pub(super) fn checkpoint(&self) {
         let mut log = self.file.clone().into_os_string();
         log.push("-wal");
@@ -235,7 +236,7 @@ impl DatabaseConnection {
     }
 }
 
-/// The file's identity, if no other user can read or change it.
+/// The file's identity, if no other user can read or change the file.
 fn checked_identity(file: &Path) -> Result<Identity, DatabaseError> {
     let meta = fs::symlink_metadata(file);
     let meta = meta.map_err(|reason| DatabaseError::Io { file: file.to_owned(), reason })?;
@@ -249,7 +250,7 @@ fn checked_identity(file: &Path) -> Result<Identity, DatabaseError> {
     Ok(Identity { device: meta.dev(), inode: meta.ino() })
 }
 
-/// The identity of the file that is there now.
+/// The identity of the file that is at the path now.
 pub(super) fn identity(file: &Path) -> Option<Identity> {
     let meta = fs::symlink_metadata(file).ok()?;
     Some(Identity { device: meta.dev(), inode: meta.ino() })

@@ -1,9 +1,10 @@
-//! Stores on disk: the threads that access the database, and its state while it can't be used.
+//! Stores on disk: the threads that access the database, and its status while it can't be used.
 //!
-//! One thread reads and one writes, each with its own connection, so no runtime worker ever waits for a disk, and readers
-//! don't wait for the writer. SQLite allows one writer at a time anyway. Operations wait in a bounded queue, and those of
-//! ended calls are skipped. An operation that was answered is committed; one that was given up may be committed or not.
-//! If another process has locked the database, the operation is retried until [`LOCK_TIMEOUT`] or the end of the call.
+//! One thread reads and one writes, each with its own connection, so no runtime worker ever waits for a disk, and
+//! readers don't wait for the writer. SQLite allows only one writer at a time anyway. Operations wait in a bounded
+//! queue, and those of ended calls are skipped. A confirmed operation is committed; an abandoned one may be committed
+//! or not. If another process has locked the database, the operation is retried until [`LOCK_TIMEOUT`] or the end of
+//! the call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,15 +22,15 @@ use super::{KeyPage, KeyValueError, StateProblem, StoreOwner, StoredValue, SwapC
 
 /// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
 const QUEUE_LENGTH: usize = 32;
-/// How long an operation waits for other processes, from its start.
+/// The time limit for waiting for other processes, from the start of an operation.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The first pause before a locked database is tried again. Each further one is twice as long.
+/// The first delay before a locked database is tried again. Each further delay is twice as long.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_micros(100);
-/// The longest pause.
+/// The maximum delay.
 const MAX_RETRY_PAUSE: Duration = Duration::from_millis(5);
-/// The pause after a database that couldn't be opened.
+/// The delay after a failure to open the database.
 const REOPEN_PAUSE: Duration = Duration::from_secs(1);
-/// The log's size is checked after this many writes.
+/// The number of writes between two checks of the log's size.
 const WRITES_PER_CHECKPOINT: u32 = 64;
 
 /// The database in the state directory. Its threads start when the first store is opened.
@@ -39,7 +40,7 @@ pub(super) struct StateDatabase {
     health: Arc<DatabaseHealth>,
 }
 
-/// The queues of the threads. `None` means that the thread couldn't be started.
+/// The queues of the threads. `None` if a thread couldn't be started.
 struct WorkerQueues {
     reader: Option<mpsc::Sender<Job>>,
     writer: Option<mpsc::Sender<Job>>,
@@ -56,7 +57,7 @@ pub(super) struct DiskStore {
 struct DatabaseHealth {
     /// The current problems, which were logged, by thread.
     problems: Mutex<BTreeMap<ConnectionRole, StateProblem>>,
-    /// A damaged file, and how it is damaged. No thread uses it again.
+    /// A damaged file, and the kind of damage. No thread uses the file again.
     damaged: Mutex<Option<(Identity, String)>>,
 }
 
@@ -64,13 +65,13 @@ type Job = Box<dyn DatabaseJob>;
 
 /// An operation on the database.
 trait DatabaseJob: Send {
-    /// Runs the operation, which can be a retry. False means that nothing is to be committed.
+    /// Runs the operation, possibly as a retry. False means that nothing must be committed.
     fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool>;
     /// Sends the result, once it is committed.
     fn answer(self: Box<Self>, done: Result<(), KeyValueError>);
-    /// Whether the call has ended.
+    /// True if the call has ended.
     fn is_abandoned(&self) -> bool;
-    /// When the operation is given up.
+    /// The time at which the operation is abandoned.
     fn deadline(&self) -> Instant;
 }
 
@@ -236,9 +237,9 @@ struct DatabaseWorker {
     dir: PathBuf,
     health: Arc<DatabaseHealth>,
     database: Option<DatabaseConnection>,
-    /// The database isn't opened again before this.
+    /// The earliest time to open the database again.
     retry_at: Option<Instant>,
-    /// The last attempt failed.
+    /// True if the last attempt failed.
     failed: bool,
     writes: u32,
 }
@@ -307,7 +308,7 @@ impl DatabaseWorker {
         Ok(())
     }
 
-    /// The database, which is opened again if the file was replaced.
+    /// The database, which is re-opened if the file was replaced.
     fn open(&mut self) -> Result<&mut DatabaseConnection, DatabaseError> {
         let usable = |database: &DatabaseConnection| {
             let in_place = database.is_in_place();
@@ -357,7 +358,7 @@ fn write(connection: &mut Connection, job: &mut dyn DatabaseJob) -> rusqlite::Re
 }
 
 impl DatabaseHealth {
-    /// Logs an error, once for both threads and as long as it stays the same.
+    /// Logs an error, once for both threads while it stays the same.
     fn report(&self, role: ConnectionRole, error: &DatabaseError) {
         let problem = StateProblem { reason: error.to_string(), hint: error.hint() };
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
@@ -370,7 +371,7 @@ impl DatabaseHealth {
         problems.insert(role, problem);
     }
 
-    /// The thread can use the database again.
+    /// Notes that the thread can use the database again.
     fn recovered(&self, role: ConnectionRole) {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         if problems.remove(&role).is_some() && problems.is_empty() {

@@ -1,5 +1,5 @@
-//! The tables of the database, and the operations on them. A write runs in a transaction that has the write lock from its
-//! start, so that the values it read are still current when it writes.
+//! The tables of the database, and the operations on them. A write runs in a transaction that has the write lock from
+//! its start, so the values that it read are still current when it writes.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::{
     KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, entry_size, new_store_size, page, sum,
 };
 
-/// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered as bytes.
-/// `size` is the size of all entries of the owner.
+/// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered by
+/// bytes. `size` is the total size of the owner's entries.
 pub(super) const TABLES: &str = "
     CREATE TABLE stores (
         owner TEXT NOT NULL PRIMARY KEY,
@@ -35,7 +35,7 @@ const RESIZE: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?2) \
                       ON CONFLICT (owner) DO UPDATE SET size = excluded.size";
 const DELETE: &str = "DELETE FROM entries WHERE owner = ?1 AND key = ?2";
 
-/// The result of an operation. The inner error is the plugin's own, and nothing is written.
+/// The result of an operation. The inner error is the plugin's own, in which case nothing is written.
 pub(super) type OperationResult<T> = Result<std::result::Result<T, KeyValueError>>;
 
 /// The entries of one store.

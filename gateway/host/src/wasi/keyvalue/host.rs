@@ -2,7 +2,7 @@
 //!
 //! A plugin that is granted a store has one bucket, called `default` or the empty string. Other plugins get
 //! `access-denied`, and the log shows the line of `gateway.toml` that grants it. If stores are on disk, these functions
-//! wait for it, and the call's time continues to run.
+//! wait for the disk, and the call's timeout continues to run.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct KeyValueState {
     access: StoreAccess,
     config: Arc<PluginConfig>,
     audit: GrantAudit,
-    /// The memory of values that were read for swaps: they may have no other owner any more.
+    /// The memory of values that were read for swaps, which may have no other owner any more.
     cas_bytes: ByteQuota,
 }
 
@@ -40,7 +40,7 @@ impl KeyValueState {
         Self::new(self.access.clone(), Arc::clone(&self.config), audit)
     }
 
-    /// The most that the plugin may keep, in bytes.
+    /// The maximum size of the plugin's store, in bytes.
     fn limit(&self) -> u64 {
         self.config.limits.state.as_u64()
     }
@@ -49,7 +49,7 @@ impl KeyValueState {
         Ok(result.map_err(|error| self.error(&error)))
     }
 
-    /// The guest's error. A full store is reported to the operator as well.
+    /// The guest's error. A full store is also reported to the operator.
     fn error(&self, error: &KeyValueError) -> kv_store::Error {
         match error {
             KeyValueError::Full(_) => {
@@ -75,7 +75,7 @@ pub(crate) struct KeyValueView<'a> {
     pub(crate) table: &'a mut ResourceTable,
 }
 
-/// Tells the bindings that they get a [`KeyValueView`].
+/// Tells the bindings to use a [`KeyValueView`].
 pub(crate) struct KeyValueData;
 
 impl HasData for KeyValueData {
@@ -90,7 +90,8 @@ impl KeyValueView<'_> {
         Ok(Arc::clone(&self.table.get(bucket)?.0))
     }
 
-    /// Keeps a value for a swap. All of them together are no larger than what may be passed to the guest at once.
+    /// Keeps a value for a swap. Together, these values are no larger than the maximum that can be passed to the guest
+    /// at once.
     fn push_cas(&mut self, cas: Cas) -> Answer<Resource<Cas>> {
         let size = cas.size();
         if !self.state.cas_bytes.take(size) {

@@ -11,7 +11,7 @@ use super::{
 #[derive(Default)]
 pub(super) struct MemoryStore {
     values: BTreeMap<String, StoredValue>,
-    /// The size of all entries.
+    /// The total size of all entries.
     pub(super) size: u64,
 }
 

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// More than any test keeps.
+/// A size that no test exceeds.
 const PLENTY: u64 = 1 << 20;
 
 fn config(id: &str, state: StateGrant) -> PluginConfig {
@@ -18,7 +18,7 @@ fn config(id: &str, state: StateGrant) -> PluginConfig {
     config
 }
 
-/// The store that a plugin of this name and grant has.
+/// The store of a plugin with this name and grant.
 fn granted(stores: &KeyValueStores, id: &str, state: StateGrant) -> Arc<KeyValueStore> {
     match stores.of(&config(id, state)) {
         StoreAccess::Granted(kept) => kept,
@@ -214,7 +214,7 @@ async fn a_swap_fails_if_the_value_changed() {
     }
 }
 
-/// Adds 1 to two numbers, to one by addition and to the other by swaps.
+/// Adds 1 to two numbers: to one by addition and to the other by swaps.
 async fn count(kept: &KeyValueStore, times: usize) {
     for _ in 0..times {
         kept.increment("sum".into(), 1, PLENTY).await.unwrap();

@@ -4,7 +4,7 @@ use wasmtime::component::Component;
 
 use super::*;
 
-/// Whether the linker knows this export of the interface. Its type doesn't matter.
+/// True if the linker has this export of the interface. Its type doesn't matter.
 fn has(linker: &Linker<State>, interface: &str, export: &str) -> bool {
     let link = |kind: &str| {
         let text = format!("(component (import \"{interface}\" (instance (export \"{export}\" ({kind})))))");
@@ -18,7 +18,7 @@ fn has(linker: &Linker<State>, interface: &str, export: &str) -> bool {
     }
 }
 
-/// Something that the interface exports; for some, `get-` belongs before it.
+/// An export of the interface; for some, the name needs the prefix `get-`.
 fn some_export(interface: &'static str) -> &'static str {
     match interface {
         "wasi:cli/environment" => "get-environment",

@@ -1,10 +1,10 @@
-//! Listings of large directories stay small, and name everything once.
+//! Listings of large directories stay small, and contain every name once.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Reads a listing to its end. `look` sees it after each read.
+/// Reads a listing to its end. `look` is called after each read.
 fn names(mut listing: Listing, mut look: impl FnMut(&Listing)) -> Vec<EntryResult> {
     let mut names = Vec::new();
     loop {

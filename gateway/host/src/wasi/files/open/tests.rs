@@ -1,4 +1,4 @@
-//! What is opened and what is refused, also without the check before.
+//! Opened and refused paths, also without the check before opening.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use wasmtime_wasi::FsPerms;
 use super::*;
 use crate::wasi::grant_audit::GrantAudit;
 
-/// Longer than anything here takes unless it blocks.
+/// A time that only a blocked operation exceeds.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// A folder with a file, a folder, a pipe, a socket, and links to them.
@@ -30,7 +30,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Does something that must not block.
+/// Runs an action that must not block.
 #[track_caller]
 fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, answer) = mpsc::channel();
@@ -38,7 +38,7 @@ fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     answer.recv_timeout(FOREVER).expect("it blocks, and its thread is lost")
 }
 
-/// Opens without the check before.
+/// Opens without the check before opening.
 #[track_caller]
 fn opened_unchecked(
     folder: PathBuf,
@@ -91,7 +91,7 @@ fn dir(folder: &tempfile::TempDir, perms: FsPerms) -> Dir {
     Dir::new(fs::File::open(folder.path()).unwrap(), perms, OpenMode::READ | OpenMode::WRITE, false)
 }
 
-/// Those of `all` whose bits are set.
+/// The flags of `all` whose bits are set.
 fn some<F: Copy + std::ops::BitOr<Output = F>>(none: F, all: [F; 4], bits: u8) -> F {
     (0..4).filter(|bit| bits & (1 << bit) != 0).fold(none, |some, bit| some | all[bit])
 }
@@ -142,7 +142,7 @@ fn outcome(opened: FsResult<Descriptor>) -> String {
     }
 }
 
-/// Compares with WASI's own function, except for pipes, where that one blocks, and sockets, where its error is another.
+/// Compares with WASI's own function, except for pipes, which block there, and sockets, which give another error there.
 #[tokio::test]
 async fn flags_work_as_in_wasmtime() {
     use wasmtime::component::ResourceTable;

@@ -1,4 +1,4 @@
-//! Which permissions a replacing file gets.
+//! The permissions of a replacing file.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Which paths a refusal shows.
+//! Paths in refusals.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use moongate_config::from_text;
 
 use super::*;
 
-/// What a refusal shows to the operator and to the caller.
+/// The texts of a refusal for the operator and for the caller.
 fn refused(url: &str) -> String {
     let text = "version = 1\n[plugins.x]\nsource = 'x.wasm'\n\
         config = { token = '123456:AB-c_d/e', short = 'chat', several = { key = 'held-in-a-table' } }\n\

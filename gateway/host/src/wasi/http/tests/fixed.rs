@@ -12,7 +12,7 @@ use super::check::{RequestRefusal, check};
 use super::self_addresses::SelfAddresses;
 use super::*;
 
-/// Answers every request with the same bytes, and closes nothing.
+/// Sends the same bytes in response to every request, and closes no connection.
 async fn answering(said: String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -34,7 +34,7 @@ async fn answering(said: String) -> SocketAddr {
     address
 }
 
-/// What a sender gets from there.
+/// The result of a request to that server.
 async fn got(said: String) -> Result<String, Error> {
     let url = format!("http://{}", answering(said).await);
     let grant = format!("http = [{{ url = '{url}', networks = ['127.0.0.1/32'] }}]");
@@ -94,7 +94,7 @@ fn paths_have_a_maximum_length() {
     assert!(matches!(longer, Err(RequestRefusal::Invalid(Error::HttpRequestUriTooLong))), "{longer:?}");
 }
 
-/// Answers when told to, and counts the pending lookups.
+/// Responds on command, and counts the pending lookups.
 #[derive(Default)]
 struct Slow {
     asked: AtomicUsize,
@@ -239,7 +239,7 @@ async fn idle_connections_have_limits() {
     let sender = sender(&grant, &[], Fake::answering([&["127.0.0.1"][..]]));
     let at_once = async |name: &str| {
         let urls: Vec<_> = (0..6).map(|_| format!("http://{name}.example:{port}/")).collect();
-        // All of them start before the first one is answered, so none finds an idle connection.
+        // All requests start before the first response, so none finds an idle connection.
         for got in join_all(urls.iter().map(|url| get(&sender, url))).await {
             assert_eq!(got.unwrap(), "hello");
         }

@@ -1,4 +1,4 @@
-//! The database: shared, lasting, left alone where it isn't ours, and never replaced by memory.
+//! The database: shared, persistent, never replaced by memory, and left alone if it isn't Moongate's.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -39,7 +39,7 @@ async fn filled() -> TempDir {
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
     drop(kept);
-    // The threads end a little later, and with the last connection the log goes: of two that close at once neither may
+    // The threads end a little later, and the last connection removes the log: of two that close at once, neither may
     // have been the last.
     while file(&folder).with_extension("sqlite3-wal").exists() {
         let last = Connection::open(file(&folder)).unwrap();
@@ -50,7 +50,7 @@ async fn filled() -> TempDir {
     folder
 }
 
-/// Checks that nothing can be read or written, for this reason.
+/// Checks that reading and writing fail for this reason.
 async fn is_refused(folder: &TempDir, why: &str) {
     let stores = on_disk(folder.path());
     let kept = granted(&stores, "a", StateGrant::Own);
@@ -202,7 +202,7 @@ async fn a_damaged_database_is_unused_until_replaced() {
 async fn a_removed_database_is_created_again() {
     let folder = filled().await;
     let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
-    // Both threads have it open. A thread that is still opening it would find a partial file.
+    // Both threads have the file open. A thread that is still opening it would find a partial file.
     kept.set("other".into(), b"old".into(), PLENTY).await.unwrap();
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     fs::remove_dir_all(folder.path().join("state")).unwrap();
@@ -243,7 +243,7 @@ async fn writers_wait_for_other_processes_and_readers_do_not() {
         tokio::spawn(async move { kept.set("key".into(), b"later".into(), PLENTY).await })
     };
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
-    // An operation that was given up is skipped.
+    // An abandoned operation is skipped.
     let abandoned = kept.set("key".into(), b"never".into(), PLENTY);
     assert!(tokio::time::timeout(std::time::Duration::from_millis(1), abandoned).await.is_err());
     other.execute_batch("COMMIT").unwrap();
