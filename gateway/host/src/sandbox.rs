@@ -1,4 +1,4 @@
-//! Where a plugin's code runs: one call in one instance, and the limits on it.
+//! The sandbox of a plugin's code: one call in one instance, and the limits on it.
 
 pub(crate) mod quota;
 pub(crate) mod call;

@@ -19,7 +19,7 @@ use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, W
 pub(crate) use super::test_support::{Guest, component};
 pub(super) use warnings::Warnings;
 
-/// A host with a cache directory of its own.
+/// A host with its own cache directory.
 pub(super) fn host(cache: &Path) -> WasmHost {
     WasmHost::new(HostOptions {
         cache: cache.join("cache"),
@@ -31,7 +31,7 @@ pub(super) fn host(cache: &Path) -> WasmHost {
     .unwrap()
 }
 
-/// A plugin's configuration with default limits, for a component with these bytes.
+/// A plugin configuration with default limits, for a component with these bytes.
 pub(super) fn config(dir: &Path, bytes: &[u8]) -> PluginConfig {
     let source = dir.join("guest.wasm");
     std::fs::write(&source, bytes).unwrap();
@@ -46,7 +46,7 @@ pub(super) async fn load_file(
     host.load(Arc::clone(config), host.read(config).await?).await
 }
 
-/// Resources in use while one plugin is loaded and nothing runs.
+/// Resources in use while one plugin is loaded and nothing is running.
 pub(super) fn at_rest() -> Gauges {
     Gauges { generations: 1, ..Gauges::default() }
 }

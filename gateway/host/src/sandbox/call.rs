@@ -1,8 +1,8 @@
 //! One call of a guest: an instance, the call, its limits and its outcome.
 //!
-//! The instance is new, and nothing of a call outlives it: instance and store are dropped with the future, whenever
-//! that is. Only if the plugin's configuration says so is an instance kept idle for the next call, see
-//! [`instance_pool`]. Failures of the guest are returned as [`CallError`].
+//! The instance is new, and nothing of a call outlives it: instance and store are dropped with the future. If the
+//! plugin's configuration allows reuse, the instance is kept idle for the next call, see [`instance_pool`]. Failures of
+//! the guest are returned as [`CallError`].
 
 use std::cell::LazyCell;
 use std::panic::AssertUnwindSafe;
@@ -40,7 +40,7 @@ pub(crate) trait GuestCall: Send {
     /// The result in the contract's types.
     type Output: Send + FailureText;
 
-    /// Calls the function. The caller must know from the catalog that the interface is exported.
+    /// Calls the function. The caller must have checked in the catalog that the interface is exported.
     fn invoke(
         self,
         exports: &Exports,
@@ -59,7 +59,7 @@ pub(crate) struct HostResources {
     pub(crate) openings: Arc<Openings>,
     /// Idle instances.
     pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
-    /// The most files that a call may have open.
+    /// The maximum number of files that a call can have open.
     pub(crate) open_files: u32,
 }
 
@@ -70,21 +70,21 @@ pub(crate) struct PooledInstance {
     reuse: ReuseState,
 }
 
-/// The properties of an instance that decide whether it can serve another call.
+/// The properties of an instance that decide if it can serve another call.
 struct ReuseState {
     /// The only principal whose calls it serves.
     principal: Principal,
     calls_served: u32,
-    /// Device and inode of the granted directories that it has open.
+    /// Device and inode of the granted directories that the instance has open.
     directories: Vec<(u64, u64)>,
 }
 
 /// The origin of a call.
 #[derive(Debug)]
 enum CallOrigin {
-    /// A client. The instance may be reused for this principal; `None` means for none.
+    /// A client. The instance can be reused for this principal; `None` means no reuse.
     Client { reuse_for: Option<Principal> },
-    /// The gateway itself, describing the plugin. Changes that it reports then aren't news.
+    /// The gateway itself, describing the plugin. Changes that the plugin reports meanwhile are ignored.
     Gateway,
 }
 
@@ -101,9 +101,9 @@ struct InstanceLease {
 pub(crate) struct Sandbox {
     pub(crate) config: Arc<PluginConfig>,
     pub(crate) code: Arc<Lease>,
-    /// The key-value stores that it may use.
+    /// The key-value stores that it can use.
     pub(crate) access: StoreAccess,
-    /// The missing grants and exceeded limits that were logged already.
+    /// The missing grants and exceeded limits that were already logged.
     pub(crate) warned: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
     /// Its idle instances.
@@ -111,7 +111,7 @@ pub(crate) struct Sandbox {
     pub(crate) shared: Arc<HostResources>,
 }
 
-/// The reason why a call has no result.
+/// The reason that a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SandboxError {
     /// The guest wasn't called.
@@ -120,7 +120,7 @@ pub(crate) enum SandboxError {
     #[error("{error}")]
     Call {
         error: CallError,
-        /// The amount of memory (bytes) or of table elements that the guest needed and was refused.
+        /// The amount of memory (bytes) or of table elements that the guest requested and was denied.
         wanted: Option<u64>,
     },
 }
@@ -149,7 +149,7 @@ impl From<wasmtime::Error> for RunError {
     }
 }
 
-/// How a call ended.
+/// The end of a call.
 enum CallEnd<T> {
     Returned(Result<T, RunError>),
     Panicked,
@@ -248,7 +248,7 @@ impl Sandbox {
                 };
                 Ok(call.invoke(&code.exports, store, instance).await?)
             });
-            // Only the host's own functions can panic. A panic ends this call and no other.
+            // Only the host's own functions can panic. A panic ends only this call.
             let work =
                 pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
             // A guest that doesn't check for cancellation would only continue as before.
@@ -286,7 +286,7 @@ impl Sandbox {
             }
             (CallEnd::Panicked, _) => CallError::Internal("a host function panicked".to_owned()),
             (CallEnd::TimedOut, Some(_)) => CallError::Timeout(timeout),
-            // Before there is a store, a call waits for nothing but granted directories.
+            // Without a store, a call waits only for granted directories.
             (CallEnd::TimedOut, None) => match self.shared.openings.silent(&self.config) {
                 Some(error) => return Err(StoreError::Grant(error).into()),
                 None => CallError::Timeout(timeout),
@@ -297,7 +297,7 @@ impl Sandbox {
         Err(error.into())
     }
 
-    /// The reason why the guest failed.
+    /// The reason that the guest failed.
     fn guest_error(
         &self,
         error: &wasmtime::Error,
@@ -308,7 +308,7 @@ impl Sandbox {
         let stderr_tail = LazyCell::new(|| state.output().stderr_tail());
         let error = classify(error, state, &self.config.limits, || stderr_tail.as_ref());
         if matches!(error, CallError::Trap(_)) {
-            // Python reads source files to print a traceback, which isn't a lookup of the call's own.
+            // Python reads source files to print a traceback, so these lookups aren't the call's own.
             if !stderr_tail.as_ref().is_some_and(StderrTail::is_python_traceback) {
                 state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
             }
@@ -318,7 +318,7 @@ impl Sandbox {
         }
         let wanted = state.memory_limiter().wanted();
         match origin {
-            // The load error names the limit and a sufficient value, so it isn't logged here as well.
+            // The load error contains the limit and a sufficient value, so it isn't also logged here.
             CallOrigin::Gateway => lease.store.data_mut().memory_limiter_mut().forget_refusals(),
             CallOrigin::Client { .. } => {}
         }
@@ -337,8 +337,8 @@ impl Sandbox {
         }
     }
 
-    /// An idle instance that the call can reuse, or else a store for a new one. `reuse_for`: the principal that the
-    /// instance may be reused for afterwards; `None` means for none.
+    /// An idle instance that the call can reuse, or otherwise a store for a new one. `reuse_for` is the principal that
+    /// the instance can be reused for afterwards; `None` means no reuse.
     async fn lease(
         &self,
         code: &Code,
@@ -382,7 +382,7 @@ impl Sandbox {
         self.pool.put(principal, pooled, policy, || self.shared.ticker.count());
     }
 
-    /// Logs why there is no store. The caller's error doesn't contain paths of this machine.
+    /// Logs the reason that there is no store. The caller's error doesn't contain paths of this machine.
     fn report_store_error(&self, error: &StoreError) -> CallError {
         let id = &self.config.id;
         let StoreError::Grant(grant) = error else {
@@ -402,8 +402,8 @@ impl Sandbox {
     }
 }
 
-/// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer shows
-/// the same line already.
+/// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer
+/// already shows the same line.
 fn report_missing_grants<T: FailureText>(state: &State, answer: &mut T) {
     if !answer.is_failure() {
         state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
@@ -434,7 +434,7 @@ async fn supervise<T>(
         () = aborted.cancelled() => return CallEnd::Replaced,
     }
     if !grace.is_zero() {
-        // Its answer isn't read any more, but it can clean up.
+        // The call's answer is no longer read, but the call can clean up.
         let _ = tokio::time::timeout_at(deadline.min(Instant::now() + grace), work).await;
     }
     CallEnd::Cancelled

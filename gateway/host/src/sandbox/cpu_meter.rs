@@ -1,7 +1,7 @@
-//! The processor time of one call.
+//! The CPU time of one call.
 //!
-//! It is the CPU time of the thread that polls the call, during each poll. Waiting costs nothing, and neither does time
-//! that other processes use.
+//! This is the CPU time of the thread that polls the call, during each poll. Waiting costs nothing, and neither does
+//! the time that other processes use.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The processor time that a call has used, and its limit.
+/// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// In nanoseconds.

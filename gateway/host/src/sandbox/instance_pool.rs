@@ -1,8 +1,8 @@
 //! Idle instances of plugins that reuse theirs (`instances = "reused"`).
 //!
-//! An instance serves calls of one principal only, because anything in its memory can show in its next answer. Idle
-//! instances use slots of the engine's pool: they and the running calls together never exceed the limit on concurrent
-//! calls, so no call is rejected because of them. A call that needs a slot evicts the instance that has been idle the
+//! An instance serves calls of only one principal, because anything in its memory can show up in its next answer. Idle
+//! instances use slots of the engine's pool: together with the running calls, they never exceed the limit on concurrent
+//! calls, so they never cause a call to be rejected. A call that needs a slot evicts the instance that has been idle
 //! longest.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) struct InstancePool<T> {
 struct IdleInstances<T> {
     /// In the order in which they became idle.
     instances: Vec<IdleInstance<T>>,
-    /// When the expiry task runs next. `None` means that there is no such task.
+    /// The next run of the expiry task. `None` if there is no such task.
     next_expiry: Option<Instant>,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct PluginPool<T> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IdlePolicy {
     pub(crate) expires_at: Instant,
-    /// The most idle instances of the plugin.
+    /// The maximum number of idle instances of the plugin.
     pub(crate) max_idle: u32,
 }
 
-/// True for principals that can be told apart. Without a token, anyone may have sent the earlier request.
+/// True for principals that can be told apart. Without a token, the earlier request may come from anyone.
 pub(crate) fn can_reuse(principal: &Principal) -> bool {
     match principal {
         Principal::Local | Principal::Named(_) => true,
@@ -91,7 +91,7 @@ impl<T> InstancePool<T> {
         counts
     }
 
-    /// Evicts instances until there is a slot for a call that is about to create one. `running` includes that call; it
+    /// Evicts instances until there is a slot for a call that is about to create one. `running` includes that call. It
     /// is read again after each eviction, because calls start and end meanwhile.
     pub(crate) fn make_room(&self, running: impl Fn() -> u32) {
         while self.total() > 0 && running().saturating_add(self.total()) > self.capacity {
@@ -99,7 +99,7 @@ impl<T> InstancePool<T> {
                 let mut idle = self.lock();
                 (!idle.instances.is_empty()).then(|| self.remove(&mut idle, 0))
             };
-            drop(oldest); // slow, so after the lock is released
+            drop(oldest); // this is slow, so it happens after the lock is released
         }
     }
 
@@ -136,7 +136,7 @@ impl<T: Send + 'static> InstancePool<T> {
         PluginPool { id, plugin, closed: AtomicBool::new(false), all: Arc::clone(self) }
     }
 
-    /// Drops expired instances, until there are no idle ones.
+    /// Drops expired instances, until no idle ones remain.
     async fn expire(this: Weak<Self>) {
         loop {
             let (expired, next, earlier_expiry) = {
@@ -160,7 +160,7 @@ impl<T: Send + 'static> InstancePool<T> {
 }
 
 impl<T: Send + 'static> PluginPool<T> {
-    /// Takes the instance that served this principal last, if one is idle.
+    /// Takes the instance that last served this principal, if one is idle.
     pub(crate) fn take(&self, principal: &Principal) -> Option<T> {
         if self.all.total() == 0 {
             return None;
@@ -214,7 +214,7 @@ impl<T: Send + 'static> PluginPool<T> {
                 self.schedule_expiry(&mut idle, expires_at);
             }
         }
-        drop(removed); // slow, so after the lock is released
+        drop(removed); // this is slow, so it happens after the lock is released
     }
 
     /// Makes sure that the expiry task runs at this time at the latest.
@@ -234,7 +234,7 @@ impl<T: Send + 'static> PluginPool<T> {
 }
 
 impl<T> PluginPool<T> {
-    /// Drops the plugin's idle instances and accepts no more.
+    /// Drops the plugin's idle instances and accepts no new ones.
     pub(crate) fn close(&self) {
         let removed = {
             let mut idle = self.all.lock();

@@ -1,17 +1,18 @@
 //! The process's limit on open files, and each call's share of it.
 //!
-//! A file that a guest opens takes one of the process's descriptors, and so does a client's connection. Each call has a
-//! share, so that all calls together leave enough for everything else.
+//! A file that a guest opens uses one of the process's descriptors, and so does a client's connection. Each call has a
+//! share, so that all calls together leave enough descriptors for everything else.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that are reserved for connections, the gateway's own files and short-lived ones; at most half of all.
+/// The number of descriptors reserved for connections, the gateway's own files and short-lived ones; at most half of
+/// all.
 const RESERVED: u64 = 2048;
 
-/// A call's largest share. No legitimate plugin needs more.
+/// The maximum share of a call. No legitimate plugin needs more.
 const MAX_PER_CALL: u64 = 256;
 
-/// A call's smallest share. With less, even simple plugins would fail.
+/// The minimum share of a call. With less, even simple plugins would fail.
 pub(crate) const MIN_PER_CALL: u32 = 8;
 
 /// Raises the process's limit as far as the system allows. Most systems start with 1,024.
@@ -26,12 +27,12 @@ pub(crate) fn raise_limit() {
     }
 }
 
-/// How many files a call may have open if this many calls run at once. Call this after [`raise_limit`].
+/// The number of files that each of this many concurrent calls can have open. Call this after [`raise_limit`].
 pub(crate) fn per_call(concurrency: u32) -> u32 {
     share_of(getrlimit(Resource::Nofile).current, concurrency)
 }
 
-/// `limit` is the process's limit. `None` means that it has none.
+/// `limit` is the process's limit. `None` means no limit.
 fn share_of(limit: Option<u64>, concurrency: u32) -> u32 {
     let limit = limit.unwrap_or(u64::MAX);
     let free = limit - RESERVED.min(limit / 2);

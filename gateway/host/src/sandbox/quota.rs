@@ -1,4 +1,4 @@
-//! Quotas of one call: numbers of bytes and of things that it may use, and what is left of them.
+//! Quotas of one call: limits on bytes and on items, and their remaining amounts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytesize::ByteSize;
 
-/// A limit in bytes and what is left of it. Displayed as the limit: `64.0 MiB`.
+/// A limit in bytes and its remaining amount. Displayed as the limit: `64.0 MiB`.
 #[derive(Debug)]
 pub(crate) struct ByteQuota(Quota);
 
-/// A limit on a number of things and what is left of it. Displayed as the limit.
+/// A limit on a number of items and its remaining amount. Displayed as the limit.
 #[derive(Debug)]
 pub(crate) struct CountQuota(Quota);
 
-/// Bytes of a quota that are given back when this is dropped.
+/// Bytes of a quota that are returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct BytePermit {
     quota: Arc<ByteQuota>,
     bytes: u64,
 }
 
-/// One thing of a quota that is given back when this is dropped.
+/// One item of a quota that is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct CountPermit(Arc<CountQuota>);
 
@@ -56,17 +56,17 @@ impl ByteQuota {
         Self(Quota::new(limit.as_u64()))
     }
 
-    /// Takes the bytes for good. Returns false, and takes nothing, if fewer are left.
+    /// Takes the bytes permanently. Returns false, and takes nothing, if fewer are left.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         self.0.take(bytes)
     }
 
-    /// Takes the bytes until the permit is dropped. `None` means that fewer are left.
+    /// Takes the bytes until the permit is dropped. `None` if fewer are left.
     pub(crate) fn acquire(self: &Arc<Self>, bytes: u64) -> Option<BytePermit> {
         self.take(bytes).then(|| BytePermit { quota: Arc::clone(self), bytes })
     }
 
-    /// Gives back bytes that were [taken](Self::take).
+    /// Returns bytes that were [taken](Self::take).
     pub(crate) fn give_back(&self, bytes: u64) {
         self.0.give_back(bytes);
     }
@@ -89,12 +89,12 @@ impl CountQuota {
         Self(Quota::new(limit.into()))
     }
 
-    /// Takes this many for good. Returns false, and takes nothing, if fewer are left.
+    /// Takes this many items permanently. Returns false, and takes nothing, if fewer are left.
     pub(crate) fn take(&self, count: u64) -> bool {
         self.0.take(count)
     }
 
-    /// Takes one until the permit is dropped. `None` means that none is left.
+    /// Takes one item until the permit is dropped. `None` if none is left.
     pub(crate) fn acquire(self: &Arc<Self>) -> Option<CountPermit> {
         self.take(1).then(|| CountPermit(Arc::clone(self)))
     }

@@ -1,8 +1,8 @@
-//! The data of a wasmtime store: one part for each room of `wasi`, and the limits on memory and tables.
+//! The data of a wasmtime store: one part for each module of `wasi`, and the limits on memory and tables.
 //!
-//! A store is made for each call and dropped with it, unless the plugin's instances are reused: then the next call takes
-//! over the store, with everything of the earlier call replaced. At the end of a call its remaining output is logged, and
-//! the changes that it reported are passed on.
+//! A store is created for each call and dropped with it, unless the plugin's instances are reused. In that case, the
+//! next call takes over the store, with everything of the earlier call replaced. At the end of a call, its remaining
+//! output is logged, and the changes that it reported are passed on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -87,7 +87,7 @@ impl Drop for State {
     }
 }
 
-/// The reason why there is no store.
+/// The reason that there is no store.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error(transparent)]
@@ -102,9 +102,9 @@ pub(crate) struct StoreDeps {
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
-    /// The most memory that any call has used, in bytes.
+    /// The maximum memory that any call has used, in bytes.
     pub(crate) peak_memory: Arc<AtomicU64>,
-    /// The most files that a call may have open, including the granted directories.
+    /// The maximum number of files that a call can have open, including the granted directories.
     pub(crate) open_files: u32,
 }
 
@@ -148,15 +148,15 @@ pub(crate) fn store(
         if store.data().cpu_meter.is_over() {
             return Ok(UpdateDeadline::Interrupt);
         }
-        // Not the plain yield, which wakes the task at once: tokio would look at its timers and sockets only at every
-        // 61st turn.
+        // Not the plain yield, which wakes the task at once: tokio would then check its timers and sockets only at
+        // every 61st turn.
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
     });
     store.set_epoch_deadline(1);
     Ok(store)
 }
 
-/// The open files that are left for the guest, after the granted directories. A few are always left, because the
+/// The number of open files left for the guest, after the granted directories. A few are always left, because the
 /// operator decides on the number of directories.
 fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
     let granted = u32::try_from(config.allow.dirs.len()).unwrap_or(u32::MAX);
@@ -200,12 +200,12 @@ impl State {
         KeyValueView { state: &mut self.key_value, table: &mut self.table }
     }
 
-    /// Call this when the instance exists.
+    /// Call this once the instance exists.
     pub(crate) fn instantiated(&mut self) {
         self.files.instantiated();
     }
 
-    /// Logs refused growth and remaining output at the end of a call.
+    /// Logs denied growth and remaining output at the end of a call.
     fn finish(&mut self) {
         match self.limiter.refused {
             Some(Refused::Memory) => self.audit.report_limit("memory", "was refused more memory"),
@@ -216,8 +216,8 @@ impl State {
         self.contract.finish();
     }
 
-    /// True if another call of the same principal can use this instance: not if the last call left something behind that
-    /// would count against the next one's limits.
+    /// True if another call of the same principal can use this instance. False if the last call left something behind
+    /// that would count against the next one's limits.
     pub(crate) fn is_reusable(&mut self) -> bool {
         let Some(streams) = self.cli.handles(&self.table) else { return false };
         let expected = streams + self.files.preopen_handles();
@@ -248,7 +248,7 @@ impl State {
         self.audit = audit;
     }
 
-    /// Attaches another call after [`Self::detach`]: every limit starts again, except memory and tables, which still
+    /// Attaches another call after [`Self::detach`]. Every limit is reset, except for memory and tables, which still
     /// exist.
     pub(crate) fn attach(
         &mut self,
@@ -287,19 +287,19 @@ impl State {
     }
 }
 
-/// Limits the memory and the tables of a store. A component can have several of each, so they are summed up.
+/// Limits the memory and the tables of a store. A component can have several of each, so their sizes are added up.
 #[derive(Debug)]
 pub(crate) struct MemoryLimiter {
     memory: ByteQuota,
     table_elements: CountQuota,
     refused: Option<Refused>,
-    /// The amount that there would have been with the refused growth.
+    /// The total amount that the denied growth would have led to.
     wanted: Option<u64>,
-    /// The most memory that any call has used.
+    /// The maximum memory that any call has used.
     peak: Arc<AtomicU64>,
 }
 
-/// The growth that was refused last. The guest can continue without it; if it traps, this is the reason.
+/// The last denied growth. The guest can continue without it; if the guest traps, this is the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Memory,
@@ -317,7 +317,7 @@ impl MemoryLimiter {
         }
     }
 
-    /// The amount of memory, or of table elements, that there would have been with the growth that was refused last.
+    /// The total amount of memory, or of table elements, that the last denied growth would have led to.
     pub(crate) fn wanted(&self) -> Option<u64> {
         self.wanted
     }
@@ -326,7 +326,7 @@ impl MemoryLimiter {
         self.refused
     }
 
-    /// Forgets refused growth, so that it isn't logged: it is reported in another way, or the next call starts.
+    /// Forgets denied growth, so that it isn't logged: it is reported in another way, or the next call starts.
     pub(crate) fn forget_refusals(&mut self) {
         self.refused = None;
         self.wanted = None;
@@ -334,8 +334,8 @@ impl MemoryLimiter {
 }
 
 impl ResourceLimiter for MemoryLimiter {
-    // Growth that fails after it was allowed stays counted: taking it back would let a guest that requests more than its
-    // memory's own maximum lower the sum repeatedly.
+    // Growth that fails after it was allowed stays counted. Otherwise, a guest that requests more than its memory's own
+    // maximum could lower the sum repeatedly.
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
         if !self.memory.take(growth) {

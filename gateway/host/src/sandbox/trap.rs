@@ -1,7 +1,7 @@
-//! From the engine's error to the reason why a call failed.
+//! Conversion of the engine's errors to the reasons that calls failed.
 //!
-//! Some causes can only be recognised by their text, because their types are private to the engine. A test triggers
-//! each of them, so that an engine update that changes the text is noticed.
+//! Some causes can be recognized only by their text, because their types are private to the engine. A test triggers
+//! each of them, so that an engine update with different text is noticed.
 
 use moongate_config::Limits;
 use moongate_model::call::{Busy, CallError};
@@ -12,7 +12,7 @@ use super::store::{Refused, State};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::text;
 
-/// The reason why a call failed. `stderr_tail` is read only if the guest aborted.
+/// The reason that a call failed. `stderr_tail` is read only if the guest aborted.
 pub(crate) fn classify<'t>(
     error: &wasmtime::Error,
     state: &State,
@@ -25,7 +25,7 @@ pub(crate) fn classify<'t>(
     if error.is::<PoolConcurrencyLimitError>() {
         return CallError::Busy(Busy::Gateway);
     }
-    // Without the exit code: WASI's `exit` has two, and any code other than 0 becomes 1.
+    // Without the exit code, because WASI has two `exit` functions, and one of them turns any code other than 0 into 1.
     if error.is::<I32Exit>() {
         return CallError::Trap("it exited instead of returning a result".to_owned());
     }
@@ -53,7 +53,7 @@ fn classify_trap<'t>(
     stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
     if let Some(refused) = state.memory_limiter().refused() {
-        // Allocators abort in these ways after they were refused memory.
+        // Allocators abort in these ways after they were denied memory.
         let is_failed_allocation = matches!(
             trap,
             Trap::UnreachableCodeReached
@@ -73,7 +73,7 @@ fn classify_trap<'t>(
         Trap::IntegerDivisionByZero => "division by zero".to_owned(),
         Trap::UnreachableCodeReached => match stderr_tail() {
             Some(tail) => {
-                // Paths and values inside the plugin are for its author, who reads the log.
+                // Paths and values inside the plugin are for its author, who can read the log.
                 tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
                 "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
             }

@@ -1,4 +1,4 @@
-//! Ends of calls: a result, a limit, a trap, or cancellation.
+//! The ends of calls: a result, a limit, a trap, or cancellation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     }
 }
 
-/// Calls a guest once and checks that it leaves no resources.
+/// Calls a guest once and checks that the call leaves no resources behind.
 async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<ToolResult, CallError> {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
@@ -271,7 +271,7 @@ async fn a_guest_can_end_by_itself_after_cancellation() {
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
         context.cancel.cancel();
     });
-    // It may or may not be fast enough to return a result as well.
+    // The guest may or may not be fast enough to return a result as well.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
     assert!(inbox.take_now()["guest"].lists);
 }

@@ -1,4 +1,4 @@
-//! Replaced code: plugins that share it, its lifetime, and no leaks.
+//! Replaced code: plugins that share it, its lifetime, and leaks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn a_new_configuration_can_change_the_description() {
         world: "import wasi:config/store@0.2.0-rc.1;",
         fields: r#"(import "wasi:config/store@0.2.0-rc.1" "get" (func $get (param i32 i32 i32)))
             (data (i32.const 64) "k")"#,
-        // With the setting `k`, the tool's name is cut to two letters.
+        // With the setting `k`, the tool's name is truncated to two letters.
         list: "(call $get (i32.const 64) (i32.const 1) (i32.const 8192))
             (if (i32.load8_u (i32.const 8196)) (then (i32.store (i32.const 2308) (i32.const 2))))",
         ..Guest::default()
@@ -204,7 +204,7 @@ async fn two_hundred_reloads_leave_no_code_behind() {
         let bytes = guests[at % guests.len()].clone();
         let candidate = Candidate { digest: Digest::of(&bytes), bytes };
         serving = host.load(Arc::clone(&serving.sandbox.config), candidate).await.unwrap();
-        // A slot of the pool has memory now, and keeps it for the next call.
+        // A slot of the pool now has memory, and keeps it for the next call.
         call(&serving).await.unwrap();
         if at % 20 == 0 {
             assert_eq!(mappings(dir.path()), held, "after {at}");

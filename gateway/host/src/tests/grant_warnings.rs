@@ -1,4 +1,4 @@
-//! Warnings about missing directories and memory, and cases without one.
+//! Warnings about missing directories and memory, and cases without a warning.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ const FAILS: &str = fails!("");
 const LISTS: &str = "(call $ask (i32.const 256))";
 const LISTS_AND_FAILS: &str = fails!("(call $ask (i32.const 256))");
 
-/// The warnings of two calls of a guest with these granted directories, and the missing grants of an explanation.
+/// The warnings of two calls to a guest with these granted directories, and the missing grants of an explanation.
 async fn warnings_and_missing(
     fields: &'static str,
     body: &'static str,
@@ -91,7 +91,7 @@ async fn listing_directories_at_start_is_no_missing_grant() {
         assert_eq!(warnings_and_missing(LISTS_AT_START, "", granted).await, none);
         assert_eq!(warnings_and_missing(LISTS_AT_START, FAILS, granted).await, none);
     }
-    // Nor is a guest that never lists directories, whatever its message contains.
+    // A guest that never lists directories causes no warning either, whatever its message contains.
     assert_eq!(warnings_and_missing(PLAIN, FAILS, &["/notes"]).await, none);
 }
 

@@ -1,4 +1,4 @@
-//! Granted directories that don't answer: which calls fail, and which continue.
+//! Granted directories that don't respond: failing calls, and calls that continue.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +17,10 @@ use super::{Guest, at_rest, host, load, load_file};
 use crate::wasi::preopens::{GrantError, Openings, Paths};
 use crate::{LoadError, WasmHost, WasmPlugin};
 
-/// The timeout of calls that can end only by it.
+/// The timeout of calls that only the timeout can end.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A disk on which some directories don't answer.
+/// A disk with some directories that don't respond.
 #[derive(Default)]
 struct Disk {
     dead: Mutex<Dead>,
@@ -30,7 +30,7 @@ struct Disk {
 #[derive(Default)]
 struct Dead {
     directories: BTreeSet<PathBuf>,
-    /// The number of threads that wait for one of them.
+    /// The number of threads waiting for one of them.
     waiting: usize,
     /// The number of searches for a similar path.
     searches: usize,
@@ -50,7 +50,7 @@ impl Disk {
         self.dead.lock().unwrap().waiting
     }
 
-    /// Returns when this many threads wait.
+    /// Returns once this many threads are waiting.
     async fn until_waiting(&self, threads: usize) {
         while self.waiting() < threads {
             tokio::task::yield_now().await;
@@ -150,10 +150,10 @@ async fn a_silent_directory_fails_only_its_own_calls() {
     let stuck = bench.load("stuck", &["well", "dead"], short).await;
     let well = bench.load("well", &["well"], |_| {}).await;
     bench.disk.kill(&bench.path("dead"));
-    // One thread runs everything here: if it waited for the directory, nothing would finish.
+    // One thread runs everything here, so if it waited for the directory, nothing would finish.
     for _ in 0..3 {
         let calls = futures_util::future::join_all((0..4).map(|_| call(&stuck)));
-        tokio::time::pause(); // no time passes until the directory is waited for
+        tokio::time::pause(); // no time passes until a call waits for the directory
         let (all, ()) = tokio::join!(calls, async {
             bench.disk.until_waiting(4).await;
             tokio::time::advance(2 * SHORT_TIMEOUT).await; // timers are a millisecond late
@@ -193,7 +193,7 @@ async fn names_the_silent_directory_if_it_is_known() {
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(1) => {}
     }
-    // Another call has just started and waits for its first directory.
+    // Another call has just started and is waiting for its first directory.
     bench.disk.kill(&bench.path("well"));
     tokio::select! {
         biased;
@@ -201,7 +201,7 @@ async fn names_the_silent_directory_if_it_is_known() {
         () = bench.disk.until_waiting(2) => {}
     }
     assert!(is_named(&silent(plugin.table()), "/dead"));
-    // A configuration without that grant names another silent directory.
+    // A configuration without that grant names another unresponsive directory.
     let mut table = (**plugin.table()).clone();
     table.allow.dirs.pop();
     assert!(is_named(&silent(&table), "/well"));

@@ -241,7 +241,7 @@ async fn a_cancelled_caller_receives_nothing_more() {
         }
         context.cancel.cancel();
     });
-    // It may or may not be fast enough to return a result as well.
+    // The guest may or may not be fast enough to return a result as well.
     assert!(matches!(result, Ok(_) | Err(CallError::Cancelled)));
     assert_eq!(*records.0.lock().unwrap(), ["1 None None"]);
 }

@@ -1,4 +1,4 @@
-//! When an instance is reused for another call.
+//! Reuse of an instance for another call.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -44,8 +44,8 @@ impl tracing::Subscriber for Warnings {
 impl Warnings {
     /// Captures warnings of this thread until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
-        // With a single subscriber, the first thread that reaches a log line decides for all threads whether it is
-        // enabled, and threads of other tests have no subscriber.
+        // With a single subscriber, the first thread that reaches a log line decides for all threads if it is enabled,
+        // and threads of other tests have no subscriber.
         static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Warnings::default()));
         LazyLock::force(&ANOTHER);
         let warnings = Self::default();

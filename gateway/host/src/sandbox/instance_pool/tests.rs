@@ -1,4 +1,4 @@
-//! Which instances stay idle, for how long and for which principal. Numbers stand in for instances.
+//! Reuse of idle instances, by time and principal. Numbers represent instances.
 
 use std::time::Duration;
 
@@ -82,11 +82,11 @@ async fn idle_instances_give_way_to_calls() {
         one.put(Principal::Local, instance, policy(8), one_running);
     }
     assert_eq!(all.total(), 3);
-    // A call starts while none runs, then another while one runs.
+    // A call starts while none is running, then another while one is running.
     all.make_room(|| 1);
     all.make_room(|| 2);
     assert_eq!((all.total(), one.take(&Principal::Local)), (1, Some(2)));
-    // Two calls run and one of them ends: its instance may stay, and one more.
+    // Two calls are running and one of them ends: its instance can be kept, and one more.
     other.put(Principal::Local, 5, policy(8), || 2);
     other.put(Principal::Local, 6, policy(8), || 2);
     other.put(Principal::Local, 7, policy(8), || 2);
