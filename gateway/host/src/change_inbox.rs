@@ -1,7 +1,7 @@
-//! Changes that plugins report: collected during a call, then put into the inbox that the supervisor reads.
+//! Changes that plugins report. They are collected during a call and then moved to the inbox that the supervisor reads.
 //!
-//! The inbox is state, not a queue: a change that is reported many times before it is read is there once, and a plugin
-//! that reports too many doesn't displace the changes of others.
+//! The inbox is state, not a queue: repeated reports of the same change count once, and a plugin that reports too many
+//! doesn't displace the changes of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use moongate_model::names::{PluginId, ResourceUri};
 use tokio::sync::Notify;
 
-/// The most changed resources that one call can report. Others are dropped.
+/// The maximum number of changed resources that one call can report. Others are dropped.
 const MAX_RESOURCES_PER_CALL: usize = 256;
 
-/// The most unread changed resources of one plugin: more than a few calls can report.
+/// The maximum number of unread changed resources of one plugin: more than a few calls can report.
 const MAX_UNREAD_RESOURCES: usize = 16 * MAX_RESOURCES_PER_CALL;
 
-/// Changes that plugins reported and that weren't read yet.
+/// Reported changes that weren't read yet.
 #[derive(Debug, Default)]
 pub struct Inbox {
     unread: Mutex<BTreeMap<PluginId, Reported>>,
@@ -32,7 +32,7 @@ pub struct Reported {
 }
 
 impl Inbox {
-    /// Waits for changes and takes all of them. Cancel-safe; for one reader.
+    /// Waits for changes and takes all of them. Cancel-safe. For one reader only.
     pub async fn take(&self) -> BTreeMap<PluginId, Reported> {
         loop {
             let added = self.added.notified();
@@ -65,7 +65,7 @@ impl Inbox {
     }
 }
 
-/// The changes that one call reported. They go into the inbox when the call ends, for whatever reason.
+/// The changes that one call reported. They are moved to the inbox when the call ends for any reason.
 #[derive(Debug)]
 pub(crate) struct Changes {
     plugin: PluginId,
@@ -82,7 +82,7 @@ impl Changes {
         Self { plugin, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
     }
 
-    /// Adds a changed list. All lists are read again together, so it doesn't matter which one.
+    /// Adds a changed list. All lists are read again together, so any kind of list has the same effect.
     pub(crate) fn add_list(&mut self) {
         self.lists = true;
     }

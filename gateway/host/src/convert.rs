@@ -1,6 +1,6 @@
-//! Conversion between the contract's types and the core's. No other module knows both.
+//! Conversion between the contract's types and the core's. No other module uses both.
 //!
-//! Descriptions are cleaned, cut to size and checked; results are checked. Each record is destructured completely, so
+//! Descriptions are cleaned, truncated and checked; results are checked. Each record is destructured completely, so
 //! that a new field breaks the build here. Errors contain the path: "tool `x`: `input-schema`: …".
 
 use std::collections::HashSet;
@@ -24,11 +24,11 @@ mod schema;
 pub(crate) use answer::{completion, failure, prompt_outcome, read_outcome, target, tool_outcome};
 pub(crate) use manifest::{info, prompts, resources, templates, tools};
 
-/// The reason why a value of a plugin is invalid, with the path to it.
+/// The error for an invalid value from a plugin, with the path to the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConvertError {
     reason: String,
-    /// The limit that the value exceeds, and the amount that it needs.
+    /// The exceeded limit, and the amount that the value needs.
     exceeded: Option<(LimitKey, u64)>,
 }
 
@@ -45,7 +45,7 @@ impl ConvertError {
         Self { reason, exceeded: Some((key, amount as u64)) }
     }
 
-    /// The limit that the value exceeds, and the amount that it needs. `None` means that it isn't about a limit.
+    /// The exceeded limit, and the amount that the value needs. `None` means that the error isn't about a limit.
     pub(crate) fn limit(&self) -> Option<(LimitKey, u64)> {
         self.exceeded
     }
@@ -73,31 +73,31 @@ impl<T> At<T> for Result<T, ConvertError> {
     }
 }
 
-/// The maximum nesting of values. Many readers, ours included, stop at 128 levels, and the message around a value adds
-/// some.
+/// The maximum nesting of values. Many parsers, including this gateway's, stop at 128 levels, and the message around a
+/// value adds some.
 const MAX_DEPTH: usize = text::DEPTH;
 
-/// One JSON value that isn't nested too deep.
+/// One JSON value that isn't nested too deeply.
 fn value(given: String) -> Result<Json, ConvertError> {
     if text::depth(&given) > MAX_DEPTH {
         return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels")));
     }
     let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
-    // An unpaired surrogate escape makes some readers reject the whole message.
+    // An unpaired surrogate escape makes some parsers reject the whole message.
     if given.contains("\\ud") || given.contains("\\uD") {
         serde_json::from_str::<serde_json::Value>(&given).map_err(invalid_json)?;
     }
     Json::parse(given).map_err(invalid_json)
 }
 
-/// One JSON value without duplicate keys, which readers would interpret differently.
+/// One JSON value without duplicate keys, because parsers disagree about their meaning.
 fn strict(given: String) -> Result<Json, ConvertError> {
     let json = value(given)?;
     parse_strict(json.get()).map_err(|error| ConvertError::new(format!("invalid JSON: {error}")))?;
     Ok(json)
 }
 
-/// Members without a field of their own. A key that a field covers would contradict it.
+/// Members without a field of their own. A key that has a field would contradict it.
 fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, ConvertError> {
     let entries = entries(given).at("extra")?;
     if let Some((key, _)) = entries.iter().find(|(key, _)| covered.contains(&key.as_str()) || key == "_meta")
@@ -119,7 +119,7 @@ fn meta(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
 fn entries(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
     let given = given.unwrap_or_default();
     let mut entries = Entries::with_capacity(given.len());
-    // One result can contain hundreds of thousands: comparing each with all others would take minutes.
+    // A result can contain hundreds of thousands of keys: comparing each with all others would take minutes.
     let mut seen = HashSet::with_capacity(given.len());
     for (key, json) in given {
         let key = text::block(key, text::MESSAGE);
@@ -139,13 +139,13 @@ fn role(role: types::Role) -> Role {
     }
 }
 
-/// The icons that a client can fetch safely. Others are dropped: a plugin works without them.
+/// The icons that a client can fetch safely. Others are dropped, because a plugin works without them.
 fn icons(icons: Option<Vec<types::Icon>>) -> Result<Vec<Icon>, ConvertError> {
     let safe = icons.unwrap_or_default().into_iter().filter(|icon| is_safe_icon(&icon.src));
     safe.map(icon).collect::<Result<_, _>>().at("icon")
 }
 
-/// Logs dropped icons: one line for a whole description, because it can contain a million.
+/// Logs dropped icons in one line for a whole description, because it can contain a million.
 pub(crate) fn warn_of_dropped_icons<'a>(
     plugin: &PluginId,
     icons: impl Iterator<Item = &'a Option<Vec<types::Icon>>>,

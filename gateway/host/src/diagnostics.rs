@@ -1,4 +1,4 @@
-//! Diagnostics of plugins: captured output, crash reports, log-once sets and cleaned texts.
+//! Diagnostics of plugins: captured output, crash reports, log-once sets and cleaned text.
 
 pub(crate) mod crash_report;
 pub(crate) mod failure_text;

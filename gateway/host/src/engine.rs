@@ -1,8 +1,8 @@
-//! The engine of the process, and the thread that preempts guests.
+//! The process's engine, and the thread that preempts guests.
 //!
-//! Instances come from a pool whose slots are reserved at startup, so that a call maps no memory. Guest code is compiled
-//! with checks of the engine's epoch. The [`Ticker`] advances the epoch while calls run; each running call then yields
-//! to the others, and its processor time is compared with its limit.
+//! Instances come from a pool whose slots are reserved at startup, so that a call maps no memory. Guest code is
+//! compiled with checks of the engine's epoch. The [`Ticker`] advances the epoch while calls run; each running call
+//! then yields to the others, and its CPU time is compared with its limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,30 +11,30 @@ use std::time::Duration;
 
 use wasmtime::{Config, Enabled, Engine, PoolingAllocationConfig, WasmBacktraceDetails};
 
-/// The time that a guest runs before it yields. Timers can be late by one or two of these.
+/// The time that a guest runs before it yields. Timers can be late by one or two of these intervals.
 const EPOCH_TICK: Duration = Duration::from_millis(2);
 
-/// The number of ticks without a call after which the ticker sleeps. Consecutive calls needn't wake it.
+/// The number of ticks without a call after which the ticker sleeps. Consecutive calls don't have to wake it.
 const IDLE_TICKS: u32 = 50;
 
-/// Slots in addition to the limit on concurrent calls: for describing, and for stores that are being dropped.
+/// Slots in addition to the limit on concurrent calls: for describing plugins, and for stores that are being dropped.
 const SPARE_SLOTS: u32 = 4;
 
-/// The most core instances of one component. A Python interpreter with its libraries has about twenty.
+/// The maximum number of core instances in one component. A Python interpreter with its libraries has about twenty.
 pub(super) const CORE_INSTANCES: u32 = 64;
-/// The most memories of one component. Nearly all have one.
+/// The maximum number of memories in one component. Nearly all components have one.
 pub(super) const MEMORIES: u32 = 4;
-/// The most tables of one component; builds of `wit-component` have two.
+/// The maximum number of tables in one component. Builds of `wit-component` have two.
 pub(super) const TABLES: u32 = 32;
-/// The most elements of one table. JavaScript and Python need tens of thousands.
+/// The maximum number of elements in one table. JavaScript and Python need tens of thousands.
 pub(super) const TABLE_ELEMENTS: u32 = 100_000;
 /// The size of one instance's metadata. JavaScript and Python need several megabytes.
 const INSTANCE_METADATA_BYTES: usize = 10 << 20;
 
 /// The engine for this many concurrent calls.
 ///
-/// If the address space for the pool isn't available (a limit on it, strict overcommit), instances are allocated one by
-/// one, which is slower.
+/// If the address space for the pool isn't available (because of a limit or strict overcommit), instances are allocated
+/// one by one, which is slower.
 pub(super) fn engine(concurrency: u32) -> wasmtime::Result<Engine> {
     let pooled = Engine::new(config().allocation_strategy(pool(concurrency)));
     pooled.or_else(|error| {
@@ -77,7 +77,7 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
     pool.total_component_instances(slots)
         .total_stacks(slots)
         // Enough for all instances: with fewer, one plugin with many could use them all, and calls of others would be
-        // rejected. They cost only address space, 4 GiB for a memory.
+        // rejected. They cost only address space: 4 GiB for each memory.
         .total_memories(slots.saturating_mul(MEMORIES))
         .total_tables(slots.saturating_mul(TABLES))
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
@@ -94,7 +94,7 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
         // A page that was swapped out while dirty would keep its contents for the next instance.
         pool.pagemap_scan(Enabled::No);
     } else {
-        // Keeping pages is faster only if dirty pages can be recognised. After many concurrent calls, all warm slots
+        // Keeping pages is faster only if dirty pages can be recognized. After many concurrent calls, all warm slots
         // together keep 32 MiB.
         pool.pagemap_scan(Enabled::Auto).linear_memory_keep_resident(512 << 10).table_keep_resident(64 << 10);
     }

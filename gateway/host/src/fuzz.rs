@@ -1,6 +1,6 @@
-//! Plugins whose descriptions and results are chosen by bytes, for fuzzing. Nothing of it is in a release build.
+//! Plugins with descriptions and results chosen by bytes, for fuzzing. Release builds don't contain this module.
 //!
-//! The bytes choose values of the contract's types, which are converted like those of a real plugin.
+//! The bytes choose values of the contract's types. These are converted like those of a real plugin.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ mod arbitrary;
 
 use arbitrary::Arbitrary;
 
-/// A plugin whose results, and perhaps its description, are chosen by bytes.
+/// A plugin whose results, and optionally its description, are chosen by bytes.
 pub struct ArbitraryPlugin {
     id: PluginId,
     digest: Digest,
@@ -35,7 +35,7 @@ impl fmt::Debug for ArbitraryPlugin {
 }
 
 impl ArbitraryPlugin {
-    /// A plugin with a description chosen by `bytes`. `None` means that the description is invalid.
+    /// A plugin with a description chosen by `bytes`. `None` if the description is invalid.
     #[must_use]
     pub fn described_by(id: PluginId, bytes: &[u8]) -> Option<Self> {
         let manifest = manifest(&mut Arbitrary::new(bytes)).ok()?;

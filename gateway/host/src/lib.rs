@@ -1,14 +1,14 @@
-//! The Wasm host: loads a component's file into a [`WasmPlugin`] that serves calls, each in an instance of its own.
+//! The Wasm host: loads a component's file into a [`WasmPlugin`] that serves calls, each in its own instance.
 //!
-//! No other module knows of Wasm. A plugin reaches only what its configuration in `gateway.toml` grants, and its faults
-//! are values: [`LoadError`] while it is loaded, `CallError` while it is called. The host doesn't limit the number of
-//! concurrent calls, but its pool of instances is sized for that limit.
+//! No other crate depends on Wasm. A plugin can access only what its configuration in `gateway.toml` grants, and its
+//! faults are values: [`LoadError`] while it is loaded, `CallError` while it is called. The host doesn't limit the
+//! number of concurrent calls, but its pool of instances is sized for that limit.
 //!
-//! - `load`: from a file to code: reading, compiling, caching, linking, describing
-//! - `sandbox`: one call in one instance, with its limits
-//! - `wasi`: the functions that plugins import
-//! - `convert`: between the contract's types and the core's
-//! - `diagnostics`: captured output, crash reports, cleaned texts
+//! - `load`: reads, compiles, caches, links and describes a component
+//! - `sandbox`: runs one call in one instance, with its limits
+//! - `wasi`: implements the functions that plugins import
+//! - `convert`: converts between the contract's types and the core's
+//! - `diagnostics`: captures output, reports crashes, and cleans text
 
 mod bindings;
 mod change_inbox;
@@ -56,7 +56,7 @@ pub use self::plugin::WasmPlugin;
 pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
 pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
 
-/// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same.
+/// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same version.
 pub const WASMTIME_VERSION: &str = "48.0.8";
 
 /// Options of the host.
@@ -64,9 +64,9 @@ pub const WASMTIME_VERSION: &str = "48.0.8";
 pub struct HostOptions {
     /// The directory for compiled code. Created if it is missing; not used unless it is private.
     pub cache: PathBuf,
-    /// The directory for plugins' state. `None` keeps state in memory, for the lifetime of the host.
+    /// The directory for plugin state. `None` keeps state in memory for the lifetime of the host.
     pub state: Option<PathBuf>,
-    /// The limit on concurrent calls of all plugins.
+    /// The limit on concurrent calls, for all plugins together.
     pub concurrency: u32,
     /// Receives the changes that plugins report. `None` drops them.
     pub inbox: Option<Arc<Inbox>>,
@@ -74,7 +74,7 @@ pub struct HostOptions {
     pub outgoing: OutgoingOptions,
 }
 
-/// The engine, with everything that plugins share. One per process.
+/// The engine and everything else that plugins share. One per process.
 pub struct WasmHost {
     loader: Arc<Loader>,
     shared: Arc<HostResources>,
@@ -110,10 +110,10 @@ pub struct Gauges {
 }
 
 impl WasmHost {
-    /// Reserves the pool, creates the linker and opens the cache. Raises the process's limit on file descriptors to its
-    /// maximum, because calls have shares of it.
+    /// Reserves the pool, creates the linker and opens the cache. Raises the process's limit on file descriptors to the
+    /// maximum, because each call gets a share of it.
     ///
-    /// An unusable cache isn't an error: components are compiled at each start then.
+    /// An unusable cache isn't an error: components are then compiled at each start.
     ///
     /// # Errors
     /// The engine or its thread can't be started, or the CA file is invalid.
@@ -187,8 +187,8 @@ impl WasmHost {
         self.loader.is_compiled(candidate)
     }
 
-    /// The number of loaded components by plugin: one, and those that are being replaced or described. Plugins without
-    /// any aren't included.
+    /// The number of loaded components by plugin: usually one, and more while components are being replaced or
+    /// described. Plugins without any aren't included.
     #[must_use]
     pub fn generations(&self) -> BTreeMap<PluginId, u32> {
         self.generations.counts()
@@ -200,7 +200,7 @@ impl WasmHost {
         self.shared.instance_pool.counts()
     }
 
-    /// The HTTP requests of each plugin since it was loaded, by outcome.
+    /// The number of HTTP requests of each plugin since it was loaded, by outcome.
     #[must_use]
     pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
         self.shared.outlet.requests()
@@ -211,13 +211,13 @@ impl WasmHost {
         self.shared.instance_pool.clear();
     }
 
-    /// The reason why compiled code can't be cached. `None` means that it is cached.
+    /// The reason that compiled code can't be cached. `None` if it is cached.
     #[must_use]
     pub fn cache_problem(&self) -> Option<&FolderError> {
         self.cache_error.as_ref()
     }
 
-    /// The reason why state can't be kept on disk at present, if a plugin has a grant for it.
+    /// The reason that state currently can't be stored on disk, if a plugin has a grant for it.
     pub async fn state_problem(&self) -> Option<StateProblem> {
         self.shared.stores.problem().await
     }

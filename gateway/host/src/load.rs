@@ -1,7 +1,7 @@
 //! Loading a plugin: from a file to a component that is ready to be instantiated.
 //!
-//! In this order: refuse files that aren't components, compile or take the code from the cache, compare imports and
-//! exports with the contract, link.
+//! The steps, in order: reject files that aren't components, compile or take the code from the cache, compare imports
+//! and exports with the contract, link.
 
 pub(crate) mod cache;
 pub(crate) mod code;
@@ -28,14 +28,14 @@ use crate::load::file::Candidate;
 use crate::sandbox::store::State;
 use crate::wasi::linker;
 
-/// A component whose imports are linked and whose exports have the right names.
+/// A component with linked imports and correctly named exports.
 pub(super) struct Linked {
     pub(super) pre: InstancePre<State>,
     pub(super) exports: Exports,
     pub(super) imports: linker::Imports,
 }
 
-/// Refuses files that aren't components, by their first bytes.
+/// Rejects files that aren't components, by their first bytes.
 fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     const MAGIC: &[u8] = b"\0asm";
     match Engine::detect_precompiled(bytes) {
@@ -69,8 +69,8 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Walks the sections, each an id, a length and its contents, and describes where the file is truncated. `None` means
-/// that it isn't; the compiler reports other faults.
+/// Walks the sections, each with an id, a length and its contents, and describes where the file is truncated. `None` if
+/// it isn't; the compiler reports other faults.
 fn truncation(mut rest: &[u8]) -> Option<String> {
     while let Some((_, after)) = rest.split_first() {
         let end = after.iter().take(5).position(|byte| byte & 0x80 == 0);
@@ -125,22 +125,22 @@ pub(super) fn link(linker: &Linker<State>, component: &Component) -> Result<Link
         .map_err(|error| LoadError::Import { reason: link_reason(&error) })?;
     let exports = Exports::find(&pre)?;
     if let Err(error) = component.initialize_copy_on_write_image() {
-        tracing::debug!("no copy-on-write image: {error:#}"); // the first instance creates it then
+        tracing::debug!("no copy-on-write image: {error:#}"); // the first instance then creates it
     }
     Ok(Linked { pre, exports, imports })
 }
 
-/// The engine's message in one line.
+/// The engine's message on one line.
 fn reason(error: &wasmtime::Error) -> String {
     text::line(&format!("{error:#}"), text::SENTENCE)
 }
 
-/// The linker's message about an import with another type.
+/// The linker's message about an import with a different type.
 fn link_reason(error: &wasmtime::Error) -> String {
     reason(error).replace(", but a matching implementation was not found in the linker", "")
 }
 
-/// Runs `work`, which computes for seconds, on a thread of its own with low priority.
+/// Runs `work`, which computes for seconds, on a separate low-priority thread.
 pub(super) async fn in_background<T: Send + 'static>(
     name: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -149,7 +149,7 @@ pub(super) async fn in_background<T: Send + 'static>(
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
-            // On Linux, niceness belongs to the thread. Elsewhere it belongs to the process.
+            // On Linux, niceness belongs to the thread; elsewhere, to the process.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::nice(10);
             let _ = done.send(work());
@@ -194,7 +194,7 @@ impl Loader {
         .await?
     }
 
-    /// The permit is released with the work, even if nothing waits for its result any more.
+    /// The permit is released with the work, even if the caller no longer waits for its result.
     fn compile_and_link(
         &self,
         candidate: Candidate,
@@ -221,7 +221,7 @@ impl Loader {
     }
 }
 
-/// Runs `work`, which reads files and computes for milliseconds, where it doesn't block calls.
+/// Runs `work`, which reads files and computes for milliseconds, on a thread where it doesn't block calls.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {

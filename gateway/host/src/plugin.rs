@@ -62,7 +62,7 @@ impl WasmPlugin {
     }
 
     /// The same component with another configuration of the same plugin: its grants, limits and settings. Its state is
-    /// kept. A pinned digest isn't checked here: reading the file did that.
+    /// kept. A pinned digest isn't checked here, because reading the file checked it.
     ///
     /// The description is the old one. It can depend on grants and settings, so call [`Self::described_anew`] next.
     #[must_use]

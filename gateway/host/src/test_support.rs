@@ -1,6 +1,6 @@
 //! Test support: a guest in WebAssembly's text format with one tool, `run`, whose body each test provides.
 //!
-//! The memory has the layout of the contract's records (canonical ABI). Bytes that aren't set are zero, which means
+//! The memory has the layout of the contract's records (canonical ABI). Bytes that aren't set are zero, meaning
 //! "absent", "empty list" or "the first case".
 
 use std::path::Path;
@@ -16,14 +16,14 @@ const FILESYSTEM: &str = "package wasi:filesystem@0.2.0;
         get-directories: func() -> list<tuple<descriptor, string>>;
     }";
 
-/// The parts that differ from guest to guest.
+/// The parts that differ between guests.
 #[derive(Debug, Default)]
 pub struct Guest {
-    /// Lines of its world in addition to the exports, such as `import moongate:plugin/log@0.1.0;`.
+    /// Additional lines of its world, such as `import moongate:plugin/log@0.1.0;`.
     pub world: &'static str,
     /// Imports, globals, functions and data of the core module.
     pub fields: &'static str,
-    /// The code of `call-tool` before it returns an empty result. The result is at 3072.
+    /// The code of `call-tool` before it returns an empty result, which is at 3072.
     pub body: &'static str,
     /// The code of `describe` before it returns.
     pub describe: &'static str,
@@ -93,7 +93,7 @@ impl Guest {
     }
 }
 
-/// Wraps a core module in the types of a world of the contract.
+/// Wraps a core module in the types of one of the contract's worlds.
 ///
 /// # Panics
 /// The module or the world is invalid.

@@ -76,7 +76,7 @@ pub(crate) fn completion(given: completions::Completion) -> Result<Completion, C
     })
 }
 
-/// The prompt or template whose argument is completed.
+/// The prompt or template that the completed argument belongs to.
 pub(crate) fn target(target: &CompletionTarget) -> completions::CompletionTarget {
     match target {
         CompletionTarget::Prompt(name) => completions::CompletionTarget::Prompt(name.as_str().to_owned()),
@@ -84,7 +84,7 @@ pub(crate) fn target(target: &CompletionTarget) -> completions::CompletionTarget
     }
 }
 
-/// Questions to the client. The dispatcher checks whether the plugin may ask them.
+/// Questions to the client. The dispatcher checks that the plugin is allowed to ask them.
 fn need_input(given: types::NeedInput) -> Result<NeedInput, ConvertError> {
     let types::NeedInput { requests, state, meta: its_meta, extra: more } = given;
     Ok(NeedInput {
@@ -110,7 +110,7 @@ fn input_request(given: types::InputRequest) -> Result<InputRequest, ConvertErro
     Ok(InputRequest { key, method, params })
 }
 
-/// A failure that the plugin reports itself.
+/// A failure reported by the plugin itself.
 pub(crate) fn failure(given: types::Failure) -> Failure {
     match given {
         types::Failure::InvalidParams(given) => Failure::InvalidParams(fault(given)),
@@ -122,7 +122,7 @@ pub(crate) fn failure(given: types::Failure) -> Failure {
         types::Failure::Custom(types::CustomFault { code, message, data }) => {
             let message = sentence(message);
             let data = data.as_deref().map(lenient);
-            // Codes that JSON-RPC and MCP define would mean something else to the client.
+            // Codes that JSON-RPC and MCP define would have another meaning for the client.
             if (-32768..=-32000).contains(&code) {
                 return Failure::Internal(Fault { message, at: None, data });
             }
@@ -145,8 +145,8 @@ fn sentence(message: String) -> String {
     if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
 }
 
-/// The data of a failure. If it isn't JSON or is nested too deep, it becomes a string, so that the failure itself isn't
-/// lost.
+/// The data of a failure. Data that isn't JSON, or is nested too deeply, becomes a string, so that the failure itself
+/// isn't lost.
 fn lenient(data: &str) -> Json {
     strict(text::json(data.to_owned()))
         .unwrap_or_else(|_| Json::string(&text::block(data.to_owned(), usize::MAX)))

@@ -18,7 +18,7 @@ pub(super) fn contents(given: Vec<types::Content>) -> Result<Vec<Content>, Conve
         .collect()
 }
 
-/// One block. An `other` block whose `type` has a case of its own becomes that case first.
+/// One block. An `other` block whose `type` has its own case is converted to that case first.
 pub(super) fn content(given: types::Content) -> Result<Content, ConvertError> {
     Ok(match given {
         types::Content::Text(given) => Content::Text(plain(given)?),

@@ -49,7 +49,7 @@ pub(crate) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Result<Plug
     })
 }
 
-/// Converts each item of a list. A list that is too long or contains a duplicate is refused.
+/// Converts each item of a list. A list that is too long or contains a duplicate is rejected.
 fn list<G, T>(
     kind: &str,
     given: Vec<G>,
@@ -260,7 +260,7 @@ fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, ConvertErr
         required,
         extra: more,
     } = given;
-    // The plugin looks up arguments by this name, so an unclean name is refused, not cleaned.
+    // The plugin looks up arguments by this name, so an unclean name is rejected instead of cleaned.
     if its_name.is_empty() || its_name.len() > text::NAME || its_name.contains(is_hidden) {
         return Err(ConvertError::new("its name is empty, too long or contains invisible characters"));
     }

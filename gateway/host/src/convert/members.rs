@@ -1,4 +1,4 @@
-//! The members of a JSON object that a plugin passed as text, in order and without duplicate keys.
+//! The members of a JSON object that a plugin passed as a string, in order and without duplicate keys.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::ConvertError;
 
-/// The members of an object that weren't taken out yet.
+/// The remaining members of an object.
 #[derive(Debug)]
 pub(super) struct Members(Vec<(String, Json)>);
 
@@ -19,13 +19,13 @@ impl Members {
             .map_err(|error| ConvertError::new(format!("not a JSON object: {error}")))
     }
 
-    /// Takes out a member.
+    /// Removes and returns a member.
     pub(super) fn take(&mut self, key: &str) -> Option<Json> {
         let at = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Takes out a member and parses it.
+    /// Removes and parses a member.
     pub(super) fn optional<T: for<'de> Deserialize<'de>>(
         &mut self,
         key: &str,
@@ -34,19 +34,19 @@ impl Members {
         serde_json::from_str(json.get()).map_err(|error| ConvertError::new(format!("`{key}`: {error}")))
     }
 
-    /// Takes out a required member and parses it.
+    /// Removes and parses a required member.
     pub(super) fn required<T: for<'de> Deserialize<'de>>(&mut self, key: &str) -> Result<T, ConvertError> {
         self.optional(key)?.ok_or_else(|| ConvertError::new(format!("`{key}` is missing")))
     }
 
-    /// Takes out an optional object.
+    /// Removes an optional object.
     pub(super) fn object(&mut self, key: &str) -> Result<Option<Self>, ConvertError> {
         self.take(key)
             .map(|json| Self::read(&json).map_err(|error| error.at(format_args!("`{key}`"))))
             .transpose()
     }
 
-    /// The members that weren't taken out.
+    /// The remaining members.
     pub(super) fn rest(self) -> Option<Vec<(String, String)>> {
         let all = self.0.into_iter().map(|(key, value)| (key, value.get().to_owned()));
         Some(all.collect())

@@ -1,5 +1,5 @@
-//! Content blocks passed as JSON (`content.other`). A block whose type has a case of its own is parsed as that case, so
-//! that it is checked like one.
+//! Content blocks passed as JSON (`content.other`). A block whose type has its own case is parsed as that case, so that
+//! it gets the same checks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +11,9 @@ use crate::bindings::types;
 
 /// A parsed block.
 pub(super) enum Retyped {
-    /// A type with a case of its own.
+    /// A type with its own case.
     Known(Box<types::Content>),
-    /// A type of a later revision: the `type`, and the object.
+    /// A type from a later revision: the `type`, and the object.
     Unknown(String, Json),
 }
 

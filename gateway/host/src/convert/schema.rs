@@ -1,4 +1,4 @@
-//! JSON Schemas of plugins: limited in size, cleaned and parsed strictly. The root of an input schema is an object.
+//! JSON Schemas from plugins: limited in size, cleaned and parsed strictly. The root of an input schema is an object.
 
 use moongate_config::{LimitKey, Limits};
 use moongate_model::json::{Json, parse_strict};

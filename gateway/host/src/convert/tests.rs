@@ -1,4 +1,4 @@
-//! Stripped keys, refused values and re-typed blocks.
+//! Stripped keys, rejected values and re-typed blocks.
 
 use moongate_model::call::{Content, Failure};
 
@@ -178,7 +178,7 @@ fn refuses_values_nested_too_deep() {
     assert!(value(deep(100)).is_ok());
     assert!(value(r#""\ud83d\ude00""#.to_owned()).is_ok() && value(r#""\ud83d""#.to_owned()).is_err());
     assert_eq!(value(deep(101)).unwrap_err().to_string(), "nested deeper than 100 levels");
-    // The failure isn't lost with its data.
+    // The failure isn't lost together with its data.
     for levels in [101, 1_000_000] {
         let fault = types::Fault { message: "no".to_owned(), at: None, data: Some(deep(levels)) };
         let Failure::Internal(fault) = failure(types::Failure::Internal(fault)) else { panic!() };

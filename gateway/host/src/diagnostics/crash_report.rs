@@ -1,15 +1,15 @@
 //! The end of a guest's stderr, for the log line about its crash.
 //!
 //! Runtimes print the reason there: Rust a panic message, Python a traceback, JavaScript an exception. The lines are
-//! shown as they were printed, because each runtime has a format of its own and changes it.
+//! shown unchanged, because each runtime has its own format and changes it.
 
 use std::fmt;
 
 use super::text;
 
-/// The most lines in a report.
+/// The maximum number of lines in a report.
 const MAX_LINES: usize = 20;
-/// The most bytes in a report.
+/// The maximum number of bytes in a report.
 const MAX_BYTES: usize = 2 << 10;
 
 /// The last lines that a guest printed to stderr before it crashed. Never empty.
@@ -19,7 +19,7 @@ pub(crate) struct StderrTail {
 }
 
 impl StderrTail {
-    /// The last lines of `printed` that aren't blank. `None` means that there are none.
+    /// The last lines of `printed` that aren't blank. `None` if there are none.
     pub(super) fn of(printed: &str) -> Option<Self> {
         let mut room = MAX_BYTES;
         let mut lines: Vec<String> = printed
@@ -44,7 +44,7 @@ impl StderrTail {
     }
 }
 
-/// All lines in one, so that a guest can't forge log lines.
+/// All lines joined into one, so that a guest can't forge log lines.
 impl fmt::Display for StderrTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, line) in self.lines.iter().enumerate() {

@@ -3,23 +3,23 @@
 use super::text;
 use crate::bindings::{completions, prompts, resources, tools, types};
 
-/// An answer that may report a failure.
+/// An answer that can report a failure.
 pub(crate) trait FailureText {
-    /// Whether the answer reports a failure.
+    /// True if the answer reports a failure.
     fn is_failure(&self) -> bool {
         false
     }
 
-    /// Whether the failure's text contains these words.
+    /// True if the failure's text contains these words.
     fn mentions(&self, _words: &str) -> bool {
         false
     }
 
-    /// Appends a note to the failure's text, however long that is.
+    /// Appends a note to the failure's text, whatever its length.
     fn append_note(&mut self, _note: &str) {}
 }
 
-/// The message of a failure. `None` means that it has none.
+/// The message of a failure. `None` if it has none.
 fn message(failure: &mut types::Failure) -> Option<&mut String> {
     match failure {
         types::Failure::InvalidParams(fault)
@@ -54,7 +54,7 @@ impl<T: FailureText> FailureText for Result<T, types::Failure> {
             Err(failure) => {
                 let Some(message) = message(failure) else { return };
                 let note = format!(" (moongate: {note})");
-                // Messages above the limit are cut at the end, so make room for the note first.
+                // Messages above the limit are truncated at the end, so make room for the note first.
                 let room = text::MESSAGE.saturating_sub(note.len());
                 *message = text::block(std::mem::take(message), room) + &note;
             }

@@ -1,15 +1,15 @@
-//! Logging things once.
+//! Deduplication of log lines.
 //!
-//! A guest can cause the same log line in every call, and a different one each time. So each thing is logged the first
-//! time, and after [`MAX_LOGGED`] different ones a last line says that there are more.
+//! A guest can cause the same log line in every call, or a different one each time. So each message is logged once, and
+//! after [`MAX_LOGGED`] different ones, a last line announces that further ones are omitted.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// How many different things are logged.
+/// The maximum number of different messages that are logged.
 const MAX_LOGGED: usize = 64;
 
-/// The things that were logged already.
+/// The messages that were already logged.
 #[derive(Debug)]
 pub(crate) struct LogOnce<T>(Mutex<BTreeSet<T>>);
 
@@ -18,9 +18,9 @@ pub(crate) struct LogOnce<T>(Mutex<BTreeSet<T>>);
 pub(crate) enum FirstTime {
     /// It is new: log it.
     Yes,
-    /// It was logged before, or is above the limit.
+    /// It was logged before, or is over the limit.
     No,
-    /// It is the first above the limit: log that there are more.
+    /// It is the first one over the limit: log that further ones are omitted.
     LimitReached,
 }
 

@@ -1,8 +1,8 @@
-//! The guest's standard streams. Each line that a guest prints is logged with the plugin's name; none reaches the
+//! The guest's standard streams. Each line that a guest prints is logged with the plugin's name; nothing reaches the
 //! gateway's own stdout.
 //!
-//! Output above the limit is counted and dropped. The streams never report an error, because a guest's `println!`
-//! would panic on it. The end of stderr is kept: it usually contains the reason for a crash.
+//! Output over the limit is counted and dropped. The streams never report an error, because a guest's `println!` would
+//! panic on it. The end of stderr is kept, because it usually contains the reason for a crash.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,11 +15,11 @@ use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, Stream
 use super::crash_report::StderrTail;
 use super::text;
 
-/// The longest log line, in bytes. Longer lines are split.
+/// The maximum length of a log line, in bytes. Longer lines are split.
 const MAX_LINE_BYTES: usize = 4 << 10;
-/// The minimum cost of a line, in bytes: the log adds time, plugin and target to each line.
+/// The minimum cost of a line, in bytes: the log adds the time, plugin and target to each line.
 const MIN_LINE_COST: u64 = 64;
-/// The most bytes that a guest may write at once.
+/// The maximum number of bytes that a guest can write at once.
 const MAX_WRITE_BYTES: usize = 64 << 10;
 /// The number of bytes kept from the end of stderr for a crash report.
 const STDERR_TAIL_BYTES: usize = 8 << 10;
@@ -40,30 +40,30 @@ impl Stream {
     }
 }
 
-/// Both output streams of one call. A reused instance keeps it for its next call.
+/// Both output streams of one call. A reused instance keeps them for its next call.
 #[derive(Debug)]
 pub(crate) struct Output {
     plugin: PluginId,
     buffers: Mutex<Buffers>,
-    /// The number of standard streams that the guest holds, stdin included.
+    /// The number of standard streams that the guest holds open, including stdin.
     held_streams: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Buffers {
-    /// Bytes that may still be logged.
+    /// The number of bytes that can still be logged.
     bytes_left: u64,
-    /// Lines that may still be logged.
+    /// The number of lines that can still be logged.
     lines_left: u64,
     dropped_bytes: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
-    /// The end of stderr, dropped or not; at most twice [`STDERR_TAIL_BYTES`].
+    /// The end of stderr, including dropped output; at most twice [`STDERR_TAIL_BYTES`].
     stderr_tail: Vec<u8>,
 }
 
 impl Output {
-    /// `limit`: the most bytes of both streams together that are logged.
+    /// `limit` is the maximum number of logged bytes, for both streams together.
     pub(crate) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
         let buffers = Mutex::new(Buffers::new(limit));
         Arc::new(Self { plugin, buffers, held_streams: AtomicUsize::new(0) })
@@ -74,12 +74,12 @@ impl Output {
         self.with(|buffers| *buffers = Buffers::new(limit));
     }
 
-    /// The number of standard streams that the guest holds, stdin included.
+    /// The number of standard streams that the guest holds open, including stdin.
     pub(crate) fn held(&self) -> usize {
         self.held_streams.load(Ordering::Relaxed)
     }
 
-    /// Logs unfinished lines and the number of dropped bytes.
+    /// Logs incomplete lines and the number of dropped bytes.
     pub(crate) fn finish(&self) {
         self.with(|buffers| {
             for stream in [Stream::Stdout, Stream::Stderr] {
@@ -99,7 +99,7 @@ impl Output {
         });
     }
 
-    /// The last lines of stderr, for a crash report. `None` means that stderr is empty.
+    /// The last lines of stderr, for a crash report. `None` if stderr is empty.
     pub(crate) fn stderr_tail(&self) -> Option<StderrTail> {
         self.with(|buffers| StderrTail::of(&String::from_utf8_lossy(&buffers.stderr_tail)))
     }
@@ -160,7 +160,7 @@ impl Buffers {
         }
     }
 
-    /// The unfinished line of a stream.
+    /// The incomplete line of a stream.
     fn line(&mut self, stream: Stream) -> &mut Vec<u8> {
         match stream {
             Stream::Stdout => &mut self.stdout,
@@ -176,7 +176,7 @@ impl Buffers {
     }
 }
 
-/// The captured stdout or stderr, as WASI hands it out.
+/// The captured stdout or stderr, as passed to WASI.
 #[derive(Debug)]
 pub(crate) struct CapturedStream(pub(crate) Arc<Output>, pub(crate) Stream);
 
@@ -196,7 +196,7 @@ impl StdoutStream for CapturedStream {
     }
 }
 
-/// An empty stdin, as WASI hands it out.
+/// An empty stdin, as passed to WASI.
 #[derive(Debug)]
 pub(crate) struct EmptyStdin(pub(crate) Arc<Output>);
 
@@ -227,7 +227,7 @@ impl InputStream for HeldStdStream {
     }
 }
 
-/// Counts a standard stream as held until it is dropped.
+/// Counts a standard stream as held open until it is dropped.
 #[derive(Debug)]
 struct HeldStdStream(Arc<Output>);
 

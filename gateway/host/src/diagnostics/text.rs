@@ -1,37 +1,37 @@
-//! Cleaning of texts that plugins wrote and that are shown to a model, in a terminal or in a log.
+//! Cleaning of text from plugins that is shown to a model, in a terminal or in a log.
 //!
-//! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Texts that are too long are
-//! truncated. Results of calls are data and aren't cleaned.
+//! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Long text is truncated.
+//! Results of calls are data and aren't cleaned.
 
 use moongate_model::names;
 
-/// The longest name or title, in bytes.
+/// The maximum length of a name or title, in bytes.
 pub(crate) const NAME: usize = 256;
-/// The longest media type, size or date, in bytes.
+/// The maximum length of a media type, size or date, in bytes.
 pub(crate) const WORD: usize = 128;
-/// The longest description, in bytes. Some tools include a short manual.
+/// The maximum length of a description, in bytes. Some tools include a short manual.
 pub(crate) const DESCRIPTION: usize = 16 << 10;
-/// The longest instructions, in bytes. Every client passes them to its model.
+/// The maximum length of instructions, in bytes. Every client passes them to its model.
 pub(crate) const INSTRUCTIONS: usize = 4 << 10;
-/// The longest message of a failure, a progress report or a log line, in bytes.
+/// The maximum length of a failure message, a progress report or a log line, in bytes.
 pub(crate) const MESSAGE: usize = 4 << 10;
-/// The deepest nesting of JSON.
+/// The maximum nesting of JSON.
 pub(crate) const DEPTH: usize = 100;
-/// The longest sentence about a trap or a refusal, in bytes.
+/// The maximum length of a sentence about a trap or a rejection, in bytes.
 pub(crate) const SENTENCE: usize = 400;
 
-/// Whether the character is removed. Line breaks and tabs are kept.
+/// True if the character is removed. Line breaks and tabs are kept.
 pub(crate) fn is_hidden(c: char) -> bool {
     !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') && names::is_hidden(c)
 }
 
-/// Cleans a text of several lines, and truncates it to `most` bytes.
+/// Cleans text with several lines, and truncates it to `most` bytes.
 pub(crate) fn block(text: String, most: usize) -> String {
     let text = if text.contains(is_hidden) { text.replace(is_hidden, "") } else { text };
     cut(text, most)
 }
 
-/// Cleans a text of one line, and truncates it to `most` bytes. Line breaks become spaces.
+/// Cleans text of one line, and truncates it to `most` bytes. Line breaks become spaces.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let breaks = |c| matches!(c, '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}');
     let one: String = text.trim().chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
@@ -47,9 +47,9 @@ fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// Cleans the strings of a JSON text, including escaped characters.
+/// Cleans the strings in JSON text, including escaped characters.
 ///
-/// Numbers, order and white space are kept. A text that isn't JSON doesn't become JSON.
+/// Numbers, order and white space are kept. Invalid JSON stays invalid.
 pub(crate) fn json(text: String) -> String {
     let escapes = ["\\u", "\\b", "\\f", "\\r"].iter().any(|escape| text.contains(escape));
     if !escapes && !text.contains(is_hidden) {
@@ -72,7 +72,7 @@ pub(crate) fn json(text: String) -> String {
     out
 }
 
-/// The nesting depth of the arrays and objects of a JSON text.
+/// The nesting depth of the arrays and objects in JSON text.
 pub(crate) fn depth(json: &str) -> usize {
     let mut depth = 0_usize;
     let mut deepest = 0;
@@ -97,7 +97,7 @@ pub(crate) fn depth(json: &str) -> usize {
     deepest
 }
 
-/// The length of the escape at the start of `text`, and whether it is a hidden character.
+/// The length of the escape at the start of `text`, and `true` if it stands for a hidden character.
 fn escape(text: &str) -> (usize, bool) {
     match text.as_bytes().get(1) {
         Some(b'b' | b'f' | b'r') => (2, true),

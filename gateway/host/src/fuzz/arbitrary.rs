@@ -1,4 +1,4 @@
-//! Values of the contract's types, chosen by bytes. After the last byte each choice is the plainest one, so that short
+//! Values of the contract's types, chosen by bytes. After the last byte, each choice is the plainest one, so that short
 //! inputs make valid plugins and results.
 
 use crate::bindings::{completions, lifecycle, prompts, resources, tools, types};

@@ -1,11 +1,10 @@
-//! The cache of compiled code: a private directory, keyed by the digest of the component.
+//! The cache of compiled code: a private directory with one entry for each component, named by its digest.
 //!
 //! A cache entry is machine code that this process runs, so the directory must be private: mode 0700 or at least not
 //! writable by others, and not a symlink. Several gateways can share it. An entry is written under another name, synced
-//! and renamed, and never changed afterwards, because it is mapped while its component is loaded. Its name ends with the
-//! digest of its own contents, so that a disk error is noticed before the code runs. Entries that weren't used for long
-//! are evicted, and the oldest ones if the cache is too large: a plugin that is rebuilt all day leaves an entry each
-//! time.
+//! and renamed, and never changed afterwards, because it is mapped while its component is loaded. Its name ends with
+//! the digest of its own contents, so that a disk error is detected before the code runs. Old unused entries are
+//! evicted, and above the maximum size, the oldest ones: a plugin that is rebuilt all day leaves an entry each time.
 //! If the directory can't be used, components are compiled at each start; nothing else changes.
 
 use std::fs::{self, DirBuilder, File};
@@ -22,7 +21,7 @@ use wasmtime::component::Component;
 
 use moongate_system::private_dir::{self, FolderError, Hands};
 
-/// Entries that weren't used for this long are evicted.
+/// The time without use after which an entry is evicted.
 const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The maximum size of the cache, in bytes: hundreds of usual plugins, or some very large ones.
 const MAX_BYTES: u64 = 1 << 30;
@@ -46,7 +45,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The compiled code of the component with this digest. `None` means that there is no usable entry.
+    /// The compiled code of the component with this digest. `None` if there is no usable entry.
     pub(crate) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
         let prefix = prefix(engine, digest);
         let entries = fs::read_dir(&self.dir).ok()?.flatten();
@@ -54,17 +53,17 @@ impl Cache {
         names.filter(|name| is_entry(name, &prefix)).find_map(|name| self.load(engine, &name))
     }
 
-    /// True if there is an entry. Loading can still find that it isn't usable.
+    /// True if there is an entry. Loading can still find that the entry is unusable.
     pub(crate) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
         let prefix = prefix(engine, digest);
         let Ok(entries) = fs::read_dir(&self.dir) else { return false };
         entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(|name| is_entry(name, &prefix)))
     }
 
-    /// The code in the entry of that name. `None` means that it isn't usable.
+    /// The code in the entry with that name. `None` if the entry is unusable.
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
-        let meta = fs::symlink_metadata(&path).ok()?; // another gateway can have removed it
+        let meta = fs::symlink_metadata(&path).ok()?; // another gateway may have removed it
         if !meta.is_file() || Hands::Own.check(&meta).is_err() {
             tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
@@ -73,7 +72,7 @@ impl Cache {
         let loaded = match checksum {
             Ok(checksum) if name.ends_with(&suffix(&checksum)) => self::load(engine, &path),
             Ok(_) => {
-                let _ = fs::remove_file(&path); // it will never be usable
+                let _ = fs::remove_file(&path); // it will never become usable
                 Err(wasmtime::format_err!("its contents are corrupt"))
             }
             Err(error) => Err(error.into()),
@@ -94,7 +93,7 @@ impl Cache {
     pub(crate) fn put(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<Component> {
         let name = prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
         let path = self.dir.join(name);
-        // Not the process id: gateways in different containers can share the directory and the id.
+        // Not the process id: gateways in different containers can share both the directory and the id.
         let random = RandomState::new().hash_one(digest);
         let unfinished = path.with_extension(format!("{random:016x}.tmp"));
         self.write(&unfinished, code)
@@ -105,7 +104,7 @@ impl Cache {
         Ok(component)
     }
 
-    /// Writes a file, and creates the directory again if it was removed.
+    /// Writes a file, and re-creates the directory if it was removed.
     fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
         match write(path, code) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -134,7 +133,7 @@ impl Cache {
         let mut total = 0;
         for (index, (idle, size, path)) in entries.iter().enumerate() {
             total += size;
-            // The newest entry stays, however large it is: it was just written or used.
+            // The newest entry is kept regardless of its size, because it was just written or used.
             if *idle > MAX_IDLE || total > MAX_BYTES && index > 0 {
                 let _ = fs::remove_file(path);
             }
@@ -142,8 +141,7 @@ impl Cache {
     }
 }
 
-/// The prefix of an entry's name: the component's digest, and a hash of everything else that the compiled code depends
-/// on.
+/// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
 fn prefix(engine: &Engine, digest: &Digest) -> String {
     let mut hasher = StableHasher(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -204,16 +202,16 @@ fn write(path: &Path, code: &[u8]) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "the engine runs the machine code in the file")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by a gateway of this user: its directory and the file itself belong to this user and
-    // aren't writable by others (checked in `open` and in `Cache::load`). It is never changed in place, only created by
-    // renaming and removed. The engine itself refuses code of another version or with other settings.
+    // SAFETY: a gateway of this user wrote the file: its directory and the file itself belong to this user and aren't
+    // writable by others (checked in `open` and in `Cache::load`). The file is never changed in place, only created by
+    // renaming and removed. The engine itself rejects code from another version or with other settings.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
 /// Loads compiled code that couldn't be cached.
 #[expect(unsafe_code, reason = "the engine runs the machine code")]
 pub(crate) fn load_uncached(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes come from the compiler of this very program, over a pipe of this process.
+    // SAFETY: the bytes come from the compiler of this very program, through a pipe of this process.
     unsafe { Component::deserialize(engine, code) }
 }
 

@@ -1,9 +1,9 @@
-//! Compiling in a separate process, with limits on its memory and processor time.
+//! Compiling in a separate process, with limits on its memory and CPU time.
 //!
-//! A component of some kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compiling can't be
-//! interrupted. The program therefore starts itself again for each component that isn't cached: the component is sent
-//! over stdin, and the machine code is received over stdout. A program that doesn't support this (a test, another user
-//! of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
+//! A component of a few kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compilation
+//! can't be interrupted. So for each component that isn't cached, the program starts itself again. It sends the
+//! component over stdin and receives the machine code over stdout. A program that doesn't support this (a test, another
+//! user of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -26,19 +26,19 @@ use crate::engine;
 /// The argument that starts a compiling process.
 const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 
-/// The most bytes read from the process's stderr. An error can contain long names of the component.
+/// The maximum number of bytes read from the process's stderr. An error can contain long names from the component.
 const MAX_STDERR_BYTES: u64 = 64 << 10;
 
 /// True if this program calls [`compile_if_asked`].
 static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
 
-/// The limits of the compiling process. The defaults are several times what the largest components of interpreters
-/// need, even unoptimised.
+/// The limits of the compiling process. The defaults are several times what the largest interpreter components need,
+/// even without optimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompileLimits {
     /// Address space, in bytes.
     memory: u64,
-    /// Processor time, in seconds.
+    /// CPU time, in seconds.
     seconds: u64,
 }
 
@@ -54,7 +54,7 @@ impl CompileLimits {
         }
     }
 
-    /// Arguments for the process, which parses them with [`Self::parse`].
+    /// The arguments for the process, which [`Self::parse`] parses.
     fn arguments(self) -> [String; 2] {
         [self.memory.to_string(), self.seconds.to_string()]
     }
@@ -71,7 +71,7 @@ impl CompileLimits {
         };
         limit(Resource::As, self.memory)?;
         limit(Resource::Core, 0)?;
-        // The soft limit ends the process with a signal of its own, unlike being killed for another reason.
+        // Exceeding the soft limit ends the process with a dedicated signal, unlike being killed for another reason.
         let cpu = Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) };
         rustix::process::setrlimit(Resource::Cpu, cpu)?;
         #[cfg(target_os = "linux")]
@@ -85,9 +85,9 @@ impl CompileLimits {
     }
 }
 
-/// Compiles if this process was started for it. Otherwise only records that this program supports it.
+/// Compiles if this process was started for it. Otherwise, only records that this program supports it.
 ///
-/// Call it before anything else, while no thread runs and nothing was written to stdout.
+/// Call it before anything else, while no other thread runs and nothing has been written to stdout.
 #[must_use]
 pub fn compile_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -134,7 +134,7 @@ struct Compilation {
 }
 
 impl Abort {
-    /// Cancels it when the guard is dropped.
+    /// Cancels compilation when the guard is dropped.
     pub(crate) fn when_dropped(&self) -> AbortWhenDropped {
         AbortWhenDropped(self.clone())
     }
@@ -162,7 +162,7 @@ impl Abort {
         Ok(Pipes { stdin, stdout, stderr })
     }
 
-    /// Waits for the process to exit. It has closed its outputs already.
+    /// Waits for the process to exit. It has already closed its outputs.
     fn wait(&self) -> io::Result<ExitStatus> {
         match &mut self.lock().process {
             Some(process) => process.wait(),
@@ -211,7 +211,7 @@ pub(crate) fn compile(
     // contains the reason.
     let _ = stdin.write_all(component);
     drop(stdin);
-    // Both outputs concurrently, because the process exits only when it could write both.
+    // Both outputs are read concurrently, because the process exits only after writing both.
     let (code, errors) = std::thread::scope(|scope| {
         let errors = scope.spawn(|| read_at_most(stderr, MAX_STDERR_BYTES));
         (read_at_most(stdout, limits.memory), errors.join())
@@ -234,7 +234,7 @@ fn read_at_most(mut output: impl io::Read, max: u64) -> io::Result<Vec<u8>> {
     Ok(kept)
 }
 
-/// This program again, even if its file was replaced meanwhile.
+/// The path of this program, even if its file was replaced in the meantime.
 fn program(limits: CompileLimits) -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
@@ -242,12 +242,12 @@ fn program(limits: CompileLimits) -> io::Result<Command> {
     command
         .arg(COMPILE_ARGUMENT)
         .args(limits.arguments())
-        .env_clear() // it needs none, and some contain secrets
+        .env_clear() // the compiler needs no variables, and some contain secrets
         .process_group(0); // so that signals from the terminal don't reach it
     Ok(command)
 }
 
-/// The reason why the process failed. `default`: the limits without configuration.
+/// The reason that the process failed. `default` contains the limits without configuration.
 fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: CompileLimits) -> LoadError {
     let CompileLimits { memory, seconds } = limits;
     let needs = |what: String, low| LoadError::Compile { needs: what, low };
@@ -264,7 +264,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
         );
         return needs(format!("more than {seconds} seconds"), low);
     }
-    // By the system when it is out of memory, or by a user: that isn't the component's fault.
+    // Killed by the system when out of memory, or by a user: the component isn't at fault.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
         return LoadError::Killed;
     }
@@ -281,7 +281,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
 }
 
 fn broken(errors: &str) -> LoadError {
-    // It is disabled in the engine, whose errors name it for each function that needs it.
+    // The engine disables it and names it in the error for each function that needs it.
     if errors.contains("component model async") {
         return LoadError::Async;
     }

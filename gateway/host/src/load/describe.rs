@@ -1,4 +1,4 @@
-//! Describing a plugin: its information and its lists, read when it is loaded and when it reports a change.
+//! Describing a plugin: reads its information and its lists, when it is loaded and when it reports a change.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -26,7 +26,8 @@ struct Description {
     completes: bool,
 }
 
-/// Reads the whole description in one instance. The name of the running function is kept, so that a trap can name it.
+/// Reads the whole description in one instance. Keeps the name of the running function, so that a trap's error can
+/// contain it.
 struct Describe<'a> {
     current_function: &'a Mutex<Option<&'static str>>,
 }
@@ -127,8 +128,8 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     })
 }
 
-/// The limit that ended describing, if it was one. `wanted`: the amount of memory (bytes) or of table elements that the
-/// plugin needed.
+/// The limit that ended describing, if it was one. `wanted` is the amount of memory (bytes) or of table elements that
+/// the plugin needed.
 fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<TooLow> {
     let key = match error {
         CallError::Timeout(_) => LimitKey::DescribeTimeout,

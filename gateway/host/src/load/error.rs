@@ -14,7 +14,7 @@ mod hint;
 
 pub use hint::Named;
 
-/// An error of starting the host.
+/// An error when starting the host.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The engine or its linker can't be set up.
@@ -28,7 +28,7 @@ pub enum HostError {
     Authorities(#[from] CaError),
 }
 
-/// The reason why a file can't be read. Its message follows the path.
+/// The reason that a file can't be read. The message follows the path.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// The file doesn't exist.
@@ -41,7 +41,7 @@ pub enum Unreadable {
         /// An existing file with a similar path.
         near: Option<PathBuf>,
     },
-    /// The gateway's user isn't permitted to read it.
+    /// The gateway's user has no permission to read it.
     #[error("can't be read: permission denied")]
     Denied,
     /// Any other error.
@@ -71,9 +71,9 @@ pub(crate) fn shown(path: &Path) -> String {
 pub struct TooLow {
     /// The key of the limit.
     pub key: LimitKey,
-    /// The amount that the plugin needed, at least. `None` means that it isn't known.
+    /// The minimum amount that the plugin needed. `None` if it isn't known.
     pub wanted: Option<u64>,
-    /// A value that is probably sufficient, as TOML. `None` means that no permitted value is.
+    /// A value that is probably sufficient, as TOML. `None` if no permitted value is.
     pub enough: Option<String>,
 }
 
@@ -102,8 +102,7 @@ fn needed_amount(low: Option<&TooLow>) -> String {
     }
 }
 
-/// The reason why a plugin can't be loaded. The message doesn't contain the plugin's name; see [`LoadError::hint`] for
-/// the fix.
+/// An error when loading a plugin. The message doesn't contain the plugin's name; see [`LoadError::hint`] for the fix.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
@@ -153,7 +152,7 @@ pub enum LoadError {
     /// The file is empty or isn't WebAssembly.
     #[error("the file isn't a WebAssembly component: {found}")]
     NotWasm {
-        /// What the file is instead.
+        /// The file's actual format.
         found: &'static str,
     },
     /// The file starts like a component but can't be compiled.
@@ -170,7 +169,7 @@ pub enum LoadError {
     Compile {
         /// The amount of memory or time.
         needs: String,
-        /// The limit to raise. `None` means that raising a limit doesn't help.
+        /// The limit to raise. `None` if raising a limit doesn't help.
         low: Option<Box<TooLow>>,
     },
     /// The compiling process was killed.
@@ -204,7 +203,7 @@ pub enum LoadError {
         /// The imports.
         imports: Vec<String>,
     },
-    /// The component imports something with another type.
+    /// The component imports something with a different type.
     #[error("its imports don't match: {reason}")]
     Import {
         /// The linker's message.
@@ -216,7 +215,7 @@ pub enum LoadError {
         /// True if it exports other interfaces of the contract.
         other: bool,
     },
-    /// The component exports an interface with another type than the contract's.
+    /// The component exports an interface with a different type than the contract's.
     #[error("its export `{interface}` doesn't match the contract: {found}")]
     Export {
         /// The interface.
@@ -237,11 +236,11 @@ pub enum LoadError {
     /// Describing the plugin failed.
     #[error("{}: {error}{}", failed_step(*function), needed_amount(low.as_deref()))]
     Describe {
-        /// The function that was called. `None` means that no function was called yet.
+        /// The function that was called. `None` if no function was called yet.
         function: Option<&'static str>,
         /// The failure.
         error: CallError,
-        /// The limit that was exceeded. `None` means that it isn't about a limit.
+        /// The exceeded limit. `None` if the error isn't about a limit.
         low: Option<Box<TooLow>>,
     },
     /// The description is invalid.
@@ -249,7 +248,7 @@ pub enum LoadError {
     Manifest {
         /// The path to the invalid value, and the reason.
         reason: String,
-        /// The limit that was exceeded. `None` means that it isn't about a limit.
+        /// The exceeded limit. `None` if the error isn't about a limit.
         low: Option<Box<TooLow>>,
     },
     /// An internal error of the gateway.
@@ -258,8 +257,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The configuration value that the error is about. `None` means that it is about `source`, or not about the
-    /// configuration.
+    /// The configuration value that the error is about. `None` if it is about `source`, or not about the configuration.
     #[must_use]
     pub fn spot(&self) -> Option<Spot> {
         let limit = match self {
@@ -291,7 +289,7 @@ impl LoadError {
     }
 
     /// True if loading the same bytes with the same configuration always fails. Other errors can disappear by
-    /// themselves, so loading is retried: a file appears, memory becomes free, a plugin depends on the time of day.
+    /// themselves, so loading is retried: a file appears, memory becomes free, or a plugin depends on the time of day.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -310,7 +308,7 @@ impl LoadError {
             | Self::Import { .. }
             | Self::NoExports { .. }
             | Self::Export { .. } => true,
-            // A description can depend on anything that the plugin can reach.
+            // A description can depend on anything that the plugin can access.
             Self::Describe { .. }
             | Self::Manifest { .. }
             | Self::Read { .. }
@@ -323,7 +321,7 @@ impl LoadError {
     }
 }
 
-/// The first names in backticks, each cut, because a component can have a million.
+/// The first names in backticks, each truncated, because a component can have a million.
 pub(crate) fn list(names: &[String]) -> String {
     const FIRST: usize = 8;
     let first = names.iter().take(FIRST).map(|name| format!("`{}`", text::line(name, text::WORD)));

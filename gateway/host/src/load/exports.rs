@@ -1,7 +1,7 @@
-//! The interfaces that a plugin exports, looked up once by name, and their functions in an instance.
+//! The plugin's exported interfaces, looked up once by name, and their functions in an instance.
 //!
-//! All interfaces except `lifecycle` are optional. Types are checked when an interface is loaded into an instance. If one
-//! doesn't match, its functions are checked one by one to name the wrong one.
+//! All interfaces except `lifecycle` are optional. Types are checked when an interface is loaded into an instance. If
+//! an interface doesn't match, its functions are checked one by one to find the wrong one.
 
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{AsContextMut, Store};
@@ -12,7 +12,7 @@ use crate::diagnostics::text;
 use crate::sandbox::store::State;
 use crate::wasi::linker::PACKAGE;
 
-/// The version by which exports are looked up. It also finds other patch versions.
+/// The version for looking up exports. It also finds other patch versions.
 const VERSION: &str = "0.1.0";
 
 /// The index of each exported interface.

@@ -1,7 +1,7 @@
-//! Reading a component's file while nothing writes to it.
+//! Reading a component's file while no other process writes to it.
 //!
-//! A build or a copy may be writing the file. Its contents are therefore accepted only if two consecutive reads agree:
-//! the same file, length and times, and the same contents. If the file hasn't changed for some time, one read is enough,
+//! A build or a copy may be writing the file, so its contents are accepted only if two consecutive reads agree: the
+//! same file, length and times, and the same contents. If the file hasn't changed for some time, one read is enough,
 //! provided that the file is the same before and after it.
 
 use std::fs::{self, File, Metadata};
@@ -19,12 +19,12 @@ use tokio::time::{Instant, sleep};
 use super::error::{LoadError, Unreadable};
 use moongate_system::blocking::Lane;
 
-/// A file that hasn't changed for this long is read once. Every write updates its times, to some milliseconds. A copy
-/// that keeps the times of its original still shows in the change time, which programs can't set.
+/// The time without changes after which one read is enough. Every write updates the file's times, to within some
+/// milliseconds. A copy that keeps the times of its original still updates the change time, which programs can't set.
 const SETTLED_AGE: Duration = Duration::from_secs(2);
-/// The time between the first and the second read.
+/// The delay between the first and the second read.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The maximum of the growing pauses after that.
+/// The maximum of the growing delays after that.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// The time after which reading fails because the file keeps changing.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl Candidate {
         ByteSize::b(self.bytes.len() as u64)
     }
 
-    /// Refuses a file that is too large or doesn't have the pinned digest.
+    /// Rejects a file that is too large or doesn't have the pinned digest.
     pub(crate) fn check(&self, config: &PluginConfig) -> Result<(), LoadError> {
         let size = self.size();
         let most = config.limits.component;
@@ -69,7 +69,7 @@ impl Candidate {
     }
 }
 
-/// Reads the plugin's file once it has settled.
+/// Reads the plugin's file once it has stopped changing.
 pub(crate) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate, LoadError> {
     let most = config.limits.component;
     let attempt = || async {
@@ -126,14 +126,14 @@ struct ReadAttempt {
     candidate: Candidate,
     /// The open file before it was read.
     before: FileStamp,
-    /// The file at the path after it was read.
+    /// The file at the path after reading.
     after: FileStamp,
     /// The start of the read.
     started: SystemTime,
 }
 
 impl ReadAttempt {
-    /// True if no second read is needed: the file didn't change during the read and for a while before.
+    /// True if no second read is needed: the file didn't change during the read and for a while before it.
     fn is_settled(&self) -> bool {
         self.before == self.after && self.after.is_settled(self.started)
     }
@@ -144,7 +144,7 @@ impl ReadAttempt {
     }
 }
 
-/// Reads until two consecutive reads agree. The bytes of only one read are in memory at a time.
+/// Reads until two consecutive reads agree. Keeps the bytes of only one read in memory at a time.
 async fn read_settled<F>(path: &Path, mut read_once: impl FnMut() -> F) -> Result<Candidate, LoadError>
 where
     F: Future<Output = Result<ReadAttempt, LoadError>>,
@@ -165,7 +165,7 @@ where
             Ok(read) if previous.is_some_and(|previous| read.agrees(previous)) => return Ok(read.candidate),
             Ok(_) if is_last => return Err(LoadError::Unsettled { path: path.to_owned() }),
             Ok(read) => previous = Some((read.after, read.candidate.digest)),
-            // It existed a moment ago, so it is being replaced.
+            // The file existed a moment ago, so it is being replaced.
             Err(LoadError::Read { why: Unreadable::Absent { .. }, .. }) if !is_last => previous = None,
             Err(error) => return Err(error),
         }
@@ -188,7 +188,7 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
         return Err(too_big(meta.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-    // The file can grow while it is read.
+    // The file can grow while it is being read.
     file.take(most.as_u64().saturating_add(1)).read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > most.as_u64() {
         return Err(too_big(bytes.len() as u64));
@@ -198,7 +198,7 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
     Ok(ReadAttempt { candidate: Candidate { bytes, digest }, before: FileStamp::of(&meta), after, started })
 }
 
-/// The reason why the file can't be read, with details about its path. A similar path is searched for only once, after
+/// The reason that the file can't be read, with details about its path. A similar path is searched for only once, after
 /// the last attempt.
 fn unreadable(path: &Path, error: io::Error) -> Unreadable {
     match error.kind() {

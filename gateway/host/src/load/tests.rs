@@ -1,4 +1,4 @@
-//! Files that aren't plugins, and their errors and hints.
+//! Files that aren't plugins, and the resulting errors and hints.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ async fn names_unknown_imports() {
 
 #[tokio::test]
 async fn names_an_exported_function_of_the_wrong_type() {
-    // `describe` with a parameter that the contract doesn't have.
+    // `describe` with a parameter that isn't in the contract.
     let wrong = wat(r#"(component
             (core module $m (func (export "f") (param i32)))
             (core instance $i (instantiate $m))

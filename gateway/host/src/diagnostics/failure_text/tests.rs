@@ -1,4 +1,4 @@
-//! Failures are recognized, and a note stays however long their text is.
+//! Recognized failures, and notes on failures of any length.
 
 use super::*;
 use crate::convert;

@@ -1,4 +1,4 @@
-//! When something is logged.
+//! New, repeated and too many messages.
 
 use super::*;
 

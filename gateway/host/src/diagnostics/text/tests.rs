@@ -1,4 +1,4 @@
-//! What is removed, what stays, and where texts are cut.
+//! Removed characters, kept characters, and truncation.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The cache of compiled code: reused, rebuilt and refused entries.
+//! The cache of compiled code: reused, rebuilt and rejected entries.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn a_second_load_uses_the_cached_code() {
     load_file(&one, &config).await.unwrap();
     load_file(&two, &config).await.unwrap();
     assert_eq!(entries(dir.path()), first);
-    // A host that starts later uses it as well.
+    // A host that starts later also uses it.
     assert!(load_file(&host(dir.path()), &config).await.is_ok());
     assert_eq!(entries(dir.path()), first);
 }
@@ -93,7 +93,7 @@ async fn refuses_a_directory_that_others_can_write() {
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(matches!(Cache::open(&cache), Err(FolderError::Writable { mode: 0o777, .. })));
-    // The plugin is compiled in memory, and the host reports why.
+    // The plugin is compiled in memory, and the host reports the reason.
     let host = host(dir.path());
     assert!(matches!(host.cache_problem(), Some(FolderError::Writable { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
@@ -150,7 +150,7 @@ fn evicts_the_oldest_entries_above_the_maximum_size() {
     cache.prune();
     let left = ["a.cwasm", "b.cwasm", "c.cwasm", "d.cwasm"].map(|name| at(name).exists());
     assert_eq!(left, [false, true, true, true]);
-    // An entry above the maximum is kept alone.
+    // An entry above the maximum size is kept alone.
     file(&at("e.cwasm"), 0, 2 * MAX_BYTES);
     fs::remove_file(at("d.cwasm")).unwrap();
     cache.prune();

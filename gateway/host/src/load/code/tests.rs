@@ -1,4 +1,4 @@
-//! When code is released.
+//! The release of code.
 
 use super::*;
 

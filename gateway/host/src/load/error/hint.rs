@@ -6,17 +6,17 @@ use moongate_config::{LimitKey, PluginConfig, Spot};
 
 use super::{LoadError, TooLow, Unreadable, shown};
 
-/// Where the component's file is named, and so where a fix can be written.
+/// The place that names the component's file, where a fix can be written.
 #[derive(Debug, Clone, Copy)]
 pub enum Named<'a> {
-    /// By `source` in this configuration.
+    /// `source` in this configuration.
     InTable(&'a PluginConfig),
-    /// On the command line, without a configuration.
+    /// The command line, without a configuration.
     ByHand,
 }
 
 impl Named<'_> {
-    /// The name of the path.
+    /// The name of the place.
     fn path_name(self) -> &'static str {
         match self {
             Self::InTable(_) => "`source`",
@@ -32,10 +32,10 @@ impl Named<'_> {
         }
     }
 
-    /// A hint to raise a limit. `enough`: a value that is probably sufficient.
+    /// A hint to raise a limit. `enough` is a value that is probably sufficient.
     fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
         let spot = Spot::Limit(key);
-        // The defaults of these depend on the component's size.
+        // The defaults of these limits depend on the component's size.
         let has_dynamic_default = matches!(key, LimitKey::CompileMemory | LimitKey::CompileTime);
         let key = key.as_str();
         match (self, enough) {
@@ -68,7 +68,7 @@ impl Named<'_> {
 }
 
 impl LoadError {
-    /// The fix. `None` means that there is no general one.
+    /// The fix. `None` if there is no general one.
     #[must_use]
     pub fn hint(&self, named: Named<'_>) -> Option<String> {
         Some(match self {
@@ -141,7 +141,7 @@ fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> 
     })
 }
 
-/// The fix for a missing file. For a path in cargo's target directory, it names the usual reasons.
+/// The fix for a missing file. For a path in cargo's target directory, it lists the usual reasons.
 fn missing_file_hint(path: &Path, named: Named<'_>) -> String {
     if let (Named::ByHand, None, Some(name)) = (named, path.extension(), path.file_name()) {
         let file = shown(Path::new(name));

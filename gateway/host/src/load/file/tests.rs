@@ -36,7 +36,7 @@ fn absent() -> LoadError {
     }
 }
 
-/// The result of these reads, their number and their duration. The last one is repeated for ever.
+/// The result of these reads, with their number and duration. The last one is repeated for ever.
 async fn settle(reads: Vec<Result<ReadAttempt, LoadError>>) -> (Result<Vec<u8>, String>, usize, Duration) {
     let started = Instant::now();
     let mut count = 0;
@@ -83,7 +83,7 @@ async fn accepts_a_new_file_when_two_reads_agree() {
     let growing = vec![Ok(just_written(1, b"")), Ok(just_written(1, b"who")), Ok(just_written(1, b"whole"))];
     let (bytes, count, _) = settle(growing).await;
     assert_eq!((bytes, count), (Ok(b"whole".to_vec()), 4));
-    // The same bytes in another file: it was replaced meanwhile, and can be incomplete as well.
+    // The same bytes in another file: it was replaced in the meantime, and can be incomplete as well.
     let replaced = vec![Ok(just_written(1, b"whole")), Ok(just_written(2, b"whole"))];
     assert_eq!(settle(replaced).await.1, 3);
     // The same file and times, but other bytes.
@@ -99,7 +99,7 @@ async fn waits_for_a_file_that_is_removed_and_written_again() {
     let (bytes, _, duration) = settle(vec![Ok(just_written(1, b"old")), Err(absent())]).await;
     assert_eq!(bytes.unwrap_err(), "`x.wasm` doesn't exist");
     assert!(duration <= SETTLE_TIMEOUT + MAX_PAUSE, "{duration:?}");
-    // A file that didn't exist in the first place isn't waited for.
+    // A file that never existed isn't waited for.
     assert_eq!(settle(vec![Err(absent())]).await.1, 1);
 }
 
