@@ -333,7 +333,7 @@ impl Supervisor {
             None => self.host.state_problem().await,
         };
         let StateProblem { reason, hint } = found?;
-        let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
+        let problem = Problem::error(format!("plugin state can't be stored: {reason}"));
         Some(
             problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
         )
@@ -386,7 +386,7 @@ fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) 
     match WatchThread::spawn(server, system, since) {
         Ok(thread) => Some(thread),
         Err(error) => {
-            tracing::error!("files are not watched: cannot start a thread: {error}");
+            tracing::error!("files are not watched: can't start a thread: {error}");
             None
         }
     }

@@ -65,7 +65,7 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
             None => Ok(()),
         },
         Some(_) => Err(LoadError::Broken { reason: "unknown version of WebAssembly".to_owned() }),
-        None => Err(LoadError::Broken { reason: "it is truncated: it ends within its header".to_owned() }),
+        None => Err(LoadError::Broken { reason: "truncated within its header".to_owned() }),
     }
 }
 
@@ -79,14 +79,14 @@ fn truncation(mut rest: &[u8]) -> Option<String> {
         let (end, length) = match (end, length) {
             (Some(end), Some(length)) => (end + 1, length),
             _ if after.len() < 5 => {
-                return Some("it is truncated: it ends within a section's header".to_owned());
+                return Some("truncated within a section's header".to_owned());
             }
             _ => return None,
         };
         let available = (after.len() - end) as u64;
         if length > available {
             let missing = length - available;
-            return Some(format!("it is truncated: at least {missing} bytes are missing at its end"));
+            return Some(format!("truncated: at least {missing} bytes are missing at its end"));
         }
         rest = &after[end + usize::try_from(length).ok()?..];
     }

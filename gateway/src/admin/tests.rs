@@ -48,7 +48,7 @@ fn trouble(reason: &str) -> Trouble {
 fn status() -> Status {
     let waiting = plugin("time", PluginState::Serving);
     let waiting = PluginStatus { waiting: Some(Waiting::Grants(vec!["env `LANG`".to_owned()])), ..waiting };
-    let failed = plugin("bad", PluginState::Failed(trouble("it is no component")));
+    let failed = plugin("bad", PluginState::Failed(trouble("not a component")));
     let failed = PluginStatus { digest: None, since: None, about: None, offers: Offers::default(), ..failed };
     Status {
         generation: 3,
@@ -191,7 +191,7 @@ async fn degraded_plugins_do_not_affect_readiness() {
          [!] configuration: needs a restart: `http.listen`\n\
          [+] plugin time: serving\n\
          [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
-         [!] plugin bad: failed: it is no component\n\
+         [!] plugin bad: failed: not a component\n\
          ready\n"
     );
 }
@@ -264,7 +264,7 @@ fn expected_plugins() -> Value {
             "sha256": null,
             "since": null,
             "offers": offers(0),
-            "trouble": trouble("it is no component"),
+            "trouble": trouble("not a component"),
             "waiting": null,
         },
     ])

@@ -266,7 +266,7 @@ mod manager {
     pub(super) async fn send(notification: Notification) {
         match spawn_blocking(move || notify(&notification)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "cannot notify the service manager"),
+            Ok(Err(error)) => tracing::warn!(%error, "can't notify the service manager"),
             Err(error) => tracing::debug!(%error, "notification of the service manager was interrupted"),
         }
     }

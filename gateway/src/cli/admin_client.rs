@@ -63,13 +63,15 @@ impl AdminClientError {
     fn hint(&self) -> &'static str {
         match self {
             Self::Unreachable(..) => {
-                "start it with `moongate serve`, or give its admin listener with `--admin`; changes of `[admin]` need a \
+                "start it with `moongate serve`, or pass its admin listener with `--admin`; changes of `[admin]` need a \
                  restart"
             }
             Self::NoAdminListener => {
-                "add a table `[admin]` and restart the gateway; to reload without a listener, send it SIGHUP"
+                "add an `[admin]` table and restart the gateway; to reload without a listener, send SIGHUP"
             }
-            Self::UnknownPort => "give it with `--admin`; the gateway prints its address when it starts",
+            Self::UnknownPort => {
+                "pass the listener's address with `--admin`; the gateway prints it at startup"
+            }
         }
     }
 }
@@ -100,7 +102,7 @@ impl AdminResponse {
         match document["error"].as_str() {
             Some(error) => anyhow::anyhow!("the gateway reported an error: {error}"),
             None if document["error"]["message"] == Rejection::Path.message() => anyhow::anyhow!(
-                "this address is the endpoint of MCP clients; give the address of the admin listener, which `moongate \
+                "this address is the endpoint of MCP clients; pass the address of the admin listener, which `moongate \
                  serve` prints, with `--admin`"
             ),
             None => {
@@ -130,7 +132,7 @@ impl AdminOptions {
                 let failure =
                     CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source);
                 Err(failure.notes(
-                    "hint: to skip the configuration, give the gateway's admin listener with `--admin`\n",
+                    "hint: to skip the configuration, pass the gateway's admin listener with `--admin`\n",
                 ))
             }
             gateway => Ok(gateway?),

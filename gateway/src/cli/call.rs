@@ -33,7 +33,7 @@ pub(super) mod rounds;
 mod tool_help;
 
 /// The hint for an unknown tool.
-const LIST_TOOLS_HINT: &str = "to list the tools, leave out the name";
+const LIST_TOOLS_HINT: &str = "to list the tools, omit the tool's name";
 
 /// The default of `--timeout`, in seconds.
 pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;

@@ -110,7 +110,7 @@ impl Client {
         };
         let listen = gateway.http.listen;
         if self.http && listen.port() == 0 {
-            let hint = "give its address with `--url`; the gateway prints it when it starts";
+            let hint = "pass the listener's address with `--url`; the gateway prints it at startup";
             let message = "the port is unknown: `listen` in `[http]` is port 0";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }

@@ -42,7 +42,7 @@ fn default_locations(folder: Option<PathBuf>) -> Vec<PathBuf> {
 fn missing(usual: &[PathBuf]) -> Loaded {
     let places: Vec<String> = usual.iter().map(|path| format!("`{}`", path.display())).collect();
     let problem = Problem::error(format!("no configuration at {}", places.join(" or ")))
-        .hint("give one with `--config` or the variable MOONGATE_CONFIG");
+        .hint("pass one with `--config`, or set MOONGATE_CONFIG");
     let source = Source { path: PathBuf::from(CONFIG_FILE_NAME), text: String::new() };
     let files = usual.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
     Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }

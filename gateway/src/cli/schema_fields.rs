@@ -232,8 +232,8 @@ fn named_type_words(name: &str, schema: &Value, root: &Value, depth: usize) -> S
     match name {
         "string" => {
             let word = match schema["format"].as_str() {
-                Some("date-time") => "text (date and time, as 2026-01-31T12:00:00Z)".to_owned(),
-                Some("date") => "text (date, as 2026-01-31)".to_owned(),
+                Some("date-time") => "text (date and time, such as 2026-01-31T12:00:00Z)".to_owned(),
+                Some("date") => "text (date, such as 2026-01-31)".to_owned(),
                 Some(format) => format!("text ({})", print::inline(format)),
                 None => "text".to_owned(),
             };
@@ -259,7 +259,7 @@ fn named_type_words(name: &str, schema: &Value, root: &Value, depth: usize) -> S
 fn range_words(schema: &Value, least: &str, most: &str, unit: &str) -> String {
     match (schema.get(least).filter(|it| it.is_number()), schema.get(most).filter(|it| it.is_number())) {
         (Some(least), Some(most)) => format!(" from {least} to {most}{unit}"),
-        (Some(least), None) => format!(" from {least}{unit} on"),
+        (Some(least), None) => format!(" (at least {least}{unit})"),
         (None, Some(most)) => format!(" up to {most}{unit}"),
         (None, None) => String::new(),
     }

@@ -61,7 +61,7 @@ fn improved(mut error: clap::Error) -> clap::Error {
         && error.kind() == ErrorKind::UnknownArgument
         && error.get(ContextKind::SuggestedArg).is_none()
     {
-        let tip = StyledStr::from("arguments of the tool have no dashes: write `name=value`");
+        let tip = StyledStr::from("tool arguments have no dashes: write `name=value`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error

@@ -125,7 +125,7 @@ impl Metrics {
         );
         registry.register(
             "moongate_plugin_call_duration_seconds",
-            "Duration of plugin calls, from when they were admitted",
+            "Duration of plugin calls, measured from admission",
             call_durations.family.clone(),
         );
         registry.register(
@@ -182,13 +182,13 @@ fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     register_gauges(
         registry,
         "moongate_plugin_instances",
-        "Running calls, each in an instance of its own",
+        "Running calls, each in its own instance",
         loads.iter().map(|(id, load)| (plugin(id), f64::from(load.running))),
     );
     register_gauges(
         registry,
         "moongate_plugin_calls_waiting",
-        "Calls that wait for a permit",
+        "Calls waiting for a permit",
         loads.iter().map(|(id, load)| (plugin(id), f64::from(load.waiting))),
     );
     register_gauges(
@@ -200,7 +200,7 @@ fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
     register_gauges(
         registry,
         "moongate_plugin_generations",
-        "Versions of a plugin's code in memory; more than one while calls end on an earlier version",
+        "Versions of a plugin's code in memory; more than one while calls finish on an earlier version",
         snapshot.generations.iter().map(|(id, count)| (plugin(id), f64::from(*count))),
     );
     let mut states = [("loading", 0_u32), ("serving", 0), ("degraded", 0), ("failed", 0)];
@@ -295,11 +295,7 @@ fn register_process(registry: &mut Registry, started: SystemTime) {
     };
     registry.register("moongate_build", "Version of the gateway", Info::new(build));
     let ProcessUsage { resident_bytes, open_fds, threads, cpu_seconds } = ProcessUsage::now();
-    registry.register(
-        "process_cpu_seconds",
-        "Processor time used by the process",
-        ConstCounter::new(cpu_seconds),
-    );
+    registry.register("process_cpu_seconds", "CPU time used by the process", ConstCounter::new(cpu_seconds));
     let gauges = [
         ("process_resident_memory_bytes", "Resident memory of the process", resident_bytes),
         ("process_open_fds", "Open file descriptors", open_fds),

@@ -13,7 +13,7 @@ mod file_watching;
 async fn failed_plugins_are_reported_at_their_source() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
-    write("text.wasm", b"this is no component");
+    write("text.wasm", b"this isn't a component");
     write("core.wasm", b"\0asm\x01\0\0\0");
     write(
         "gateway.toml",

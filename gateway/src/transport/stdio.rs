@@ -142,7 +142,7 @@ impl StdioPeer {
                 Ok(true) => {}
                 Ok(false) => return Ended::Eof,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot read stdin");
+                    tracing::warn!(%error, "can't read stdin");
                     return Ended::Eof;
                 }
             }

@@ -40,7 +40,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file can't be opened.
-    #[error("cannot write the trace to `{}`: {source}", path.display())]
+    #[error("can't write the trace to `{}`: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -48,22 +48,22 @@ pub enum TraceError {
         source: io::Error,
     },
     /// The path is a directory, a pipe or a device.
-    #[error("cannot write the trace to `{}`: not a regular file", .0.display())]
+    #[error("can't write the trace to `{}`: not a regular file", .0.display())]
     NoFile(PathBuf),
     /// The path is a symbolic link.
-    #[error("cannot write the trace to `{}`: it is a symlink", .0.display())]
+    #[error("can't write the trace to `{}`: it is a symlink", .0.display())]
     Link(PathBuf),
     /// The file has hard links.
-    #[error("cannot write the trace to `{}`: it has several hard links", .0.display())]
+    #[error("can't write the trace to `{}`: it has several hard links", .0.display())]
     Linked(PathBuf),
     /// The gateway reads the file itself.
-    #[error("cannot write the trace to `{}`: the gateway reads this file", .0.display())]
+    #[error("can't write the trace to `{}`: the gateway reads this file", .0.display())]
     Own(PathBuf),
     /// The file belongs to another user.
-    #[error("cannot write the trace to `{}`: it belongs to another user", .0.display())]
+    #[error("can't write the trace to `{}`: it belongs to another user", .0.display())]
     Foreign(PathBuf),
     /// Other users can read or write the file.
-    #[error("cannot write the trace to `{}`: other users can access it (mode {mode:03o})", path.display())]
+    #[error("can't write the trace to `{}`: other users can access it (mode {mode:03o})", path.display())]
     Shared {
         /// The file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum TraceError {
         mode: u32,
     },
     /// A plugin can access the file.
-    #[error("cannot write the trace where a plugin can access it")]
+    #[error("can't write the trace where a plugin can access it")]
     Granted(Box<Problem>),
 }
 

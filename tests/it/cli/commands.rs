@@ -212,7 +212,7 @@ fn call_without_a_tool_says_which_there_are() {
         [(output, "time_get_current_time"), (own, "get_current_time"), (remote, "time_get_current_time")]
     {
         let said = said(&output.stderr);
-        assert!(said.starts_with("error: the tool's name is missing\n"), "{said}");
+        assert!(said.starts_with("error: missing tool name\n"), "{said}");
         assert!(said.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{said}");
     }
 }

@@ -85,7 +85,7 @@ fn a_reload_says_what_changed_and_what_could_not_be_used() {
     assert_eq!(lines["failed"], json!([]));
     assert_eq!(http.call("notes_version", json!({}))["result"]["content"][0]["text"], "v2");
 
-    workspace.write("notes.wasm", "this is no component");
+    workspace.write("notes.wasm", "this isn't a component");
     let failed = ask(&workspace, admin, &["reload"]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
     let told = said(&failed.stdout);

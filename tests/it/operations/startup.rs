@@ -59,7 +59,7 @@ fn a_port_of_the_operator_that_is_taken_ends_the_start() {
     let output = workspace.run(&["serve", "--admin", &address]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = said(&output);
-    assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("hint"), "{said}");
+    assert!(said.contains(&format!("can't listen on {address}")) && said.contains("hint"), "{said}");
     assert!(!said.contains("torn"), "plugins were loaded first: {said}");
     for (flags, code) in [
         (&["serve", "--admin", "0.0.0.0:0"][..], 78),

@@ -208,7 +208,7 @@ fn state_that_cannot_be_used_is_an_error_for_those_who_keep_some_and_for_nobody_
     assert!(call(&mut stdio, "keeper_add", json!({ "key": "a" })).contains("state is unavailable"));
     assert!(call(&mut stdio, "time_get_current_time", json!({ "timezone": "UTC" })).contains("UTC"));
     let (_, _, log) = stdio.finish();
-    assert_eq!(log.matches("plugins' state can't be used").count(), 1, "{log}");
+    assert_eq!(log.matches("plugin state can't be used").count(), 1, "{log}");
     assert!(log.contains("state.sqlite3` is damaged") && log.contains("move it away"), "{log}");
     assert!(fs::read(file(&workspace)).unwrap() == before);
 
@@ -299,7 +299,7 @@ fn a_disk_without_room_is_an_error_and_what_is_there_stays() {
     let output = command.output().unwrap();
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(5), "the tool reports it: {log}");
-    assert!(log.contains("plugins' state can't be used"), "{log}");
+    assert!(log.contains("plugin state can't be used"), "{log}");
     let mut stdio = greeted(&workspace);
     assert_eq!(call(&mut stdio, "keeper_get", json!({ "key": "a" })), "kept");
     assert_eq!(call(&mut stdio, "keeper_exists", json!({ "key": "b" })), "false");

@@ -137,7 +137,7 @@ fn a_directory_that_is_not_there_is_its_plugins_mistake_alone() {
     let checked = workspace.run(&["check"]);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(said.contains("gateway.toml:4:") && said.contains("make the directory"), "{said}");
+    assert!(said.contains("gateway.toml:4:") && said.contains("create the directory"), "{said}");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
     assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");

@@ -69,7 +69,7 @@ fn list<G, T>(
     let mut seen = BTreeSet::new();
     if let Some(duplicate) = given.iter().map(&key).find(|&key| !seen.insert(key)) {
         let duplicate = text::line(duplicate, text::WORD);
-        return Err(ConvertError::new(format!("{kind} `{duplicate}` is listed twice")));
+        return Err(ConvertError::new(format!("duplicate {kind} `{duplicate}`")));
     }
     given
         .into_iter()
@@ -262,7 +262,9 @@ fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, ConvertErr
     } = given;
     // The plugin looks up arguments by this name, so an unclean name is rejected instead of cleaned.
     if its_name.is_empty() || its_name.len() > text::NAME || its_name.contains(is_hidden) {
-        return Err(ConvertError::new("its name is empty, too long or contains invisible characters"));
+        return Err(ConvertError::new(
+            "the argument's name is empty, too long or contains invisible characters",
+        ));
     }
     Ok(PromptArgument {
         name: its_name,

@@ -275,7 +275,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     }
     if status.signal().is_some() || errors.contains("panicked at") {
         tracing::warn!("the compiler ended with {status}: {}", text::line(errors, 4 * text::SENTENCE));
-        return needs("more than the compiler can do".to_owned(), None);
+        return needs("more than the compiler can handle".to_owned(), None);
     }
     broken(errors)
 }

@@ -176,13 +176,13 @@ pub enum LoadError {
     #[error("the process that compiled the component was killed")]
     Killed,
     /// An instance of the component would be too large.
-    #[error("the component needs more than an instance gets: {what}")]
+    #[error("the component needs more than the instance limits allow: {what}")]
     Demands {
         /// The engine's message: the amount needed, and the maximum.
         what: String,
     },
     /// The component was built for another version of the contract.
-    #[error("it was built for moongate:plugin@{version}; this gateway supports {spoken}")]
+    #[error("the component was built for moongate:plugin@{version}; this gateway supports {spoken}")]
     Contract {
         /// The version that it was built for.
         version: String,
@@ -192,31 +192,31 @@ pub enum LoadError {
         spoken: &'static str,
     },
     /// The component imports functions of a later version of the contract.
-    #[error("it needs {}, which this gateway doesn't offer", list(functions))]
+    #[error("the component needs {}, which this gateway doesn't offer", list(functions))]
     NewerFunctions {
         /// Interfaces, and functions as `interface.function`.
         functions: Vec<String>,
     },
     /// The component has unknown imports.
-    #[error("it imports {}, which this gateway doesn't offer", list(imports))]
+    #[error("the component imports {}, which this gateway doesn't offer", list(imports))]
     UnknownImports {
         /// The imports.
         imports: Vec<String>,
     },
     /// The component imports something with a different type.
-    #[error("its imports don't match: {reason}")]
+    #[error("the component's imports don't match: {reason}")]
     Import {
         /// The linker's message.
         reason: String,
     },
     /// The component isn't a plugin.
-    #[error("{}", if *other { "it doesn't export `lifecycle`, which is required" } else { "it exports no interface of moongate:plugin" })]
+    #[error("{}", if *other { "the component doesn't export `lifecycle`, which is required" } else { "the component exports no interface of moongate:plugin" })]
     NoExports {
         /// True if it exports other interfaces of the contract.
         other: bool,
     },
     /// The component exports an interface with a different type than the contract's.
-    #[error("its export `{interface}` doesn't match the contract: {found}")]
+    #[error("the component's export `{interface}` doesn't match the contract: {found}")]
     Export {
         /// The interface.
         interface: String,

@@ -43,7 +43,7 @@ async fn names_files_that_are_not_components() {
             b"\x7fELF\x02\x01\x01\x00",
             "the file isn't a WebAssembly component: it doesn't start with `\\0asm`",
         ),
-        (b"\0asm", "the component is broken: it is truncated: it ends within its header"),
+        (b"\0asm", "the component is broken: truncated within its header"),
         (b"\0asm\x01\0\0\0", "the file is a core WebAssembly module, not a component"),
     ] {
         assert_eq!(message(bytes).await, said);
@@ -56,7 +56,7 @@ async fn detects_truncation_anywhere() {
     for part in [9, 100, whole.len() / 2, whole.len() - 1] {
         let error = load_error(&whole[..part], |_| {}).await;
         let said = error.to_string();
-        assert!(said.starts_with("the component is broken: it is truncated: "), "{part}: {said}");
+        assert!(said.starts_with("the component is broken: truncated"), "{part}: {said}");
     }
 }
 
@@ -92,7 +92,7 @@ async fn checks_size_digest_and_type_of_the_file() {
 
 #[tokio::test]
 async fn refuses_components_without_the_required_export() {
-    assert_eq!(message(&wat("(component)")).await, "it exports no interface of moongate:plugin");
+    assert_eq!(message(&wat("(component)")).await, "the component exports no interface of moongate:plugin");
     let no_lifecycle = component(
         "export moongate:plugin/completions@0.1.0;",
         r#"(module (memory (export "memory") 1)
@@ -100,15 +100,21 @@ async fn refuses_components_without_the_required_export() {
             (func (export "moongate:plugin/completions@0.1.0#complete")
                 (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#,
     );
-    assert_eq!(message(&no_lifecycle).await, "it doesn't export `lifecycle`, which is required");
+    assert_eq!(message(&no_lifecycle).await, "the component doesn't export `lifecycle`, which is required");
 }
 
 #[tokio::test]
 async fn names_another_version_of_the_contract() {
     let import = wat(r#"(component (import "moongate:plugin/log@0.2.0" (instance)))"#);
-    assert_eq!(message(&import).await, "it was built for moongate:plugin@0.2.0; this gateway supports 0.1");
+    assert_eq!(
+        message(&import).await,
+        "the component was built for moongate:plugin@0.2.0; this gateway supports 0.1"
+    );
     let export = wat(r#"(component (instance $i) (export "moongate:plugin/tools@1.0.0" (instance $i)))"#);
-    assert_eq!(message(&export).await, "it was built for moongate:plugin@1.0.0; this gateway supports 0.1");
+    assert_eq!(
+        message(&export).await,
+        "the component was built for moongate:plugin@1.0.0; this gateway supports 0.1"
+    );
 }
 
 #[tokio::test]
@@ -118,7 +124,10 @@ async fn names_functions_of_a_newer_contract() {
                 (export "cancelled" (func (result bool))) (export "brand-new" (func))))
             (import "moongate:plugin/later@0.1.7" (instance)))"#);
     let error = load_error(&newer, |_| {}).await;
-    assert_eq!(error.to_string(), "it needs `request.brand-new`, `later`, which this gateway doesn't offer");
+    assert_eq!(
+        error.to_string(),
+        "the component needs `request.brand-new`, `later`, which this gateway doesn't offer"
+    );
 }
 
 #[tokio::test]
@@ -130,7 +139,7 @@ async fn names_unknown_imports() {
             (import "help" (func)))"#);
     assert_eq!(
         message(&foreign).await,
-        "it imports `wasi:http/incoming-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
+        "the component imports `wasi:http/incoming-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
          `wasi:cli/environment@0.3.0`, `help`, which this gateway doesn't offer"
     );
 }
@@ -146,14 +155,17 @@ async fn names_an_exported_function_of_the_wrong_type() {
             (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#);
     let said = message(&wrong).await;
     assert!(
-        said.contains("its export `lifecycle` doesn't match the contract: `describe`: type mismatch"),
+        said.contains(
+            "the component's export `lifecycle` doesn't match the contract: `describe`: type mismatch"
+        ),
         "{said}"
     );
     let missing =
         wat(r#"(component (instance $i) (export "moongate:plugin/lifecycle@0.1.0" (instance $i)))"#);
     let said = message(&missing).await;
     assert!(
-        said.starts_with("its export `lifecycle` doesn't match the contract:") && said.contains("`describe`"),
+        said.starts_with("the component's export `lifecycle` doesn't match the contract:")
+            && said.contains("`describe`"),
         "{said}"
     );
 }

@@ -387,7 +387,7 @@ impl Sandbox {
         let id = &self.config.id;
         let StoreError::Grant(grant) = error else {
             tracing::error!(plugin = %id, "{error}");
-            return CallError::Internal("there is no room for an instance".to_owned());
+            return CallError::Internal("no instance slot is free".to_owned());
         };
         tracing::error!(
             plugin = %id,
@@ -396,7 +396,7 @@ impl Sandbox {
         );
         CallError::Directory(match grant {
             GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
-            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
+            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't respond"),
             GrantError::Unbegun => grant.to_string(),
         })
     }

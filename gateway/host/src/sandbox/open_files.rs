@@ -23,7 +23,7 @@ pub(crate) fn raise_limit() {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::debug!(%error, "cannot raise the limit on open files, which stays at {current:?}");
+        tracing::debug!(%error, "can't raise the limit on open files, which stays at {current:?}");
     }
 }
 

@@ -92,7 +92,7 @@ impl Drop for State {
 pub(crate) enum StoreError {
     #[error(transparent)]
     Grant(#[from] GrantError),
-    #[error("no room for an instance: {0:#}")]
+    #[error("no instance slot is free: {0:#}")]
     Engine(wasmtime::Error),
 }
 
@@ -208,8 +208,8 @@ impl State {
     /// Logs denied growth and remaining output at the end of a call.
     fn finish(&mut self) {
         match self.limiter.refused {
-            Some(Refused::Memory) => self.audit.report_limit("memory", "was refused more memory"),
-            Some(Refused::Tables) => self.audit.report_limit("table_elements", "was refused larger tables"),
+            Some(Refused::Memory) => self.audit.report_limit("memory", "was denied more memory"),
+            Some(Refused::Tables) => self.audit.report_limit("table_elements", "was denied larger tables"),
             None => {}
         }
         self.cli.output().finish();

@@ -146,7 +146,7 @@ async fn exceeding_memory_in_calls_is_logged_once() {
     let warnings = warnings.lines();
     assert!(
         warnings.len() == 1
-            && warnings[0].contains("was refused more memory; to allow more, raise `memory` in"),
+            && warnings[0].contains("was denied more memory; to allow more, raise `memory` in"),
         "{warnings:?}"
     );
 }

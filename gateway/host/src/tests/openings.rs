@@ -140,7 +140,7 @@ async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
 }
 
 fn silent(guest: &str) -> CallError {
-    CallError::Directory(format!("the granted directory `{guest}` doesn't answer"))
+    CallError::Directory(format!("the granted directory `{guest}` doesn't respond"))
 }
 
 #[tokio::test]
@@ -171,8 +171,8 @@ async fn a_silent_directory_fails_only_its_own_calls() {
     table.limits.describe_timeout = SHORT_TIMEOUT;
     let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
     let place = bench.path("dead").display().to_string();
-    assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't answer"));
-    assert_eq!(error.hint(crate::Named::ByHand).as_deref(), Some("see whether its file system answers"));
+    assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't respond"));
+    assert_eq!(error.hint(crate::Named::ByHand).as_deref(), Some("check that its file system responds"));
     assert_eq!(bench.disk.waiting(), 4);
     bench.disk.revive();
     assert_eq!(call(&patient(&stuck)).await, Ok(()));

@@ -166,8 +166,8 @@ impl GrantAudit {
             FirstTime::LimitReached => tracing::warn!(
                 target: GRANTS_TARGET,
                 %plugin,
-                "plugin `{plugin}` lacks more grants, which are no longer logged; `moongate call --explain` shows what a \
-                 call lacks"
+                "plugin `{plugin}` is missing more grants, which aren't logged; to see a call's missing grants, run \
+                 `moongate call --explain`"
             ),
             FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
                 (Some(fix), _) => {

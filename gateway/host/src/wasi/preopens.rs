@@ -36,7 +36,7 @@ const MAX_CONCURRENT_OPENS: usize = 4;
 pub(crate) enum GrantError {
     #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
     Failed { host: PathBuf, guest: String, reason: String },
-    #[error("the granted directory `{}` doesn't answer", shown(host))]
+    #[error("the granted directory `{}` doesn't respond", shown(host))]
     Silent { host: PathBuf, guest: String },
     /// No thread has started with any of them, so the blocking one isn't known.
     #[error("no granted directory was opened in time")]
@@ -63,12 +63,10 @@ impl GrantError {
         }
         let hint = match self {
             Self::Failed { .. } => {
-                "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
+                "create the directory, or correct or remove the grant; relative paths start in the directory of `gateway.toml`"
             }
-            Self::Silent { .. } => "see whether its file system answers",
-            Self::Unbegun => {
-                "see whether their file systems answer, and whether the machine has too much to do"
-            }
+            Self::Silent { .. } => "check that its file system responds",
+            Self::Unbegun => "check that their file systems respond and that the machine isn't overloaded",
         };
         hint.to_owned()
     }
@@ -219,7 +217,7 @@ impl Opened {
         let resolved = paths.resolve(host).map_err(reason)?;
         if resolved != *host {
             return Err(format!(
-                "it leads to `{}` now; reload to use that, if it may be granted",
+                "its path now leads to `{}`; reload to use it, if it can be granted",
                 shown(&resolved)
             ));
         }

@@ -60,7 +60,7 @@ fn from_pairs(pairs: &[String], schema: Option<&Value>) -> Result<Json> {
         };
         let wanted = schema.and_then(|schema| fields(schema).into_iter().find(|field| field.name == key));
         if object.insert(key.to_owned(), parse_value(text, wanted.map(|field| field.schema))).is_some() {
-            bail!("`{}` is given twice", print::inline(key));
+            bail!("duplicate argument `{}`", print::inline(key));
         }
     }
     Ok(Json::from_value(&Value::Object(object)))

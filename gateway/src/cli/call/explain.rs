@@ -86,7 +86,7 @@ fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     }
     let mut text = "reached limits\n".to_owned();
     for (_, what) in &limits {
-        let _ = writeln!(text, "  it {what}");
+        let _ = writeln!(text, "  the plugin {what}");
     }
     let keys: BTreeSet<&str> = limits.iter().filter_map(|(key, _)| *key).collect();
     if keys.is_empty() {

@@ -170,7 +170,7 @@ impl Question {
                 if unfilled_fields.is_empty() { vec![format!("{key}=accept")] } else { fields.collect() }
             }
             QuestionKind::Page => vec![format!("{key}={OPENED}")],
-            QuestionKind::Model => vec![format!("{key}=what the model says")],
+            QuestionKind::Model => vec![format!("{key}=text of the reply")],
             QuestionKind::Folders => vec![format!("{key}=./")],
             QuestionKind::Other => Vec::new(),
         }

@@ -27,7 +27,7 @@ pub(super) fn no_tool_named(tools: &[(String, String)]) -> CommandError {
     let hint = "add one of these names; without arguments, the call prints what the tool needs";
     let documents = tools.iter().map(|(name, about)| json!({ "name": name, "description": about }));
     failure
-        .message_with_details("the tool's name is missing", &rows.join("\n"), Some(hint))
+        .message_with_details("missing tool name", &rows.join("\n"), Some(hint))
         .member("tools", documents.collect())
 }
 

@@ -122,7 +122,7 @@ fn asked(found: &Match) -> (&'static str, String) {
             "maybe: the import may only come from its standard library; to allow it, add `{}`",
             need.example()
         ),
-        (Asked::No, _) => "not needed: it has no such import".to_owned(),
+        (Asked::No, _) => "not needed: the component has no such import".to_owned(),
     };
     (found.need.verb(), text)
 }
@@ -141,7 +141,7 @@ fn granted(found: &Match, shown: &PluginReport<'_>) -> (&'static str, String) {
             format!(": denied; to allow it, add `{}`", found.need.example())
         }
         (Asked::Maybe, true) => ": the import may only come from its standard library".to_owned(),
-        (Asked::No, _) => ": not needed, it has no such import".to_owned(),
+        (Asked::No, _) => ": not needed, the component has no such import".to_owned(),
         (Asked::Yes | Asked::Maybe, false) => String::new(),
     };
     (found.need.verb(), format!("{granted}{remark}"))

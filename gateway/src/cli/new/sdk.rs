@@ -26,14 +26,14 @@ pub(super) enum SdkError {
     NotFound(String),
     /// No folder was given, and the source code of this gateway can't be used.
     #[error(
-        "SDK not found: the sources that this gateway was built from don't exist or belong to another user"
+        "SDK not found: the source code that this gateway was built from doesn't exist or belongs to another user"
     )]
     Unknown,
 }
 
 /// The hint for both errors.
 pub(super) const SDK_HINT: &str =
-    "give a folder with Moongate's sources, or the URL of their Git repository, with `--sdk`";
+    "pass a folder with Moongate's source code, or the URL of its Git repository, with `--sdk`";
 
 impl SdkSource {
     /// The SDK at the given location, or otherwise in the source code of this gateway.

@@ -11,7 +11,7 @@ fn error_text(line: &str) -> String {
 
 #[test]
 fn tool_arguments_written_as_options_get_a_tip() {
-    let tip = "tip: arguments of the tool have no dashes: write `name=value`";
+    let tip = "tip: tool arguments have no dashes: write `name=value`";
     for line in ["moongate call greet --name Ada", "moongate call greet --name=Ada b=1"] {
         assert!(error_text(line).contains(tip), "{}", error_text(line));
     }

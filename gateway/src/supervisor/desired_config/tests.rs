@@ -51,7 +51,7 @@ fn hint_for_a_removed_configuration_is_to_put_it_back() {
     let hint = |loaded: moongate_config::Loaded| loaded.problems[0].hint.clone().unwrap();
     assert!(hint(reader.read()).starts_with("valid keys"));
     std::fs::rename(&file, place.path().join("gatewy.toml")).unwrap();
-    assert!(hint(reader.read()).starts_with("put it back"));
+    assert!(hint(reader.read()).starts_with("restore the file"));
 }
 
 /// A configuration on a disk that doesn't respond until the sender is dropped.

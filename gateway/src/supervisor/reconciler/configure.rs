@@ -145,7 +145,7 @@ impl Reconciler {
         }
         let wider_grants = next_policy(desired.wider_grants, config.wider_grants, read.request.is_some());
         if wider_grants != config.wider_grants && !desired.wider_grants_waits {
-            tracing::warn!("`wider_grants` was loosened, which waits for a reload request");
+            tracing::warn!("`wider_grants` was loosened; the change waits for a reload request");
         }
         desired.wider_grants_waits = wider_grants != config.wider_grants;
         if wider_grants != desired.wider_grants {

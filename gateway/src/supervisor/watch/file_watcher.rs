@@ -223,7 +223,7 @@ impl FileWatcher {
                 Some(probe) => probes.push((file, probe)),
                 None if self.mailbox.is_stopped() => return,
                 None => {
-                    tracing::warn!(file = %file.display(), "cannot stat file: file system not responding");
+                    tracing::warn!(file = %file.display(), "can't stat file: file system not responding");
                     let device = self.device(&file);
                     self.stalled.insert(file, device);
                 }
@@ -304,7 +304,7 @@ impl FileWatcher {
         match result {
             Some(JobResult::FoldersFitted(watches, outcome)) => self.apply_fit(watches, outcome),
             Some(JobResult::Probed(..)) | None => {
-                let reason = "cannot watch a folder yet: file system not responding";
+                let reason = "can't watch a folder yet: file system not responding";
                 self.folders.trouble.get_or_insert_with(|| reason.to_owned());
                 false
             }

@@ -139,7 +139,7 @@ impl FolderWatches {
                     Err(WatchError::NotFound) => {}
                     Err(WatchError::Folder(reason)) => {
                         if contains == StepKind::Leaf && outcome.trouble.is_none() {
-                            outcome.trouble = Some(format!("cannot watch `{}`: {reason}", path.display()));
+                            outcome.trouble = Some(format!("can't watch `{}`: {reason}", path.display()));
                         }
                     }
                     Err(WatchError::Limit(reason)) => {

@@ -59,7 +59,7 @@ impl Helper {
             None => match self.spawn() {
                 Ok(jobs) => jobs,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot start a thread to watch files");
+                    tracing::warn!(%error, "can't start a thread to watch files");
                     return Some(job());
                 }
             },

@@ -169,7 +169,7 @@ pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Re
             (Ok(name), Ok(value)) => {
                 response_headers.append(name, value);
             }
-            _ => tracing::error!(name, "internal error: cannot send a response header"),
+            _ => tracing::error!(name, "internal error: can't send a response header"),
         }
     }
     if status == StatusCode::METHOD_NOT_ALLOWED && !response_headers.contains_key(ALLOW) {

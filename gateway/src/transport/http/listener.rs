@@ -49,7 +49,7 @@ pub(crate) enum Purpose {
 
 /// An address can't be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {}", reason(.source))]
+#[error("can't listen on {address}: {}", reason(.source))]
 pub struct BindError {
     /// The address.
     pub address: SocketAddr,
@@ -163,7 +163,7 @@ async fn accept(
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                tracing::warn!(%error, "can't accept a connection");
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(ACCEPT_RETRY_DELAY) => {}
@@ -189,7 +189,7 @@ async fn serve_connection(
     stop: CancellationToken,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
+        tracing::debug!(%error, "can't set TCP_NODELAY");
     }
     let handle = slot.handle();
     let router = TowerToHyperService::new(router);

@@ -341,7 +341,7 @@ async fn stopping_closes_idle_connections_and_drops_endless_calls() {
 async fn a_port_in_use_is_reported() {
     let first = Bound::new("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let error = Bound::new(first.address()).await.unwrap_err();
-    let expected = format!("cannot listen on {}: the port is in use", first.address());
+    let expected = format!("can't listen on {}: the port is in use", first.address());
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().contains("--http"), "{}", error.hint());
 }

@@ -102,7 +102,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 std::future::pending::<()>().await;
             }
             if let Err(error) = self.fill().await {
-                tracing::warn!(%error, "cannot read stdin");
+                tracing::warn!(%error, "can't read stdin");
                 return;
             }
         }

@@ -190,7 +190,7 @@ fn write(out: &mut Vec<u8>, line: &impl Serialize) {
         Ok(()) => out.push(b'\n'),
         Err(error) => {
             out.truncate(begin);
-            tracing::error!(%error, "internal error: cannot render a line of the trace");
+            tracing::error!(%error, "internal error: can't render a line of the trace");
         }
     }
 }

@@ -78,7 +78,7 @@ impl<W: Write> Writer<'_, W> {
             self.count_lost(written);
             if !std::mem::replace(&mut self.failure_logged, true) {
                 let file = self.state.path.display();
-                tracing::warn!(%file, %error, "cannot write the trace; messages will be missing");
+                tracing::warn!(%file, %error, "can't write the trace; messages will be missing");
             }
         }
         self.lines.clear();

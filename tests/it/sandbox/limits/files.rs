@@ -163,15 +163,14 @@ fn what_a_call_has_open_at_once_ends_in_every_way() {
         all_is_well(&mut stdio);
     }
     let (_, _, log) = stdio.finish();
-    let told =
-        log.lines().filter(|line| line.contains("more than 8 files and directories open at once")).count();
+    let told = log.lines().filter(|line| line.contains("more than 8 files and directories at once")).count();
     assert_eq!(told, 1, "{log}");
 
     let explained =
         with_few_descriptors(&workspace, &["call", "zoo_many_files", "--explain"]).output().unwrap();
     let said = [explained.stdout, explained.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("reached limits\n  it wanted more than 8 files"), "{said}");
+    assert!(said.contains("reached limits\n  the plugin tried to open more than 8 files"), "{said}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn limits_of_requests_are_errors_that_the_plugin_can_read() {
     let mut said =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     let many = said("http_many", json!({ "url": remote.url("/hello") }));
-    let all = "this call has made all its 5 requests; the plugin's limit `requests`";
+    let all = "this call has used all its 5 requests; to allow more, raise `limits.requests`";
     assert!(many.starts_with("5 answered, then refused: InternalError(") && many.contains(all), "{many}");
     let at_once = said("http_at_once", json!({ "url": remote.url("/stall") }));
     assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");

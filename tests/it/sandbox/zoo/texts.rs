@@ -253,7 +253,7 @@ const MOODS: &[(&str, Option<&[&str]>)] = &[
     ("deep schema", Some(&["tool `deep`", "input-schema"])),
     ("broken schema", Some(&["tool `broken`", "input-schema"])),
     ("strange name", Some(&["tool `name begins"])),
-    ("twice", Some(&["tool `log` is listed twice"])),
+    ("twice", Some(&["duplicate tool `log`"])),
     ("remote schema", Some(&["remote"])),
     ("slow pattern", None),
     ("failure", Some(&["`tools.list-tools` failed", "failure in a list begins"])),

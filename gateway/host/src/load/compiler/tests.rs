@@ -23,7 +23,7 @@ fn derives_the_error_from_the_exit_status() {
     assert_eq!(message(1 << 8, "mmap failed: Cannot allocate memory (os error 12)"), memory);
     assert_eq!(
         message(segv, "\nthread 'main' has overflowed its stack"),
-        "compiling the component takes more than the compiler can do"
+        "compiling the component takes more than the compiler can handle"
     );
     assert_eq!(message(1 << 8, "unknown section\n"), "the component is broken: unknown section");
 }

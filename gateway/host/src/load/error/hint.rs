@@ -75,15 +75,15 @@ impl LoadError {
             Self::Read { path, why } => return read_hint(path, why, named),
             Self::NoFile { .. } => named.name_file("the component's `.wasm` file"),
             Self::Unsettled { .. } => {
-                "wait until it is written; to replace it safely, write another file and rename it".to_owned()
+                "wait until the file is complete; to replace it safely, write another file and rename it".to_owned()
             }
-            Self::Killed => "check the machine's free memory; compiling large components needs some".to_owned(),
+            Self::Killed => "check the machine's free memory; large components need a lot to compile".to_owned(),
             Self::TooBig { size, .. } => {
                 let low = TooLow::wanting(LimitKey::Component, size.as_u64());
                 named.raise_or(Some(&low), "build the plugin with `--release` and without debug symbols")
             }
             Self::Digest { found, .. } => format!("to accept the new file, set `sha256 = \"{found}\"`"),
-            Self::Precompiled => "use the component that it was compiled from".to_owned(),
+            Self::Precompiled => "use the original component instead of the compiled code".to_owned(),
             Self::CoreModule => {
                 "build it for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
                     .to_owned()
@@ -131,7 +131,7 @@ fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> 
             let hint = missing_file_hint(path, named);
             match named {
                 Named::InTable(_) => {
-                    format!("{hint}; a relative `source` starts in the directory of `gateway.toml`")
+                    format!("{hint}; relative paths start in the directory of `gateway.toml`")
                 }
                 Named::ByHand => hint,
             }

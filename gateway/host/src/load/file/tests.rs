@@ -152,7 +152,7 @@ async fn names_the_path_and_the_cause_of_a_missing_file() {
                 shown("no/further/x.wasm"),
                 shown("no")
             ),
-            "a relative `source` starts in the directory of `gateway.toml`",
+            "relative paths start in the directory of `gateway.toml`",
         ),
         (
             "link.wasm",

@@ -38,11 +38,11 @@ pub(super) struct OpenFilePermit {
 /// The call exceeded its quota for reading, writing or opening files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuotaExceeded {
-    #[error("the call read more than it may")]
+    #[error("the call read more than its limit")]
     Read,
-    #[error("the call wrote more than it may")]
+    #[error("the call wrote more than its limit")]
     Written,
-    #[error("the call opened more files than it may")]
+    #[error("the call opened more files than its limit")]
     Open,
 }
 
@@ -67,9 +67,9 @@ impl FileQuota {
         audit.report_derived_limit(
             "open files",
             &format!(
-                "wanted more than {open} files and directories open at once, in addition to the granted ones"
+                "tried to open more than {open} files and directories at once, in addition to the granted ones"
             ),
-            "this is its share of the files that the system lets the gateway open",
+            "the limit is the call's share of the gateway's open-file limit",
         );
         Err(QuotaExceeded::Open)
     }
@@ -86,7 +86,7 @@ impl FileQuota {
         if read.take(bytes) {
             return Ok(());
         }
-        audit.report_limit("read", &format!("read more than the {read} from files that a call may"));
+        audit.report_limit("read", &format!("read more than {read} from files in one call"));
         Err(QuotaExceeded::Read)
     }
 
@@ -96,7 +96,7 @@ impl FileQuota {
         if written.take(bytes) {
             return Ok(());
         }
-        audit.report_limit("written", &format!("wrote more than the {written} to files that a call may"));
+        audit.report_limit("written", &format!("wrote more than {written} to files in one call"));
         Err(QuotaExceeded::Written)
     }
 

@@ -19,7 +19,7 @@ fn many_missing_grants_hide_no_limit() {
         audit.report_missing(&missing(format!("the variable V{at}"), format!("env = [\"V{at}\"]")));
     }
     for _ in 0..2 {
-        audit.report_limit("memory", "was refused more memory");
+        audit.report_limit("memory", "was denied more memory");
     }
     let warnings = warnings.lines();
     let [first, .., more, limit] = &warnings[..] else { panic!("{warnings:?}") };
@@ -32,7 +32,7 @@ fn many_missing_grants_hide_no_limit() {
 
 #[test]
 fn possibly_missing_grants_are_made_only_for_a_ledger() {
-    audit().note_possibly_missing(|| panic!("nobody reads it"));
+    audit().note_possibly_missing(|| panic!("without a ledger"));
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn missing_grants_have_a_log_target_of_their_own() {
         let fix = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
         audit.report_missing(&MissingGrant { wanted: format!("the variable V{at}"), fix });
     }
-    audit.report_limit("memory", "was refused more memory");
+    audit.report_limit("memory", "was denied more memory");
     let all = warnings.lines().join("\n");
-    assert!(all.contains("which can't be allowed") && all.contains("lacks more grants"), "{all}");
+    assert!(all.contains("which can't be allowed") && all.contains("is missing more grants"), "{all}");
     let [limit] = &warnings.lines_without(GRANTS_TARGET)[..] else { panic!("{all}") };
     assert!(limit.contains("raise `memory` in `[plugins.greedy.limits]`"), "{limit}");
 }

@@ -96,7 +96,7 @@ impl RequestSender {
             Host::Domain(name) => name,
         };
         let no_address = |error: io::Error| {
-            tracing::debug!(plugin = %self.config.id, "cannot resolve `{name}`: {error}");
+            tracing::debug!(plugin = %self.config.id, "can't resolve `{name}`: {error}");
             Error::DnsError { rcode: None, info_code: None }
         };
         let permit = Arc::clone(&self.lookups).acquire_owned().await;

@@ -48,16 +48,18 @@ impl HttpQuota {
     pub(super) fn start_request(self: &Arc<Self>) -> Result<RequestPermit, Error> {
         let Self { requests, concurrent, audit, .. } = &**self;
         let Some(permit) = concurrent.acquire() else {
-            let did = format!("wanted more than {concurrent} requests at the same time");
+            let did = format!("tried to send more than {concurrent} requests at the same time");
             audit.report_limit("requests_at_once", &did);
             return Err(Error::ConnectionLimitReached);
         };
         if !requests.take(1) {
-            audit.report_limit("requests", &format!("wanted more than {requests} requests in one call"));
+            audit.report_limit(
+                "requests",
+                &format!("tried to send more than {requests} requests in one call"),
+            );
             // Not the code above, which means that waiting helps.
             return Err(Error::InternalError(Some(format!(
-                "this call has made all its {requests} requests; the plugin's limit `requests` in `gateway.toml` sets \
-                 the number"
+                "this call has used all its {requests} requests; to allow more, raise `limits.requests` in `gateway.toml`"
             ))));
         }
         Ok(RequestPermit { quota: Arc::clone(self), _concurrent: permit })

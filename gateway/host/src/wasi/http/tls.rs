@@ -25,7 +25,7 @@ const MAX_CA_FILE_BYTES: u64 = 4 << 20;
 
 /// The CA file can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use `{}` (`ca_file` in `[gateway]`): {reason}", path.display())]
+#[error("can't use `{}` (`ca_file` in `[gateway]`): {reason}", path.display())]
 pub struct CaError {
     path: PathBuf,
     reason: String,

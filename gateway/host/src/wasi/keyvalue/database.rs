@@ -36,7 +36,7 @@ pub(super) enum DatabaseError {
     Busy,
     #[error(transparent)]
     Folder(#[from] FolderError),
-    #[error("cannot use `{}`: {reason}", file.display())]
+    #[error("can't use `{}`: {reason}", file.display())]
     Io { file: PathBuf, reason: io::Error },
     #[error("`{}` is not a regular file", .0.display())]
     NotAFile(PathBuf),
@@ -56,7 +56,7 @@ pub(super) enum DatabaseError {
     DiskFull(PathBuf),
     #[error("`{}` is not writable", .0.display())]
     ReadOnly(PathBuf),
-    #[error("cannot use `{}`: {reason}", file.display())]
+    #[error("can't use `{}`: {reason}", file.display())]
     Sqlite { file: PathBuf, reason: String },
 }
 

@@ -146,7 +146,7 @@ impl StateDatabase {
         match started {
             Ok(_) => Some(queue),
             Err(error) => {
-                tracing::error!("plugins' state can't be used: cannot start its thread: {error}");
+                tracing::error!("plugin state can't be used: can't start its thread: {error}");
                 None
             }
         }
@@ -365,7 +365,7 @@ impl DatabaseHealth {
         if !problems.values().any(|before| *before == problem) {
             let StateProblem { reason, hint } = &problem;
             tracing::error!(
-                "plugins' state can't be used, and plugins that need it get an error: {reason}; {hint}"
+                "plugin state can't be used, and plugins that need it get an error: {reason}; {hint}"
             );
         }
         problems.insert(role, problem);
@@ -375,7 +375,7 @@ impl DatabaseHealth {
     fn recovered(&self, role: ConnectionRole) {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         if problems.remove(&role).is_some() && problems.is_empty() {
-            tracing::info!("plugins' state can be used again");
+            tracing::info!("plugin state can be used again");
         }
     }
 

@@ -54,7 +54,7 @@ impl KeyValueState {
         match error {
             KeyValueError::Full(_) => {
                 let limit = ByteSize::b(self.limit()).display().iec();
-                self.audit.report_limit("state", &format!("wanted to keep more state than {limit}"));
+                self.audit.report_limit("state", &format!("tried to store more than {limit} of state"));
             }
             KeyValueError::KeyTooLong(_)
             | KeyValueError::ValueTooLong(_)

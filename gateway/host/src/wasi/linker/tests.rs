@@ -93,7 +93,7 @@ fn the_contract_table_matches_the_wit() {
 fn many_long_imports_make_a_short_message() {
     let engine = Engine::default();
     let long = "c".repeat(20_000);
-    for (package, said) in [("a:b", "it imports `a:b/c"), (PACKAGE, "it needs `c")] {
+    for (package, said) in [("a:b", "the component imports `a:b/c"), (PACKAGE, "the component needs `c")] {
         let imports: String =
             (0..900).map(|at| format!("(import \"{package}/{long}{at}@0.1.0\" (instance))")).collect();
         let bytes = wat::parse_str(format!("(component {imports})")).unwrap();

@@ -27,7 +27,7 @@ fn values_are_strings_if_the_tool_expects_strings() {
 #[test]
 fn names_invalid_arguments() {
     assert!(typed(&["a"], None).unwrap_err().to_string().starts_with("invalid argument `a`"));
-    assert_eq!(typed(&["a=1", "a=2"], None).unwrap_err().to_string(), "`a` is given twice");
+    assert_eq!(typed(&["a=1", "a=2"], None).unwrap_err().to_string(), "duplicate argument `a`");
 }
 
 #[test]

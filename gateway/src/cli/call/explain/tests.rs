@@ -33,7 +33,10 @@ fn a_reached_limit_is_shown_with_a_higher_value() {
     let text = explanation_text(&ledger, &plugin);
     let end =
         "set in gateway.toml:\n  [plugins.notes.limits]\n  written = \"128MiB\"  # instead of \"64MiB\"\n";
-    assert!(text.contains("  it wrote more\n  it wrote much more\n") && text.ends_with(end), "{text}");
+    assert!(
+        text.contains("  the plugin wrote more\n  the plugin wrote much more\n") && text.ends_with(end),
+        "{text}"
+    );
     let held = &document(&ledger, &plugin)["held_back"];
     assert_eq!(
         (&held[0]["limit"], &held[0]["value"]),
@@ -135,7 +138,7 @@ fn a_limit_without_a_key_has_no_suggestion() {
     ledger.note(Entry::HeldBack { key: None, what: "wanted too many files".to_owned() });
     let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let text = explanation_text(&ledger, &plugin);
-    assert!(text.ends_with("reached limits\n  it wanted too many files\n"), "{text}");
+    assert!(text.ends_with("reached limits\n  the plugin wanted too many files\n"), "{text}");
     let held = &document(&ledger, &plugin)["held_back"];
     assert_eq!(held[0], json!({ "limit": null, "value": null, "what": "wanted too many files" }));
 }

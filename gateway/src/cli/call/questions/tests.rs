@@ -48,7 +48,7 @@ fn shows_questions_to_the_model_pages_and_folders() {
     assert!(
         model.text().contains("asks the model\n    system: Be brief.\n    user: Hi\n    user: [image]\n")
     );
-    assert!(model.text().ends_with("    --answer 'q=what the model says'\n"));
+    assert!(model.text().ends_with("    --answer 'q=text of the reply'\n"));
     let page = only(&json!({ "method": "elicitation/create", "params": {
         "mode": "url", "message": "Log in", "url": "https://example.org/x" } }));
     assert!(

@@ -15,7 +15,7 @@ fn a_plugin_is_a_row_followed_by_its_problems() {
         json!({
             "id": "notes", "state": "failed", "version": null, "sha256": null, "since": null,
             "offers": { "tools": 0, "resources": 0, "templates": 0, "prompts": 0 },
-            "trouble": { "reason": "it is truncated", "hint": "build it anew", "retry_at": "2027-01-15T08:01:00.000Z" },
+            "trouble": { "reason": "it is truncated", "hint": "rebuild it", "retry_at": "2027-01-15T08:01:00.000Z" },
             "waiting": { "sha256": null, "grants": ["env `LANG`", "dir `/notes`"] },
         }),
     ];
@@ -26,7 +26,7 @@ fn a_plugin_is_a_row_followed_by_its_problems() {
          \u{20} waits for `moongate reload`: new code, fedcba987654\n\
          notes   failed   -        -             -                        -\n\
          \u{20} it is truncated\n\
-         \u{20} hint: build it anew\n\
+         \u{20} hint: rebuild it\n\
          \u{20} next retry at 2027-01-15 08:01:00 UTC\n\
          \u{20} waits for `moongate reload`: wider grants, env `LANG`, dir `/notes`\n"
     );

@@ -78,7 +78,7 @@ fn unwatchable_folder_matters_only_if_changes_are_expected() {
     );
     fake.refuse("/b", denied());
     let steps = [step("/a", 1, "file", StepKind::Leaf), step("/b", 2, "file", StepKind::Leaf)];
-    let trouble = Some("cannot watch `/b`: permission denied".to_owned());
+    let trouble = Some("can't watch `/b`: permission denied".to_owned());
     assert_eq!(
         watches.fit(&wanted(&steps), LostWatches::default(), now()),
         FitOutcome { grown: false, trouble }

@@ -58,7 +58,7 @@ fn polls_files_in_a_folder_that_cannot_be_watched() {
     let fake = Arc::new(FakeSystem::default());
     fake.refuse("/d", WatchError::Folder("permission denied".to_owned()));
     let mut driver = start(&fake, 30 * SECOND);
-    let polling = Watching::Polling("cannot watch `/d`: permission denied".to_owned());
+    let polling = Watching::Polling("can't watch `/d`: permission denied".to_owned());
     assert_eq!(driver.next_mode(), polling);
     for version in 2..6 {
         assert_polled(&fake, &mut driver, version);

@@ -17,7 +17,7 @@ async fn hint_for_a_port_in_use_names_its_table() {
     let address = taken.local_addr().unwrap();
     for (purpose, table) in [(Purpose::Mcp, "`[http]`"), (Purpose::Admin, "`[admin]`")] {
         let error = Listener::bind(address, purpose).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("cannot listen on {address}: the port is in use"));
+        assert_eq!(error.to_string(), format!("can't listen on {address}: the port is in use"));
         assert!(error.hint().contains(table), "{}", error.hint());
     }
 }
