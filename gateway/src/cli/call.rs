@@ -52,10 +52,10 @@ Examples:
 Without TOOL, the command lists the tools. If a tool asks questions, the command prints them with the options that answer \
 them; repeat the call with those options.
 
---explain prints on stderr, or with `--format json` as `grants` in the document, whether the call succeeds or fails. With \
---url, the variable MOONGATE_TOKEN contains the bearer token.")]
+--explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
+the variable MOONGATE_TOKEN to the bearer token.")]
 pub(super) struct Call {
-    /// Name of the tool as clients see it; with --plugin also its name in the plugin
+    /// Name of the tool as clients see it or, with --plugin, as the plugin defines it
     #[arg(value_name = "TOOL")]
     tool: Option<String>,
     /// Arguments of the tool; a value that is valid JSON is passed as JSON, unless the tool expects a string

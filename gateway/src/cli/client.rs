@@ -28,8 +28,8 @@ Examples:
   moongate client cursor > .cursor/mcp.json
   moongate client vscode --http
 
-The snippet goes to stdout; notes on where to put it go to stderr. By default the host starts a gateway of its own over \
-stdio. With --http or --url it connects to a running one.")]
+The snippet goes to stdout; notes on where to put it go to stderr. By default, the host starts its own gateway over \
+stdio. With --http or --url, it connects to a running one.")]
 pub(super) struct Client {
     /// Host
     #[arg(value_name = "HOST")]

@@ -11,7 +11,7 @@ use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
 /// The prefix of a line about a check that passed.
 const PASSED_PREFIX: &str = "[+]";
 
-/// Check whether the running gateway is ready
+/// Check that the running gateway is ready
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

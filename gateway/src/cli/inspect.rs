@@ -16,7 +16,7 @@ use crate::supervisor::{Options, Supervisor};
 
 mod text;
 
-/// Show what a plugin offers, what it imports, and what it is granted
+/// Show a plugin's tools, imports and grants
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -38,7 +38,7 @@ pub(super) struct List {
     kind: Option<ListKind>,
     #[command(flatten)]
     place: AdminOptions,
-    /// List what the gateway at this endpoint offers to clients
+    /// List the items of the gateway at this endpoint
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "admin")]
     url: Option<Url>,
     /// Output format

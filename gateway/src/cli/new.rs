@@ -23,7 +23,7 @@ Examples:
   moongate new hello
   moongate new plugins/hello --sdk ~/src/moongate
 
-The SDK isn't published yet. By default, the project uses the SDK in the sources that this gateway was built from.")]
+The SDK isn't published yet. By default, the project uses the SDK in the source code that this gateway was built from.")]
 pub(super) struct New {
     /// Folder to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]

@@ -72,7 +72,7 @@ fn a_file_that_is_cut_short_is_told_so_wherever_it_ends() {
     for length in [9, first - 1, whole.len() / 2, whole.len() - 1] {
         workspace.write("cut.wasm", &whole[..length]);
         let told = said(&workspace.run(&["check"]).stderr);
-        assert!(told.contains("it is truncated"), "{length}: {told}");
+        assert!(told.contains("the component is broken: truncated"), "{length}: {told}");
         assert!(told.contains("hint: copy or build the file again"), "{length}: {told}");
     }
     // Between two of its parts, nothing is missing that was announced.
