@@ -224,7 +224,7 @@ impl App {
 /// Starts recording messages.
 fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
-    tracing::info!(file = %trace.path().display(), "recording every message, including the content of calls");
+    tracing::info!(file = %trace.path().display(), "trace records every message, including the content of calls");
     Ok(trace)
 }
 

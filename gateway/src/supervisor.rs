@@ -386,7 +386,7 @@ fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) 
     match WatchThread::spawn(server, system, since) {
         Ok(thread) => Some(thread),
         Err(error) => {
-            tracing::error!("files are not watched: can't start a thread: {error}");
+            tracing::error!("files aren't watched: can't start a thread: {error}");
             None
         }
     }

@@ -94,7 +94,7 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
         // A page that was swapped out while dirty would keep its contents for the next instance.
         pool.pagemap_scan(Enabled::No);
     } else {
-        // Keeping pages is faster only if dirty pages can be recognized. After many concurrent calls, all warm slots
+        // Keeping pages is faster only if dirty pages can be recognised. After many concurrent calls, all warm slots
         // together keep 32 MiB.
         pool.pagemap_scan(Enabled::Auto).linear_memory_keep_resident(512 << 10).table_keep_resident(64 << 10);
     }

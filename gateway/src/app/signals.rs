@@ -111,10 +111,15 @@ impl SignalReloader {
         let changed = changed.len();
         let failed = failed.len();
         if needs_restart.is_empty() {
-            tracing::info!(signal = "SIGHUP", changed, failed, "reloaded");
+            tracing::info!(signal = "SIGHUP", changed, failed, "reload finished");
         } else {
             let keys = needs_restart.join("`, `");
-            tracing::warn!(signal = "SIGHUP", changed, failed, "reloaded, but needs a restart: `{keys}`");
+            tracing::warn!(
+                signal = "SIGHUP",
+                changed,
+                failed,
+                "reload finished; restart the gateway to apply `{keys}`"
+            );
         }
         Ok(())
     }

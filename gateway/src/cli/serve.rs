@@ -91,7 +91,7 @@ impl Serve {
         let started = tokio::select! {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
-                tracing::info!(signal, "stopped before the gateway was ready");
+                tracing::info!(signal, "gateway stopped before it was ready");
                 return Ok(ExitKind::Success);
             }
         };
@@ -185,10 +185,10 @@ async fn run_until_shutdown(app: App, stops: &mut Stops, service: Service) {
     match app.stop(reason, hurry).await {
         Stopped::Clean => tracing::info!("stopped"),
         Stopped::TimeUp(left) => {
-            tracing::warn!(requests = left.requests, calls = %left, "stopped; unfinished calls were aborted");
+            tracing::warn!(requests = left.requests, calls = %left, "gateway stopped; unfinished calls were aborted");
         }
         Stopped::AtOnce(left) => {
-            tracing::warn!(calls = %left, "stopped immediately; running calls were aborted")
+            tracing::warn!(calls = %left, "gateway stopped immediately; running calls were aborted")
         }
     }
     service.finish().await;

@@ -73,7 +73,7 @@ impl Cache {
             Ok(checksum) if name.ends_with(&suffix(&checksum)) => self::load(engine, &path),
             Ok(_) => {
                 let _ = fs::remove_file(&path); // it will never become usable
-                Err(wasmtime::format_err!("its contents are corrupt"))
+                Err(wasmtime::format_err!("the contents are corrupt"))
             }
             Err(error) => Err(error.into()),
         };

@@ -33,7 +33,7 @@ const MAX_STDERR_BYTES: u64 = 64 << 10;
 static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
 
 /// The limits of the compiling process. The defaults are several times what the largest interpreter components need,
-/// even without optimization.
+/// even without optimisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CompileLimits {
     /// Address space, in bytes.

@@ -1,6 +1,6 @@
 //! Conversion of the engine's errors to the reasons that calls failed.
 //!
-//! Some causes can be recognized only by their text, because their types are private to the engine. A test triggers
+//! Some causes can be recognised only by their text, because their types are private to the engine. A test triggers
 //! each of them, so that an engine update with different text is noticed.
 
 use moongate_config::Limits;

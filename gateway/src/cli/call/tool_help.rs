@@ -102,7 +102,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The arguments with examples for missing ones and without unknown ones. The value of a misspelled name moves to the
+/// The arguments with examples for missing ones and without unknown ones. The value of a misspelt name moves to the
 /// right name.
 pub(super) fn completed_object(schema: &Value, arguments: &Json) -> Value {
     let missing_fields = missing_fields(schema, arguments);

@@ -106,7 +106,7 @@ impl AnswerParts<'_> {
         let asks = question.kind();
         if question.is_ambiguous() {
             return Err(
-                "its key contains `.` or `=`, so the answer could be for a field of a form".to_owned()
+                "the key contains `.` or `=`, so the answer could be for a field of a form".to_owned()
             );
         }
         if let (false, Some(part)) = (asks == QuestionKind::Form, self.parts.first()) {
@@ -204,8 +204,8 @@ fn parse_whole_form<'a>(
         _ => {}
     }
     if text.trim_start().starts_with('{') {
-        let content = json::parse_strict(text).map_err(|error| format!("it isn't valid JSON: {error}"))?;
-        let Value::Object(content) = content else { return Err("it isn't a JSON object".to_owned()) };
+        let content = json::parse_strict(text).map_err(|error| format!("not valid JSON: {error}"))?;
+        let Value::Object(content) = content else { return Err("not a JSON object".to_owned()) };
         if let Some(name) = content.keys().find(|name| fields.iter().all(|field| field.name != *name)) {
             return Err(unknown_field(name, fields));
         }

@@ -1,4 +1,4 @@
-//! Recognized failures, and notes on failures of any length.
+//! Recognised failures, and notes on failures of any length.
 
 use super::*;
 use crate::convert;

@@ -60,7 +60,7 @@ pub(super) fn of_tls(error: &rustls::Error) -> Error {
     }
 }
 
-/// The code of an error in a response's body. The bindings only recognize errors of requests.
+/// The code of an error in a response's body. The bindings only recognise errors of requests.
 pub(super) fn code(error: &Error) -> ErrorCode {
     match error {
         Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(*size),

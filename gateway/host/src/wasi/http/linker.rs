@@ -52,7 +52,7 @@ impl HttpParts<'_> {
     }
 }
 
-/// Links `wasi:http`, with an `http-error-code` that also recognizes the errors of our response bodies.
+/// Links `wasi:http`, with an `http-error-code` that also recognises the errors of our response bodies.
 pub(crate) fn add_to_linker<T: HttpView>(linker: &mut Linker<T>) -> Result<()> {
     p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);

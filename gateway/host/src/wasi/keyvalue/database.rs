@@ -64,22 +64,26 @@ impl DatabaseError {
     /// The hint for the operator.
     pub(super) fn hint(&self) -> String {
         match self {
-            Self::Busy => "find the process that has it open, such as a backup or an SQLite shell".to_owned(),
+            Self::Busy => {
+                "close other programs that use the file, such as a backup or an SQLite shell".to_owned()
+            }
             Self::Folder(error) => error.hint(),
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
             Self::NotAFile(_) => "move it away, or choose another directory".to_owned(),
             Self::Foreign(_) => {
-                "run the gateway as that user, or `chown` it to the gateway's user".to_owned()
+                "run the gateway as that user, or `chown` the file to the gateway's user".to_owned()
             }
             Self::Open { file, .. } => format!("`chmod 600 {}`", file.display()),
-            Self::Other(_) => "choose a directory for Moongate only; nothing was written to it".to_owned(),
-            Self::Newer { .. } => "use that version, or choose another directory".to_owned(),
-            Self::Damaged { .. } => {
-                "it is left as it is: restore a backup, or move it away to start again".to_owned()
+            Self::Other(_) => {
+                "choose a directory that only Moongate uses; the file wasn't changed".to_owned()
             }
+            Self::Newer { .. } => "use the newer version of Moongate, or choose another directory".to_owned(),
+            Self::Damaged { .. } => "restore a backup, or move it away to start with empty state".to_owned(),
             Self::Unshared(_) => "choose a directory on a local disk".to_owned(),
-            Self::DiskFull(_) => "free some space there; existing data is kept".to_owned(),
-            Self::ReadOnly(_) => "give the gateway's user write access to it and to its directory".to_owned(),
+            Self::DiskFull(_) => "free some disk space; existing data is kept".to_owned(),
+            Self::ReadOnly(_) => {
+                "give the gateway's user write access to the file and its directory".to_owned()
+            }
             Self::Sqlite { .. } => "fix the problem, or choose another directory".to_owned(),
         }
     }

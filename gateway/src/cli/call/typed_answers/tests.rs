@@ -73,7 +73,7 @@ fn names_the_part_that_does_not_fit_the_form() {
         (&["pet=decline", "pet=cancel"], "two answers"),
         (&["pet=decline", "pet.name=x"], "not both"),
         (&["pet=x"], "write `pet.FIELD=VALUE`"),
-        (&["pet={"], "it isn't valid JSON"),
+        (&["pet={"], "not valid JSON"),
     ] {
         let why = answer(&pet(), typed).unwrap_err();
         assert!(why.starts_with("invalid answer to `pet`: ") && why.contains(what), "{typed:?}: {why}");
