@@ -17,7 +17,7 @@ use moongate_protocol::catalog::{Catalog, Member};
 use moongate_protocol::dispatch::{
     Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
 };
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use moongate_protocol::mcp::{Method, Revision};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -109,7 +109,7 @@ async fn dispatcher(host: &WasmHost, source: PathBuf, instances: Instances) -> R
     let build = Catalog::build(1, vec![member], None);
     ensure!(build.refused.is_empty(), "the zoo was rejected");
     let (_, latest) = watch::channel(Arc::new(build.catalog));
-    Ok(Dispatcher::new(latest, Arc::new(Gate::new(CONCURRENCY))))
+    Ok(Dispatcher::new(latest, Arc::new(ConcurrencyLimiter::new(CONCURRENCY))))
 }
 
 fn context() -> Arc<CallContext> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate_config::PluginConfig;
-use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
+use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_requested};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const UNCACHED_LOADS: usize = 5;
 
 fn main() -> Result<ExitCode> {
-    if let Some(exit) = compile_if_asked() {
+    if let Some(exit) = compile_if_requested() {
         return Ok(exit);
     }
     let mut arguments = std::env::args_os().skip(1);

@@ -80,24 +80,24 @@ impl Admin {
     ///
     /// # Errors
     /// The address isn't a loopback address, or can't be bound.
-    pub async fn bind(address: SocketAddr) -> Result<BoundAdmin, AdminError> {
+    pub async fn bind(address: SocketAddr) -> Result<BoundAdminListener, AdminError> {
         if !address.ip().to_canonical().is_loopback() {
             return Err(AdminError::Open(address));
         }
         let listener = Listener::bind(address, Purpose::Admin).await?;
         let router = Arc::new(AdminRouter::new(listener.address()));
-        Ok(BoundAdmin { listener, router })
+        Ok(BoundAdminListener { listener, router })
     }
 }
 
-/// A bound address. Connections wait until [`BoundAdmin::serve`].
+/// A bound address. Connections wait until [`BoundAdminListener::serve`].
 #[derive(Debug)]
-pub struct BoundAdmin {
+pub struct BoundAdminListener {
     listener: Listener,
     router: Arc<AdminRouter>,
 }
 
-impl BoundAdmin {
+impl BoundAdminListener {
     /// The address, with the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

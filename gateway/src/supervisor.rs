@@ -16,14 +16,14 @@ use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use tokio::sync::{self, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use moongate_host::{
-    HostError, HostOptions, Inbox, OutgoingOptions, StateFound, StateProblem, WasmHost, look_for_state,
+    ChangeInbox, HostError, HostOptions, OutgoingOptions, StateDiagnostic, StateProbe, WasmHost, probe_state,
 };
 
 mod backoff;
@@ -58,14 +58,14 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Supervisor {
     host: Arc<WasmHost>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<Updates>,
     /// The plugins' configurations at the start.
     plugin_configs: Vec<Arc<PluginConfig>>,
     problems: Vec<Problem>,
     /// Why state can't be kept, if the state directory was only looked for.
-    state_problem: Option<StateProblem>,
+    state_problem: Option<StateDiagnostic>,
     status: sync::watch::Receiver<Arc<Status>>,
     reloader: Reloader,
     tasks: Mutex<BackgroundTasks>,
@@ -215,11 +215,11 @@ impl Supervisor {
     /// a plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
         let Options { watched, purpose, environment, system, own_addresses, config_hook } = options;
-        let inbox: Arc<Inbox> = Arc::default();
+        let inbox: Arc<ChangeInbox> = Arc::default();
         let (state, state_problem) = find_state(&config, purpose).await;
         let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(Gate::new(config.concurrency));
+        let gate = Arc::new(ConcurrencyLimiter::new(config.concurrency));
         let updates: Arc<Updates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
@@ -315,7 +315,7 @@ impl Supervisor {
 
     /// The call permits of all plugins.
     #[must_use]
-    pub fn gate(&self) -> &Arc<Gate> {
+    pub fn gate(&self) -> &Arc<ConcurrencyLimiter> {
         &self.gate
     }
 
@@ -331,7 +331,7 @@ impl Supervisor {
             Some(problem) => Some(problem.clone()),
             None => self.host.state_problem().await,
         };
-        let StateProblem { reason, hint } = found?;
+        let StateDiagnostic { reason, hint } = found?;
         let problem = Problem::error(format!("plugins' state can't be kept: {reason}"));
         Some(
             problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
@@ -394,7 +394,7 @@ fn start_host(
     config: &Config,
     state: Option<PathBuf>,
     own_addresses: Vec<SocketAddr>,
-    inbox: &Arc<Inbox>,
+    inbox: &Arc<ChangeInbox>,
 ) -> Result<WasmHost, HostError> {
     // Another process may listen at the configured addresses, such as `serve` next to `serve --stdio`.
     let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
@@ -411,16 +411,16 @@ fn start_host(
 
 /// The state directory, and why state can't be kept. An inspection creates none; a plugin that describes itself then
 /// finds no state.
-async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
+async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateDiagnostic>) {
     let Some(dir) = &config.state else { return (None, None) };
     let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::Refused);
     match purpose {
         Purpose::Calls => (Some(dir.clone()), None),
         Purpose::Inspection if !is_granted => (None, None),
-        Purpose::Inspection => match look_for_state(dir).await {
-            StateFound::Some => (Some(dir.clone()), None),
-            StateFound::None => (None, None),
-            StateFound::Problem(problem) => (None, Some(problem)),
+        Purpose::Inspection => match probe_state(dir).await {
+            StateProbe::Some => (Some(dir.clone()), None),
+            StateProbe::None => (None, None),
+            StateProbe::Problem(problem) => (None, Some(problem)),
         },
     }
 }

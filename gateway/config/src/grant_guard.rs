@@ -9,7 +9,7 @@
 //! Paths are compared after following symlinks, by the identities of the directories on the way, and by their places on
 //! their file systems, which mounts show under several paths. If a protected file has hard links, they are searched for in
 //! the granted directories. Symlinks change, so [`check`] runs at every reload and needs nothing but the configuration, and
-//! [`of_component`] runs before a file is loaded again.
+//! [`check_component`] runs before a file is loaded again.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -208,7 +208,7 @@ impl ProtectedPath {
 /// Could a plugin change the component of `plugin`, as the symlinks to it lead now? Its configuration is the same as
 /// before, but a symlink can lead elsewhere, and its target is about to be loaded. `all` are the plugins in effect.
 #[must_use]
-pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
     reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
         format!("the component of the plugin `{}`, which is {now}", plugin.id)
     })
@@ -217,7 +217,7 @@ pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<
 /// Could a plugin have written the configuration, as the symlinks to it lead now? What counts is which grants were in
 /// effect so far, not what the new file grants. `all` are the plugins in effect.
 #[must_use]
-pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
     let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
         format!("the configuration, which is {now} now")
     })?;
@@ -227,7 +227,7 @@ pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Proble
 
 /// Could a plugin reach the trace, the record of all messages? `all` are the plugins that are or will be in effect.
 #[must_use]
-pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
     reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
 }
 

@@ -31,12 +31,12 @@ mod spec;
 pub use grant_guard as overlap; // until its callers use the new name
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
-pub use load::{Loaded, from_text, load};
+pub use load::{Loaded, load, parse_config};
 pub use model::{
     Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
     HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved,
-    Secret, Severity, Spot, Standing, StateGrant, Target, ToolFilter, directory_item, directory_to_read,
-    grant_line, is_public, is_same_header, is_this_machine, literal,
+    Secret, Severity, Spot, Standing, StateGrant, Target, ToolFilter, dir_grant_entry, grant_line,
+    is_localhost_name, is_public_address, is_same_header, literal, readable_dir_entry,
 };
 pub use read::{Entry, Environment, ProcessEnvironment, nearest_path};
 pub use report::{Source, Style, render, resolved};

@@ -65,7 +65,7 @@ fn finish(problems: &mut [Problem], config: &mut Option<Config>) {
 #[must_use]
 pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
     match read(file) {
-        Ok(text) => from_text(file, text, environment),
+        Ok(text) => parse_config(file, text, environment),
         Err(error) => {
             let problem = paths::unreadable_configuration(file, &error);
             let source = Source { path: file.to_owned(), text: String::new() };
@@ -78,7 +78,7 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Loads `text` as the content of `file`.
 #[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "callers have no use for the text afterwards")]
-pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
+pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
     let path = file.to_owned();
     let (parsed, errors) = DeTable::parse_recoverable(&text);
     if !errors.is_empty() {

@@ -24,9 +24,9 @@ pub use limits::Limits;
 pub use moongate_model::policy::{ClientFeature, ToolFilter};
 pub use moongate_model::secret::{Secret, Standing};
 pub use plugin::{Instances, PluginConfig, Reload, Spot};
-pub use public_address::is_public;
+pub use public_address::is_public_address;
 pub use requested::{Asked, Match};
 pub use reserved_headers::{Reserved, is_same_header};
-pub use suggest::{directory_item, directory_to_read, grant_line, is_this_machine, literal};
+pub use suggest::{dir_grant_entry, grant_line, is_localhost_name, literal, readable_dir_entry};
 
 pub(crate) use suggest::LOCAL_NETWORKS;

@@ -40,7 +40,7 @@ fn environment() -> BTreeMap<String, String> {
 /// The configuration of a text in the directory of the goldens.
 #[track_caller]
 fn config(text: &str) -> Config {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
     let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
     loaded.config.unwrap_or_else(|| panic!("{rendered}"))
 }
@@ -188,7 +188,7 @@ fn reads_state_grants() {
     ];
     for (wrong, part) in slips {
         let text = with_plugin(&format!("allow.state = {wrong}"));
-        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+        let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
         assert!(
             loaded.config.is_none() && loaded.problems[0].message.contains(part),
             "{:?}",
@@ -218,7 +218,7 @@ fn fills_in_variables_without_parsing_them() {
     );
     let mut environment = environment();
     environment.insert("TRICKY".to_owned(), "\"\n[plugins.evil]\nsource = \"${LANG}\"".to_owned());
-    let config = from_text(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
+    let config = parse_config(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
     let setting = |key: &str| config.plugins[0].config[key].expose().to_owned();
     assert_eq!(config.plugins.len(), 1);
     assert_eq!(setting("plain"), "in en_GB.UTF-8, not $LANG, not ${LANG}, 5$");
@@ -239,7 +239,7 @@ fn strips_one_line_break_of_a_secret_file() {
         fs::write(place.path().join(key), content).unwrap();
         writeln!(text, "{key} = {{ file = '{key}' }}").unwrap();
     }
-    let config = from_text(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
+    let config = parse_config(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
     for (key, _, secret) in written {
         assert_eq!(config.plugins[0].config[key].expose(), secret, "{key}");
     }
@@ -251,7 +251,7 @@ fn finds_the_cache_directory() {
         let variables =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let environment: BTreeMap<String, String> = variables;
-        from_text(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
+        parse_config(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
             .config
             .unwrap()
             .cache
@@ -330,7 +330,7 @@ fn a_missing_component_is_left_to_loading() {
     let file = place.path().join("gateway.toml");
     let read = |more: &str| {
         let text = format!("version = 1\n{more}\n[plugins.a]\nsource = 'later/a.wasm'\n");
-        from_text(&file, text, &environment())
+        parse_config(&file, text, &environment())
     };
     let loaded = read("");
     assert_eq!(loaded.problems, []);
@@ -349,7 +349,7 @@ fn lists_every_file_even_with_errors() {
     let at = |name: &str| place.path().join(name);
     let files = |loaded: Loaded| loaded.files.into_iter().collect::<Vec<_>>();
     assert_eq!(files(load(&at("gateway.toml"), &environment())), [at("gateway.toml")]);
-    let read = |text: &str| files(from_text(&at("gateway.toml"), text.to_owned(), &environment()));
+    let read = |text: &str| files(parse_config(&at("gateway.toml"), text.to_owned(), &environment()));
     assert_eq!(read("version ="), [at("gateway.toml")]);
     assert_eq!(read("version = 2"), [at("gateway.toml")]);
     let text = "version = 1

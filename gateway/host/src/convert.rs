@@ -58,7 +58,7 @@ impl ConvertError {
 
 impl fmt::Display for ConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::line(&self.reason, 2 * text::SENTENCE))
+        f.write_str(&text::line(&self.reason, 2 * text::MAX_SENTENCE_BYTES))
     }
 }
 
@@ -122,7 +122,7 @@ fn entries(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
     // One result can contain hundreds of thousands: comparing each with all others would take minutes.
     let mut seen = HashSet::with_capacity(given.len());
     for (key, json) in given {
-        let key = text::block(key, text::MESSAGE);
+        let key = text::block(key, text::MAX_MESSAGE_BYTES);
         if !seen.insert(key.clone()) {
             return Err(ConvertError::new(format!("duplicate key `{key}`")));
         }
@@ -211,7 +211,7 @@ fn title(given: Option<String>) -> Option<String> {
 
 /// An optional description. A blank one becomes `None`.
 fn description(given: Option<String>) -> Option<String> {
-    given.map(|text| text::block(text, text::DESCRIPTION)).filter(|text| !text.trim().is_empty())
+    given.map(|text| text::block(text, text::MAX_DESCRIPTION_BYTES)).filter(|text| !text.trim().is_empty())
 }
 
 /// An optional media type. An empty one becomes `None`.

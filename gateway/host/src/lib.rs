@@ -34,8 +34,8 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use self::engine::Ticker;
-use self::load::Loader;
-use self::load::cache::Cache;
+use self::load::ComponentLoader;
+use self::load::cache::CodeCache;
 use self::load::code::{Code, Generations};
 use self::load::{describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
@@ -44,17 +44,17 @@ use self::sandbox::open_files;
 use self::wasi::http::OutboundHttp;
 use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
-use self::wasi::preopens::Openings;
-use moongate_system::blocking::Lanes;
-use moongate_system::private_dir::FolderError;
+use self::wasi::preopens::DirectoryOpener;
+use moongate_system::blocking::PluginBlockingLimiters;
+use moongate_system::private_dir::PrivateDirError;
 
-pub use self::change_inbox::{Inbox, Reported};
-pub use self::load::compiler::compile_if_asked;
-pub use self::load::error::{HostError, LoadError, Named, Unreadable};
+pub use self::change_inbox::{ChangeInbox, ReportedChanges};
+pub use self::load::compiler::compile_if_requested;
+pub use self::load::error::{HostError, LoadError, Named, ReadFailure};
 pub use self::load::file::Candidate;
 pub use self::plugin::WasmPlugin;
 pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
-pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
+pub use self::wasi::keyvalue::{StateDiagnostic, StateProbe, probe_state};
 
 /// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -69,19 +69,19 @@ pub struct HostOptions {
     /// The limit on concurrent calls of all plugins.
     pub concurrency: u32,
     /// Receives the changes that plugins report. `None` drops them.
-    pub inbox: Option<Arc<Inbox>>,
+    pub inbox: Option<Arc<ChangeInbox>>,
     /// Options of plugins' HTTP requests.
     pub outgoing: OutgoingOptions,
 }
 
 /// The engine, with everything that plugins share. One per process.
 pub struct WasmHost {
-    loader: Arc<Loader>,
+    loader: Arc<ComponentLoader>,
     shared: Arc<HostResources>,
     generations: Generations,
     /// Limits reads of components' files to one at a time per plugin.
-    file_reads: Lanes,
-    cache_error: Option<FolderError>,
+    file_reads: PluginBlockingLimiters,
+    cache_error: Option<PrivateDirError>,
 }
 
 impl fmt::Debug for WasmHost {
@@ -125,7 +125,7 @@ impl WasmHost {
         let engine = engine::engine(concurrency).map_err(engine_error)?;
         let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
-        let (cache, cache_error) = match Cache::open(&cache) {
+        let (cache, cache_error) = match CodeCache::open(&cache) {
             Ok(cache) => (Some(cache), None),
             Err(error) => {
                 tracing::warn!(
@@ -139,15 +139,15 @@ impl WasmHost {
             inbox,
             stores: KeyValueStores::new(state),
             outlet: OutboundHttp::new(outgoing)?,
-            openings: Openings::new(),
+            openings: DirectoryOpener::new(),
             instance_pool: InstancePool::new(concurrency),
             open_files,
         };
         Ok(Self {
-            loader: Arc::new(Loader { linker, cache, compiling: Arc::default() }),
+            loader: Arc::new(ComponentLoader { linker, cache, compiling: Arc::default() }),
             shared: Arc::new(shared),
             generations: Generations::default(),
-            file_reads: Lanes::new(1),
+            file_reads: PluginBlockingLimiters::new(1),
             cache_error,
         })
     }
@@ -213,12 +213,12 @@ impl WasmHost {
 
     /// The reason why compiled code can't be cached. `None` means that it is cached.
     #[must_use]
-    pub fn cache_problem(&self) -> Option<&FolderError> {
+    pub fn cache_problem(&self) -> Option<&PrivateDirError> {
         self.cache_error.as_ref()
     }
 
     /// The reason why state can't be kept on disk at present, if a plugin has a grant for it.
-    pub async fn state_problem(&self) -> Option<StateProblem> {
+    pub async fn state_problem(&self) -> Option<StateDiagnostic> {
         self.shared.stores.problem().await
     }
 

@@ -19,8 +19,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
-use self::cache::Cache;
-use self::compiler::{Abort, CompileLimits};
+use self::cache::CodeCache;
+use self::compiler::{CompileCancellation, CompileLimits};
 use crate::diagnostics::text;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
@@ -96,10 +96,10 @@ fn truncation(mut rest: &[u8]) -> Option<String> {
 /// Compiles a component and caches the code if possible. Takes seconds for large components.
 pub(super) fn compile(
     engine: &Engine,
-    cache: Option<&Cache>,
+    cache: Option<&CodeCache>,
     Candidate { bytes, digest }: Candidate,
     limits: CompileLimits,
-    abort: &Abort,
+    abort: &CompileCancellation,
 ) -> Result<Component, LoadError> {
     let code = compiler::compile(engine, &bytes, limits, abort)?;
     drop(bytes);
@@ -132,7 +132,7 @@ pub(super) fn link(linker: &Linker<State>, component: &Component) -> Result<Link
 
 /// The engine's message in one line.
 fn reason(error: &wasmtime::Error) -> String {
-    text::line(&format!("{error:#}"), text::SENTENCE)
+    text::line(&format!("{error:#}"), text::MAX_SENTENCE_BYTES)
 }
 
 /// The linker's message about an import with another type.
@@ -159,14 +159,14 @@ pub(super) async fn in_background<T: Send + 'static>(
 }
 
 /// The parts that all loads share: the engine with its linker, and the cache.
-pub(super) struct Loader {
+pub(super) struct ComponentLoader {
     pub(super) linker: Linker<State>,
-    pub(super) cache: Option<Cache>,
+    pub(super) cache: Option<CodeCache>,
     /// Limits compilation to one plugin at a time.
     pub(super) compiling: Arc<Mutex<()>>,
 }
 
-impl Loader {
+impl ComponentLoader {
     /// Compiles if necessary, and links. Dropping the future cancels compilation.
     pub(super) async fn load(
         self: &Arc<Self>,
@@ -185,7 +185,7 @@ impl Loader {
             return Ok(linked);
         }
         let permit = Arc::clone(&self.compiling).lock_owned().await;
-        let abort = Abort::default();
+        let abort = CompileCancellation::default();
         let _abort = abort.when_dropped();
         let this = Arc::clone(self);
         in_background("moongate-compile", move || {
@@ -199,7 +199,7 @@ impl Loader {
         &self,
         candidate: Candidate,
         limits: CompileLimits,
-        abort: &Abort,
+        abort: &CompileCancellation,
         _permit: OwnedMutexGuard<()>,
     ) -> Result<Linked, LoadError> {
         // The previous holder of the permit may have compiled the same file.
@@ -212,7 +212,7 @@ impl Loader {
 
     /// True if loading is fast, because the code is cached or the file isn't a component.
     pub(super) fn is_compiled(&self, candidate: &Candidate) -> bool {
-        let is_cached = |cache: &Cache| cache.contains(self.linker.engine(), &candidate.digest);
+        let is_cached = |cache: &CodeCache| cache.contains(self.linker.engine(), &candidate.digest);
         check_header(&candidate.bytes).is_err() || self.cache.as_ref().is_some_and(is_cached)
     }
 

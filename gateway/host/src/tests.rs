@@ -47,7 +47,7 @@ pub(super) async fn load_file(
 }
 
 /// Resources in use while one plugin is loaded and nothing runs.
-pub(super) fn at_rest() -> Gauges {
+pub(super) fn idle_gauges() -> Gauges {
     Gauges { generations: 1, ..Gauges::default() }
 }
 
@@ -83,5 +83,5 @@ async fn serves_without_a_pool() {
     assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
     let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;
     assert_eq!(plugin.manifest.tools.len(), 1);
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }

@@ -63,7 +63,7 @@ impl CallContext {
             cancel: CancellationToken::new(),
             answers: Arc::default(),
             state: None,
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             ledger: None,
         }
     }
@@ -188,9 +188,9 @@ pub trait CallSink: fmt::Debug + Send + Sync {
 
 /// Discards everything.
 #[derive(Debug, Clone, Copy)]
-pub struct NoSink;
+pub struct DiscardSink;
 
-impl CallSink for NoSink {
+impl CallSink for DiscardSink {
     fn log_enabled(&self, _level: LogLevel) -> bool {
         false
     }

@@ -214,7 +214,7 @@ pub struct UriTemplate {
 
 /// An invalid template, or one that the gateway can't route by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
+pub enum UriTemplateError {
     /// The template has no `{…}`.
     #[error("it has no `{{…}}`: list it as a resource")]
     NoVariable,
@@ -241,26 +241,26 @@ impl UriTemplate {
     /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
     /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
     /// and one path character (`urn:a`).
-    pub fn new(text: &str) -> Result<Self, TemplateError> {
+    pub fn new(text: &str) -> Result<Self, UriTemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
-            return Err(TemplateError::Hidden);
+            return Err(UriTemplateError::Hidden);
         }
         let mut open = false;
         for c in text.chars() {
             match (c, open) {
                 ('{', false) => open = true,
                 ('}', true) => open = false,
-                ('{', true) | ('}', false) => return Err(TemplateError::Braces),
+                ('{', true) | ('}', false) => return Err(UriTemplateError::Braces),
                 _ => {}
             }
         }
         if open {
-            return Err(TemplateError::Braces);
+            return Err(UriTemplateError::Braces);
         }
-        let Some(prefix) = text.find('{') else { return Err(TemplateError::NoVariable) };
+        let Some(prefix) = text.find('{') else { return Err(UriTemplateError::NoVariable) };
         let literal = &text[..prefix];
         if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte)) {
-            return Err(TemplateError::NoUri);
+            return Err(UriTemplateError::NoUri);
         }
         let says_enough = ResourceUri::new(literal).is_ok()
             && match literal.split_once("://") {
@@ -268,7 +268,7 @@ impl UriTemplate {
                 None => true,
             };
         if !says_enough {
-            return Err(TemplateError::ShortPrefix);
+            return Err(UriTemplateError::ShortPrefix);
         }
         Ok(Self { text: text.to_owned(), prefix })
     }

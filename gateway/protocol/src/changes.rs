@@ -20,7 +20,7 @@ pub use updates::{TooMany, Updates};
 
 /// A change that a client is interested in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum ChangeEvent {
     /// Lists of this kind differ from those that the client knows.
     ListChanged(Kind),
     /// The resource has new content.
@@ -65,7 +65,7 @@ impl Listener {
     /// The next change that the client doesn't know yet. From then on it counts as known. Waits until there is one.
     ///
     /// Cancel-safe. If several tasks wait, each change goes to one of them.
-    pub async fn next(&self) -> News {
+    pub async fn next(&self) -> ChangeEvent {
         let mut catalog = self.catalog.clone();
         loop {
             // Created before the check, so that nothing in between is missed.
@@ -82,17 +82,17 @@ impl Listener {
     }
 
     /// Lists first: there are three at most, so updates get their turn.
-    fn take(&self, now: &Catalog) -> Option<News> {
+    fn take(&self, now: &Catalog) -> Option<ChangeEvent> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in told.iter_mut() {
             let digest = now.digest(*kind);
             if *known != digest {
                 *known = digest;
-                return Some(News::ListChanged(*kind));
+                return Some(ChangeEvent::ListChanged(*kind));
             }
         }
         drop(told);
-        self.mailbox.take().map(News::Updated)
+        self.mailbox.take().map(ChangeEvent::Updated)
     }
 }
 

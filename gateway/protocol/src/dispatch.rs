@@ -16,7 +16,7 @@ use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
 use crate::catalog::{Answer, Catalog, Member};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::names::{PublicName, ResourceUri};
 
 mod arguments;
@@ -37,13 +37,13 @@ use observer::PluginCall;
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     observer: Option<Arc<dyn Observer>>,
 }
 
 /// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
 #[derive(Debug)]
-pub struct Answered<T> {
+pub struct DispatchOutcome<T> {
     /// The plugin that was called.
     pub member: Arc<Member>,
     /// The outcome.
@@ -52,7 +52,7 @@ pub struct Answered<T> {
 
 /// The owner of the argument to complete, as clients name it.
 #[derive(Debug, Clone, Copy)]
-pub enum CompletionRef<'a> {
+pub enum CompletionOwner<'a> {
     /// A prompt, by its public name.
     Prompt(&'a str),
     /// A resource template, as listed, or a URI.
@@ -62,7 +62,7 @@ pub enum CompletionRef<'a> {
 impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
-    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<Gate>) -> Self {
+    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<ConcurrencyLimiter>) -> Self {
         Self { catalog, gate, observer: None }
     }
 
@@ -92,7 +92,7 @@ impl Dispatcher {
 
     /// The limits on concurrent calls.
     #[must_use]
-    pub fn gate(&self) -> &Arc<Gate> {
+    pub fn gate(&self) -> &Arc<ConcurrencyLimiter> {
         &self.gate
     }
 
@@ -106,7 +106,7 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         name: &str,
         arguments: &Arguments<'_>,
-    ) -> Result<Answered<ToolResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let view = catalog.view(&context.principal);
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         arguments.check(entry.input()).await?;
@@ -118,7 +118,7 @@ impl Dispatcher {
             Err(error) => Err(error),
         };
         let outcome = span.finish(answer)?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Reads the resource at `uri`.
@@ -130,7 +130,7 @@ impl Dispatcher {
         catalog: &Catalog,
         context: &Arc<CallContext>,
         uri: &str,
-    ) -> Result<Answered<ReadResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
         let view = catalog.view(&context.principal);
         let unknown = || DispatchError::resource_not_found(uri, view);
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
@@ -140,7 +140,7 @@ impl Dispatcher {
         let answer = self.invoke(&mut span, context, call).await;
         let outcome =
             span.finish(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Fills in the prompt with the public name `name`.
@@ -153,16 +153,16 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         name: &str,
         arguments: &[(String, String)],
-    ) -> Result<Answered<PromptResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
         let view = catalog.view(&context.principal);
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
-        arguments::check_prompt(entry.prompt(), name, arguments)?;
+        arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
         let member = entry.member();
         let mut span = self.span(member, CallKind::Prompt, Some(entry.public()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut span, context, call).await;
         let outcome = span.finish(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
@@ -174,13 +174,13 @@ impl Dispatcher {
         &self,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-        whose: CompletionRef<'_>,
+        whose: CompletionOwner<'_>,
         (name, value): (&str, &str),
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
         let view = catalog.view(&context.principal);
         let (member, target) = match whose {
-            CompletionRef::Prompt(prompt) => {
+            CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
@@ -188,7 +188,7 @@ impl Dispatcher {
                 }
                 (entry.member(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
-            CompletionRef::Resource(text) => {
+            CompletionOwner::Resource(text) => {
                 let listed = view.template(text).map(|entry| entry.member());
                 let owner = listed.or_else(|| view.resource_owner(text));
                 let unknown = || DispatchError::unknown_template(text, view);
@@ -234,7 +234,7 @@ impl Dispatcher {
                 tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
                 Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
             }),
-            () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
+            () = wait_for_cancel_and_grace(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };
         drop(permit);
         // A late answer to a cancelled call is discarded.
@@ -244,7 +244,7 @@ impl Dispatcher {
 }
 
 /// Waits until the call is cancelled, and then for the grace period.
-async fn grace_after(cancel: &CancellationToken, grace: Duration) {
+async fn wait_for_cancel_and_grace(cancel: &CancellationToken, grace: Duration) {
     cancel.cancelled().await;
     if !grace.is_zero() {
         tokio::time::sleep(grace).await;

@@ -24,7 +24,7 @@ const MIN_WAITING_CALLS: u32 = 1_024;
 
 /// Hands out permits.
 #[derive(Debug)]
-pub struct Gate {
+pub struct ConcurrencyLimiter {
     total: u32,
     all: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
@@ -86,7 +86,7 @@ struct WaitingCall {
     stage: WaitStage,
 }
 
-impl Gate {
+impl ConcurrencyLimiter {
     /// Allows `total` concurrent calls, at least one. Plugins that describe themselves need no permit: a pool of
     /// instances needs room for these in addition.
     #[must_use]

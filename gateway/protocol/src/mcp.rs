@@ -33,13 +33,13 @@ mod revision;
 mod seal;
 mod structured;
 
-pub use changes::{NotificationStream, session_news};
+pub use changes::{NotificationStream, session_notification};
 pub use errors::{ProtocolError, Trouble};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cursor, fuzz_params};
 pub use greeting::Greeting;
 pub use identity::Identity;
-pub use input::{AskError, Asking, Conversed, OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE};
+pub use input::{AskError, Asking, Conversed, MAX_OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE_ANSWERS_KEY};
 #[cfg(any(test, feature = "fuzz"))]
 pub use input::{fuzz_question, fuzz_state};
 pub use lists::CacheScope;
@@ -124,14 +124,14 @@ impl From<Box<RawValue>> for Answer {
 pub type Later = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// A request in progress.
-pub enum Begun {
+pub enum StartedRequest {
     /// The answer is ready.
     Now(Answer),
     /// The answer depends on a plugin.
     Later(Later),
 }
 
-impl std::fmt::Debug for Begun {
+impl std::fmt::Debug for StartedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
@@ -175,15 +175,16 @@ impl Protocol {
     }
 
     /// Starts a request. Only calls of plugins take time; everything else is answered immediately.
-    pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
-        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
+    pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> StartedRequest {
+        let list =
+            |kind| StartedRequest::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
         match method {
             Method::ListTools => list(ListedItems::Tools),
             Method::ListResources => list(ListedItems::Resources),
             Method::ListTemplates => list(ListedItems::Templates),
             Method::ListPrompts => list(ListedItems::Prompts),
-            Method::Ping => Begun::Now(Answer::empty()),
-            Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
+            Method::Ping => StartedRequest::Now(Answer::empty()),
+            Method::Discover => StartedRequest::Now(Answer::Result(self.discover(exchange.revision))),
             Method::CallTool => self.later(exchange, params, calls::call_tool),
             Method::ReadResource => self.later(exchange, params, calls::read_resource),
             Method::GetPrompt => self.later(exchange, params, calls::get_prompt),
@@ -192,7 +193,9 @@ impl Protocol {
             | Method::SetLevel
             | Method::Subscribe
             | Method::Unsubscribe
-            | Method::Listen => Begun::Now(Answer::Error(ProtocolError::unknown_method(method.as_str()))),
+            | Method::Listen => {
+                StartedRequest::Now(Answer::Error(ProtocolError::unknown_method(method.as_str())))
+            }
         }
     }
 
@@ -201,13 +204,13 @@ impl Protocol {
         exchange: Exchange,
         params: Params,
         call: fn(Arc<Self>, Exchange, Params) -> F,
-    ) -> Begun
+    ) -> StartedRequest
     where
         F: Future<Output = Result<T, ProtocolError>> + Send + 'static,
         T: Into<Answer>,
     {
         let answer = call(Arc::clone(self), exchange, params);
-        Begun::Later(Box::pin(async move { answer.await.map_or_else(Answer::Error, Into::into) }))
+        StartedRequest::Later(Box::pin(async move { answer.await.map_or_else(Answer::Error, Into::into) }))
     }
 }
 

@@ -12,9 +12,9 @@ use crate::dispatch::{Dispatcher, Observer};
 use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
 use crate::mcp::envelope;
 use crate::mcp::{
-    Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
+    Answer, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision, StartedRequest,
 };
-use crate::session::{AnswerBudget, RunningRequest, Sessions};
+use crate::session::{AnswerBudget, RunningRequest, SessionStore};
 
 mod detach;
 mod headers;
@@ -73,7 +73,7 @@ pub struct ServerGauges {
 #[derive(Debug)]
 pub struct Server {
     protocol: Arc<Protocol>,
-    sessions: Sessions,
+    sessions: SessionStore,
     updates: Arc<Updates>,
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
@@ -94,7 +94,7 @@ impl Server {
         let observer = dispatcher.observer().cloned();
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
+            sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
@@ -195,7 +195,7 @@ fn duplicate_id() -> Answer {
 }
 
 /// Finishes a request that is registered as running. `None` means that it was cancelled.
-async fn finish_running(begun: Begun, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
+async fn finish_request(begun: StartedRequest, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
     let answer = finish(begun).await;
     let cancelled = running.is_cancelled();
     drop(running);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallSink, LogLevel};
 use crate::changes::Listener;
 use crate::jsonrpc::Response;
-use crate::mcp::{Exchange, Greeting, Peer, session_news};
+use crate::mcp::{Exchange, Greeting, Peer, session_notification};
 use crate::names::Principal;
 
 mod client_requests;
@@ -99,7 +99,7 @@ impl Session {
     /// aren't fetched are merged, not queued. Cancel-safe.
     pub async fn next_notification(&self) -> Vec<u8> {
         self.ready.wait().await;
-        session_news(&self.listener.next().await)
+        session_notification(&self.listener.next().await)
     }
 
     /// The owner.
@@ -194,7 +194,7 @@ pub fn random_id() -> Result<String, SessionError> {
 
 /// All open sessions.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct SessionStore {
     open: Mutex<HashMap<String, Arc<Session>>>,
     max: usize,
     idle: Duration,
@@ -202,7 +202,7 @@ pub struct Sessions {
     stream_memory: Arc<StreamMemory>,
 }
 
-impl Sessions {
+impl SessionStore {
     /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
     /// `stop` is set, streams without an end of their own end.
     #[must_use]

@@ -10,14 +10,14 @@ use crate::supervisor::status::{PluginState, Status, Trouble};
 
 /// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum ReadinessDetail {
     /// Readiness, and the reasons against it.
     Short,
     /// Also every check and plugin.
     Verbose,
 }
 
-impl Detail {
+impl ReadinessDetail {
     /// The level that a query requests: `?verbose`.
     pub(super) fn of(query: &str) -> Self {
         let is_verbose = query.split('&').any(|part| part.split('=').next() == Some("verbose"));
@@ -79,9 +79,9 @@ impl Readiness {
     }
 
     /// The lines of this level of detail, and the result.
-    pub(super) fn text(&self, detail: Detail) -> String {
+    pub(super) fn text(&self, detail: ReadinessDetail) -> String {
         let shown = self.0.iter().filter(|(severity, _)| {
-            matches!(severity, Severity::NotReady | Severity::Action) || detail == Detail::Verbose
+            matches!(severity, Severity::NotReady | Severity::Action) || detail == ReadinessDetail::Verbose
         });
         let mut text = String::new();
         for (severity, line) in shown {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Status, Trouble, Waiting,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, ReloadCounts, Status, Trouble, Waiting,
     Watching,
 };
 
@@ -51,7 +51,7 @@ impl Process {
 pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value {
     let Status { generation, config, plugins: _, watching, settled, reloads, history } = status;
     let ConfigStatus { file, since, rejected, needs_restart, waiting, stop_grace: _ } = config;
-    let Reloads { replaced, unchanged, failed, configured, rejected: refused } = reloads;
+    let ReloadCounts { replaced, unchanged, failed, configured, rejected: refused } = reloads;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": process.pid,

@@ -17,10 +17,10 @@ use crate::admin::health::{self, Readiness};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, Process};
 use crate::metrics;
-use crate::supervisor::control::{Cause, Ended, Reloaded};
+use crate::supervisor::control::{Ended, ReloadCause, Reloaded};
 use crate::transport::http::body;
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::origin::Origins;
+use crate::transport::http::origin::OriginPolicy;
 use crate::transport::http::rejection::Rejection;
 
 /// The maximum size of a body, in bytes.
@@ -96,7 +96,7 @@ impl Route {
 /// The state of the admin listener.
 #[derive(Debug)]
 pub(super) struct AdminRouter {
-    origins: Origins,
+    origins: OriginPolicy,
     process: Process,
     admin: OnceLock<Admin>,
     reloading: Semaphore,
@@ -105,7 +105,7 @@ pub(super) struct AdminRouter {
 impl AdminRouter {
     pub(super) fn new(address: SocketAddr) -> Self {
         Self {
-            origins: Origins::new(address, &[], &[]),
+            origins: OriginPolicy::new(address, &[], &[]),
             process: Process::current(),
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
@@ -147,7 +147,7 @@ impl AdminRouter {
     fn ready(&self, query: &str) -> Response {
         let readiness = Readiness::of(self.admin.get());
         let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        respond(status, TEXT, readiness.text(health::Detail::of(query)))
+        respond(status, TEXT, readiness.text(health::ReadinessDetail::of(query)))
     }
 
     async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
@@ -161,7 +161,7 @@ impl AdminRouter {
         let _permit = self.reloading.try_acquire().map_err(|_| AdminRejection::Busy)?;
         let reloaded = tokio::select! {
             biased;
-            reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
+            reloaded = admin.reloader.reload(ReloadCause::Admin) => reloaded,
             () = admin.draining.cancelled() => Err(Ended),
         };
         let Reloaded { changed, failed, needs_restart } =

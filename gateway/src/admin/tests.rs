@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::supervisor::control::{Cause, Reloaded, Request};
+use crate::supervisor::control::{ReloadCause, Reloaded, Request};
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Trouble, Waiting, Watching,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, ReloadCounts, Trouble, Waiting, Watching,
 };
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -63,7 +63,7 @@ fn status() -> Status {
         plugins: vec![waiting, plugin("notes", PluginState::Degraded(trouble("it is truncated"))), failed],
         watching: Watching::Polling("too many files are watched".to_owned()),
         settled: true,
-        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        reloads: ReloadCounts { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
         history: VecDeque::from([Reload {
             at: at(2),
             took: Duration::from_millis(1234),
@@ -295,7 +295,7 @@ async fn a_reload_is_answered_with_its_result() {
     let mut requests = listener.open(status());
     let supervisor = tokio::spawn(async move {
         let Request { cause, done } = requests.recv().await.unwrap();
-        assert_eq!(cause, Cause::Admin);
+        assert_eq!(cause, ReloadCause::Admin);
         let changed = vec!["plugin `time` was replaced".to_owned()];
         let failed = vec!["plugin `bad` can't be loaded".to_owned()];
         done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();

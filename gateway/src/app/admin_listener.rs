@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use moongate_protocol::server::Server;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -32,7 +32,7 @@ pub(super) struct AdminListener {
 /// The sources of the metrics.
 struct MetricsSources {
     host: Arc<WasmHost>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     status: watch::Receiver<Arc<Status>>,
     server: Arc<Server>,
     metrics: Arc<Metrics>,

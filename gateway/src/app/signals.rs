@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Teller;
-use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
+use crate::supervisor::control::{Ended, ReloadCause, Reloaded, Reloader};
 
 /// All signals that the gateway handles, from the moment this is created.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl SignalReloader {
     async fn reload_once(&mut self) -> Result<(), Ended> {
         self.hangups.next().await;
         self.teller.reloading().await;
-        let reloaded = self.reloader.reload(Cause::Signal).await;
+        let reloaded = self.reloader.reload(ReloadCause::Signal).await;
         self.teller.reloaded().await;
         let Reloaded { changed, failed, needs_restart } = reloaded?;
         let changed = changed.len();

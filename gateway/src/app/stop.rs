@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use moongate_model::names::PluginId;
-use moongate_protocol::gate::{Gate, Load};
+use moongate_protocol::gate::{ConcurrencyLimiter, Load};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 
@@ -54,7 +54,7 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
-    fn now(gate: &Gate) -> Self {
+    fn now(gate: &ConcurrencyLimiter) -> Self {
         let mut calls: Vec<_> = gate
             .loads()
             .into_iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ fn config(folder: &TempDir) -> Config {
     let cache = folder.path().join("cache").display().to_string();
     let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
     let text = "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n".to_owned();
-    let loaded = from_text(Path::new("gateway.toml"), text, &variables);
+    let loaded = parse_config(Path::new("gateway.toml"), text, &variables);
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems))
 }
 

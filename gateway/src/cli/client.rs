@@ -68,8 +68,8 @@ enum McpHost {
 
 /// Parses the name of the gateway, which hosts prepend to names of tools; some accept only these characters.
 fn name(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if text.is_empty() || !text.chars().all(is_plain) {
+    let is_unambiguous_path = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if text.is_empty() || !text.chars().all(is_unambiguous_path) {
         return Err("use only letters, digits, `-` and `_`".to_owned());
     }
     Ok(text.to_owned())

@@ -70,7 +70,7 @@ pub(super) async fn load(common: &CommonOptions, options: Options) -> Result<Sup
 pub(super) fn bare(file: &Path) -> Result<Config> {
     let nothing = "version = 1\n".to_owned();
     let Loaded { config, problems, .. } =
-        moongate_config::from_text(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
+        moongate_config::parse_config(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
     let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let id = PluginId::new(&stem)

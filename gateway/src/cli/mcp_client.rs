@@ -325,10 +325,10 @@ fn header_values(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
 
 /// The text as the value of a header, encoded unless it is plain.
 fn header_text(text: &str) -> String {
-    let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    let is_unambiguous_path = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
         && text.trim() == text
         && !text.starts_with("=?");
-    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+    if is_unambiguous_path { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
 #[cfg(test)]

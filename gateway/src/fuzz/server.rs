@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use moongate_config::{ClientFeature, PluginConfig};
 use moongate_protocol::catalog::{Catalog, Member, Plugin as _};
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
 use moongate_protocol::server::{LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl FuzzServer {
             updates: Arc::default(),
             close_streams_after: None,
         };
-        let server = Server::new(Dispatcher::new(catalog, Arc::new(Gate::new(1))), options);
+        let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Some(Self { server, runtime: runtime.expect("a runtime starts") })
     }

@@ -18,7 +18,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::supervisor::status::{PluginState, Reloads, Status};
+use crate::supervisor::status::{PluginState, ReloadCounts, Status};
 use moongate_host::{Gauges, Requests, WASMTIME_VERSION};
 
 use super::{Metrics, NameLabel, PluginLabels};
@@ -235,7 +235,7 @@ fn register_outgoing_requests(registry: &mut Registry, snapshot: &Snapshot<'_>) 
 
 /// Registers the changes of plugins and of the configuration.
 fn register_reloads(registry: &mut Registry, status: &Status) {
-    let Reloads { replaced, unchanged, failed, configured, rejected } = status.reloads;
+    let ReloadCounts { replaced, unchanged, failed, configured, rejected } = status.reloads;
     let outcomes = [
         ("replaced", replaced),
         ("unchanged", unchanged),

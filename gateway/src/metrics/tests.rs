@@ -12,7 +12,7 @@ use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
 
 use crate::supervisor::status::{
-    ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Watching,
+    ConfigStatus, Offers, PluginState, PluginStatus, ReloadCounts, Status, Trouble, Watching,
 };
 use moongate_host::{Gauges, Requests};
 
@@ -60,7 +60,7 @@ fn status() -> Status {
         plugins: vec![plugin("a", PluginState::Serving), plugin("b", PluginState::Degraded(trouble))],
         watching: Watching::Events,
         settled: true,
-        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        reloads: ReloadCounts { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
         history: VecDeque::new(),
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
-use moongate_system::blocking::Lanes;
+use moongate_system::blocking::PluginBlockingLimiters;
 
 use super::control::{RequestNumber, earlier};
 use super::plugin_host::{ComponentFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
@@ -163,7 +163,7 @@ pub(super) struct CheckPermits {
     compiling: Semaphore,
     loading: Semaphore,
     /// Resolves paths, one plugin's after the other.
-    paths: Lanes,
+    paths: PluginBlockingLimiters,
 }
 
 impl Default for CheckPermits {
@@ -172,7 +172,7 @@ impl Default for CheckPermits {
             reading: Semaphore::new(MAX_CONCURRENT_READS),
             compiling: Semaphore::new(1),
             loading: Semaphore::new(MAX_CONCURRENT_LOADS),
-            paths: Lanes::new(1),
+            paths: PluginBlockingLimiters::new(1),
         }
     }
 }
@@ -269,7 +269,7 @@ impl Check {
         let config = Arc::clone(&self.config);
         let all_configs = Arc::clone(&self.all_configs);
         let paths = permits.paths.of(&self.config.id);
-        match paths.run(move || overlap::of_component(&config, &all_configs)).await {
+        match paths.run(move || overlap::check_component(&config, &all_configs)).await {
             Ok(problem) => {
                 Some(LoadFailure { recovery: Recovery::Retry, ..LoadFailure::new(vec![problem?]) })
             }

@@ -4,7 +4,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The source of a reload request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ReloadCause {
     /// SIGHUP.
     Signal,
     /// The admin listener.
@@ -24,7 +24,7 @@ pub(super) fn earlier(a: Option<RequestNumber>, b: Option<RequestNumber>) -> Opt
 #[derive(Debug)]
 pub struct Request {
     /// The source.
-    pub cause: Cause,
+    pub cause: ReloadCause,
     /// Receives the result when all work is done.
     pub done: oneshot::Sender<Reloaded>,
 }
@@ -61,7 +61,7 @@ impl Reloader {
     ///
     /// # Errors
     /// The gateway is stopping.
-    pub async fn reload(&self, cause: Cause) -> Result<Reloaded, Ended> {
+    pub async fn reload(&self, cause: ReloadCause) -> Result<Reloaded, Ended> {
         let (done, result) = oneshot::channel();
         self.0.send(Request { cause, done }).await.map_err(|_| Ended)?;
         result.await.map_err(|_| Ended)

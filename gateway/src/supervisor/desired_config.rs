@@ -10,7 +10,7 @@ use moongate_config::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use moongate_system::blocking::Lane;
+use moongate_system::blocking::BlockingLimiter;
 
 use super::control::{RequestNumber, earlier};
 
@@ -70,7 +70,7 @@ impl ConfigInForce {
         let moongate_config::Loaded { source, config, mut problems, of_http, files } = loaded;
         // Files that move only with a restart are still in use, and no plugin may reach them.
         let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
-        let foreign = overlap::of_configuration(&self.started.file, &self.plugins);
+        let foreign = overlap::check_configuration(&self.started.file, &self.plugins);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
         problems.extend(endangered.into_iter().chain(foreign));
         moongate_config::Loaded { source, config, problems, of_http, files }
@@ -80,7 +80,7 @@ impl ConfigInForce {
 /// Reads the configuration until two reads agree.
 pub(super) async fn read_settled(
     reader: Arc<dyn ConfigReader>,
-    lane: Lane,
+    lane: BlockingLimiter,
     in_force: ConfigInForce,
 ) -> moongate_config::Loaded {
     let mut before = read(&reader, &lane, &in_force).await;
@@ -108,7 +108,7 @@ fn is_same(a: &moongate_config::Loaded, b: &moongate_config::Loaded) -> bool {
 
 async fn read(
     reader: &Arc<dyn ConfigReader>,
-    lane: &Lane,
+    lane: &BlockingLimiter,
     in_force: &ConfigInForce,
 ) -> moongate_config::Loaded {
     let reader = Arc::clone(reader);
@@ -144,7 +144,7 @@ pub(super) struct DesiredConfig {
     /// As it was at the start.
     pub(super) started: Arc<Config>,
     /// Runs one read at a time, even if an earlier one never ended.
-    pub(super) lane: Lane,
+    pub(super) lane: BlockingLimiter,
     pub(super) since: SystemTime,
     /// Files that it, or the present content of its file, was read from.
     pub(super) files: BTreeSet<PathBuf>,
@@ -178,7 +178,7 @@ impl DesiredConfig {
             queued: None,
             running: None,
             started: Arc::new(config),
-            lane: Lane::new(1),
+            lane: BlockingLimiter::new(1),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{PluginConfig, Problem};
-use moongate_host::{Candidate, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
+use moongate_host::{Candidate, LoadError, Named, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
 
 use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -101,7 +101,7 @@ fn names_its_path(error: &LoadError) -> bool {
 
 /// An error that depends on the content alone is the same whenever loading is tried.
 fn recovery(error: &LoadError) -> Recovery {
-    if matches!(error, LoadError::Read { why: Unreadable::Absent { .. }, .. }) {
+    if matches!(error, LoadError::Read { why: ReadFailure::Absent { .. }, .. }) {
         Recovery::FileReturns
     } else if error.is_final() {
         Recovery::Change

@@ -16,7 +16,7 @@ use moongate_protocol::changes::Updates;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use moongate_host::Reported;
+use moongate_host::ReportedChanges;
 
 use super::plugin_host::LoadedPlugin;
 
@@ -65,11 +65,11 @@ impl ListRefreshes {
     pub(super) fn report(
         &mut self,
         plugin: &PluginId,
-        reported: Reported,
+        reported: ReportedChanges,
         catalog: &Catalog,
         updates: &Updates,
     ) {
-        let Reported { lists, resources } = reported;
+        let ReportedChanges { lists, resources } = reported;
         if lists {
             self.schedule.request(plugin.clone());
         }

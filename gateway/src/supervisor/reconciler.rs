@@ -20,14 +20,14 @@ use moongate_config::{Config, PluginConfig, Problem};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use moongate_protocol::mcp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use moongate_host::{Inbox, Reported};
+use moongate_host::{ChangeInbox, ReportedChanges};
 
 use super::check::{self, CheckPermits, CheckResult};
 use super::control::Request;
@@ -52,11 +52,11 @@ pub(super) struct ReconcilerDeps {
     pub(super) host: Arc<dyn PluginHost>,
     pub(super) reader: Arc<dyn ConfigReader>,
     /// Reports of plugins.
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<ChangeInbox>,
     pub(super) watch: WatchClient,
     /// Reload requests.
     pub(super) requests: mpsc::Receiver<Request>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<ConcurrencyLimiter>,
     pub(super) updates: Arc<Updates>,
     pub(super) catalog: watch::Sender<Arc<Catalog>>,
 }
@@ -101,7 +101,7 @@ enum Phase {
 enum Event {
     Watch(WatchEvent),
     ReloadRequested(Request),
-    ReportedByPlugins(BTreeMap<PluginId, Reported>),
+    ReportedByPlugins(BTreeMap<PluginId, ReportedChanges>),
     TaskEnded(Box<TaskResult>),
     /// Something is due.
     Timer,

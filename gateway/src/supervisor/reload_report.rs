@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 
 use super::control::{Reloaded, RequestNumber};
 use super::plugin_host::LoadedPlugin;
-use super::status::{REMEMBERED, Reload, Reloads};
+use super::status::{MAX_RELOAD_HISTORY, Reload, ReloadCounts};
 
 /// Past reloads, and requests that weren't answered yet.
 #[derive(Debug, Default)]
 pub(super) struct ReloadReport {
-    pub(super) counts: Reloads,
+    pub(super) counts: ReloadCounts,
     pub(super) history: VecDeque<Reload>,
     requests: Vec<OpenRequest>,
     last_number: u64,
@@ -55,7 +55,7 @@ impl ReloadReport {
     }
 
     fn remember(&mut self, plugin: Option<&PluginId>, took: Duration, outcome: Result<String, String>) {
-        self.history.truncate(REMEMBERED - 1);
+        self.history.truncate(MAX_RELOAD_HISTORY - 1);
         self.history.push_front(Reload { at: SystemTime::now(), took, plugin: plugin.cloned(), outcome });
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use moongate_model::names::{Digest, PluginId};
 
 /// Reloads that are remembered.
-pub const REMEMBERED: usize = 20;
+pub const MAX_RELOAD_HISTORY: usize = 20;
 
 /// The gateway's plugins at one moment. Published through a `watch` channel at each change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub struct Status {
     /// True if no work is in progress or queued. Future retries don't count.
     pub settled: bool,
     /// Counts since the start.
-    pub reloads: Reloads,
-    /// The last reloads, newest first, up to [`REMEMBERED`].
+    pub reloads: ReloadCounts,
+    /// The last reloads, newest first, up to [`MAX_RELOAD_HISTORY`].
     pub history: VecDeque<Reload>,
 }
 
@@ -138,7 +138,7 @@ pub enum Watching {
 
 /// Counts of reloads since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reloads {
+pub struct ReloadCounts {
     /// Plugins that got new code or another configuration.
     pub replaced: u64,
     /// Files that were written without new content.

@@ -15,7 +15,7 @@ use moongate_model::manifest::{Manifest, Tool, ToolHints};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl FakeServer {
             updates: Arc::default(),
             close_streams_after: None,
         };
-        let server = Server::new(Dispatcher::new(seen, Arc::new(Gate::new(64))), options);
+        let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }
     }
 

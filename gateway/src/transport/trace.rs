@@ -151,7 +151,7 @@ impl Trace {
     pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
         let path =
             std::path::absolute(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
-        if let Some(problem) = overlap::of_trace(&path, &config.plugins) {
+        if let Some(problem) = overlap::check_trace(&path, &config.plugins) {
             return Err(TraceError::Granted(Box::new(problem)));
         }
         if file::is_one_of(&path, config) {
@@ -199,7 +199,7 @@ impl Trace {
         let Loaded { source, config, mut problems, of_http, files } = loaded;
         let problem = config.as_ref().and_then(|config| {
             self.add_secrets(&config.secrets);
-            overlap::of_trace(self.path(), &config.plugins)
+            overlap::check_trace(self.path(), &config.plugins)
         });
         let config = config.filter(|_| problem.is_none());
         problems.extend(problem);

@@ -45,7 +45,7 @@ pub enum Broken {
     /// It is machine code.
     Precompiled,
     /// A folder stands in its place.
-    Unreadable,
+    ReadFailure,
 }
 
 impl Broken {
@@ -62,7 +62,7 @@ impl Broken {
         Self::LoopsInList,
         Self::Oversized,
         Self::Precompiled,
-        Self::Unreadable,
+        Self::ReadFailure,
     ];
 
     /// Words that the message to the operator must hold.
@@ -80,7 +80,7 @@ impl Broken {
             Self::LoopsInList => &["`tools.list-tools` failed", "longer than"],
             Self::Oversized => &["at most 200"],
             Self::Precompiled => &["machine code"],
-            Self::Unreadable => &["is a directory"],
+            Self::ReadFailure => &["is a directory"],
         }
     }
 
@@ -107,7 +107,7 @@ impl Broken {
             Self::LoopsInList => plugin.list(Behaviour::NeverEnds).build(),
             Self::Oversized => plugin.padding(300 << 10).build(),
             Self::Precompiled => precompiled.to_vec(),
-            Self::Unreadable => {
+            Self::ReadFailure => {
                 fs::remove_file(file).expect("a file is removed");
                 return fs::create_dir(file).expect("a folder is made");
             }
@@ -122,7 +122,7 @@ impl Broken {
     /// # Panics
     /// The system doesn't let it.
     pub fn clear(self, file: &Path) {
-        if self == Self::Unreadable {
+        if self == Self::ReadFailure {
             fs::remove_dir(file).expect("a folder is removed");
         }
     }

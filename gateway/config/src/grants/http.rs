@@ -10,7 +10,9 @@ use super::networks::read_networks;
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
-use crate::model::{HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, is_public, is_this_machine};
+use crate::model::{
+    HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, is_localhost_name, is_public_address,
+};
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::names::alike;
 
@@ -152,7 +154,7 @@ fn check_pattern(
         _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
             let whole = span(pattern.parts.host.start..text.text.len());
             let message = format!("`{network}` is a network, which `url` can't name");
-            let is_allowed = |address| is_public(address) || networks.contains(address);
+            let is_allowed = |address| is_public_address(address) || networks.contains(address);
             let problem = if address.is_some_and(is_allowed) {
                 Problem::warning(message)
             } else {
@@ -162,13 +164,13 @@ fn check_pattern(
             problem.at(whole).hint(hint)
         }
         _ if let Some(address) =
-            address.filter(|address| !is_public(*address) && !networks.contains(*address)) =>
+            address.filter(|address| !is_public_address(*address) && !networks.contains(*address)) =>
         {
             let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
             let problem = Problem::error(format!("{} isn't a public address", quoted(written))).at(host);
             problem.hint(format!("to allow it, {hint}"))
         }
-        HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
+        HostPattern::Exactly(Host::Domain(name)) if is_localhost_name(name) && !networks.is_named() => {
             let [v4, v6] = LOCAL_NETWORKS;
             let hint = networks.hint_to_add(&text.text, &format!("\"{v4}\", \"{v6}\""));
             let message = format!("requests to {} are denied: it isn't public", quoted(written));

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::http::report_pattern_error;
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
-use crate::model::{Problem, is_public};
+use crate::model::{Problem, is_public_address};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// The addresses at which clouds give their machines credentials.
@@ -68,7 +68,9 @@ fn is_public_network(network: IpNet) -> bool {
         IpNet::V4(_) => 24,
         IpNet::V6(_) => 32,
     };
-    network.prefix_len() >= small && is_public(network.network()) && is_public(network.broadcast())
+    network.prefix_len() >= small
+        && is_public_address(network.network())
+        && is_public_address(network.broadcast())
 }
 
 /// Parses a network such as `10.1.0.0/16`.

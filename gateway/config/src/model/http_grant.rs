@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use super::Secret;
-use super::http_path::is_plain;
+use super::http_path::is_unambiguous_path;
 
 /// A destination of requests: one entry of `allow.http`.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ pub struct Target {
     method: String,
     path: String,
     /// Whether every server reads the path in the same way, both as requested and as parsed.
-    is_plain: bool,
+    is_unambiguous_path: bool,
 }
 
 /// The error of a URL that isn't a valid [`Target`].
@@ -219,8 +219,8 @@ impl Target {
         let url = Url::parse(written).map_err(|_| NoTarget::Url)?;
         let HttpOrigin { scheme, host, port } = HttpOrigin::of(&url).ok_or(NoTarget::Url)?;
         let path = url.path().to_owned();
-        let is_plain = is_plain(asked) && is_plain(&path);
-        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_plain })
+        let is_unambiguous_path = is_unambiguous_path(asked) && is_unambiguous_path(&path);
+        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_unambiguous_path })
     }
 
     /// The origin.
@@ -261,7 +261,7 @@ impl Target {
 
     /// Does a grant of this path allow it? An empty path allows every path.
     pub(crate) fn is_at(&self, granted: &str) -> bool {
-        granted.is_empty() || self.is_plain && starts_with_segments(&self.path, granted)
+        granted.is_empty() || self.is_unambiguous_path && starts_with_segments(&self.path, granted)
     }
 }
 

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use url::Host;
 
-use super::{DirMode, Grants, HttpGrant, HttpOrigin, Target, http_pattern, is_public};
+use super::{DirMode, Grants, HttpGrant, HttpOrigin, Target, http_pattern, is_public_address};
 use moongate_model::call::Cure;
 
 /// A longer line, in bytes, leaves out the networks that it doesn't need.
@@ -73,25 +73,25 @@ impl HttpGrant {
 pub fn grant_line(cure: &Cure) -> String {
     match cure {
         Cure::Line(line) => line.clone(),
-        Cure::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
+        Cure::ReadDirectory { guest } => format!("dirs = [{}]", readable_dir_entry(guest.as_deref())),
         Cure::ChangeDirectory { host, guest } => {
-            format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
+            format!("dirs = [{}]", dir_grant_entry(host, guest, DirMode::ReadWrite))
         }
     }
 }
 
 /// An entry of `dirs`.
 #[must_use]
-pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
+pub fn dir_grant_entry(host: &str, guest: &str, mode: DirMode) -> String {
     let [host, guest] = [host, guest].map(literal);
     format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
 }
 
 /// An entry of `dirs` for reading, with an ellipsis for what only the operator knows.
 #[must_use]
-pub fn directory_to_read(guest: Option<&str>) -> String {
+pub fn readable_dir_entry(guest: Option<&str>) -> String {
     const PLACEHOLDER: &str = "…";
-    directory_item(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
+    dir_grant_entry(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
 }
 
 /// The line with all networks, or only with the needed ones if it would be too long.
@@ -102,11 +102,11 @@ fn line_with_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNe
 
 /// The non-public networks that a host is known to be in.
 fn known_networks(host: &Host<String>) -> Vec<IpNet> {
-    let alone = |address: IpAddr| if is_public(address) { Vec::new() } else { vec![address.into()] };
+    let alone = |address: IpAddr| if is_public_address(address) { Vec::new() } else { vec![address.into()] };
     match host {
         Host::Ipv4(address) => alone((*address).into()),
         Host::Ipv6(address) => alone((*address).into()),
-        Host::Domain(name) if is_this_machine(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
+        Host::Domain(name) if is_localhost_name(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
         Host::Domain(_) => Vec::new(),
     }
 }
@@ -117,7 +117,7 @@ fn parsed(network: &str) -> IpNet {
 
 /// Is it a name of the machine itself (RFC 6761, 6.3)?
 #[must_use]
-pub fn is_this_machine(name: &str) -> bool {
+pub fn is_localhost_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 

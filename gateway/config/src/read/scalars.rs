@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::model::Problem;
 use crate::model::diagnostic::quoted;
-use crate::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
+use crate::spec::keys::{Key, Kind, MIN_SIZE_WITHOUT_UNIT, Number};
 
 /// The value of a key of [`Kind::NameOrBoolean`].
 pub(crate) enum NameOrBoolean {
@@ -123,7 +123,7 @@ impl ConfigReader<'_> {
 
     /// Reports a number of bytes that is so small that its unit was probably forgotten.
     fn with_unit(&mut self, value: &TomlValue<'_>, bytes: u64, key: &Key) -> Option<u64> {
-        if bytes == 0 || bytes >= LEAST_WITHOUT_UNIT {
+        if bytes == 0 || bytes >= MIN_SIZE_WITHOUT_UNIT {
             return Some(bytes);
         }
         let unit = key.default.map_or("MiB", |default| {

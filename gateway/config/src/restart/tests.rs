@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::from_text;
+use crate::parse_config;
 use crate::spec::keys::{self, Key, Kind};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -18,7 +18,7 @@ fn config(folder: &Path, text: &str) -> Config {
     let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/nowhere")];
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let loaded = from_text(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
+    let loaded = parse_config(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
     loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
 }
 

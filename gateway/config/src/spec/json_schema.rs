@@ -5,7 +5,7 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use crate::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use crate::spec::keys::{Key, Kind, MIN_SIZE_WITHOUT_UNIT, Number, ROOT};
 
 /// The members of a schema, in order.
 struct Schema(Vec<(&'static str, SchemaMember)>);
@@ -56,7 +56,7 @@ fn kind(kind: &Kind) -> Schema {
                 pattern(r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGTPEkmgtpe]?[Bb]?|[KMGTPEkmgtpe][Ii][Bb]?)\s*$");
             let bytes = Schema(vec![
                 ("type", text("integer")),
-                ("minimum", SchemaMember::Value(LEAST_WITHOUT_UNIT.into())),
+                ("minimum", SchemaMember::Value(MIN_SIZE_WITHOUT_UNIT.into())),
                 ("maximum", SchemaMember::Value(range.most.into())),
             ]);
             let mut all = vec![units, bytes];

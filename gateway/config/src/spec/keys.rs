@@ -3,7 +3,7 @@
 //! The reader checks files against it (unknown keys, types, ranges) and takes suggestions from it. The JSON Schema and
 //! `docs/config.md` are generated from it. The code has the defaults as values; a test compares them.
 
-pub use super::kind::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number};
+pub use super::kind::{Inside, Key, Kind, MIN_SIZE_WITHOUT_UNIT, Number};
 pub use super::limit_keys::LIMITS;
 
 use super::kind::{key, optional, required};

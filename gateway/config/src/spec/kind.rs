@@ -68,7 +68,7 @@ pub enum Inside {
 }
 
 /// A smaller size needs a unit, in bytes: `memory = 32` doesn't mean bytes.
-pub const LEAST_WITHOUT_UNIT: u64 = 4096;
+pub const MIN_SIZE_WITHOUT_UNIT: u64 = 4096;
 
 /// The range of a number.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 
-use super::keys::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use super::keys::{Inside, Key, Kind, MIN_SIZE_WITHOUT_UNIT, Number, ROOT};
 
 const INTRODUCTION: &str = "\
 # Configuration reference
@@ -26,7 +26,7 @@ In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` us
 /// The content of `docs/config.md`.
 #[must_use]
 pub fn render() -> String {
-    debug_assert!(INTRODUCTION.contains(&LEAST_WITHOUT_UNIT.to_string()));
+    debug_assert!(INTRODUCTION.contains(&MIN_SIZE_WITHOUT_UNIT.to_string()));
     let mut page = INTRODUCTION.to_owned();
     table("", "Top level", "The keys before the first table header.", ROOT, &mut page);
     page

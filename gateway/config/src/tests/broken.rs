@@ -86,7 +86,7 @@ fn parts() -> HashSet<&'static [u8]> {
 
 /// Everything that the diagnostics of a text show.
 fn shown(text: &str) -> (Loaded, String) {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
     let mut shown = render(&loaded.problems, &loaded.source, Style::Plain);
     // As with `--format json`.
     for Problem { message, label, hint, related, .. } in &loaded.problems {
@@ -268,7 +268,7 @@ fn never_shows_the_values_of_variables() {
         ] {
             let mut environment = environment();
             environment.insert("V".to_owned(), held.to_owned());
-            let loaded = from_text(&goldens_dir().join("gateway.toml"), with_plugin(line), &environment);
+            let loaded = parse_config(&goldens_dir().join("gateway.toml"), with_plugin(line), &environment);
             assert!(!loaded.problems.is_empty(), "{line}");
             for Problem { message, hint, .. } in &loaded.problems {
                 let shown = format!("{message} {hint:?}").to_lowercase();

@@ -11,7 +11,7 @@ fn diagnostics(file: &Path) -> String {
     if file.ends_with("cache-nowhere.toml") {
         environment.clear();
     }
-    let loaded = from_text(file, text, &environment).for_http();
+    let loaded = parse_config(file, text, &environment).for_http();
     assert_eq!(loaded.config.is_none(), loaded.problems.iter().any(Problem::is_error), "{}", file.display());
     for problem in &loaded.problems {
         assert!(problem.hint.is_some(), "{}: no hint for {problem:?}", file.display());

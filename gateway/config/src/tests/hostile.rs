@@ -4,7 +4,7 @@ use super::*;
 
 /// Loads a text and checks everything that could be shown of it.
 fn read(text: String) {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
     assert_eq!(
         loaded.config.is_none(),
         loaded.problems.iter().any(Problem::is_error),
@@ -116,7 +116,7 @@ fn survives_deep_nesting() {
 #[test]
 fn renders_the_first_of_many_problems() {
     let shown = |text: String, most: usize| {
-        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+        let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
         let drawn = render(&loaded.problems, &loaded.source, Style::Plain);
         assert_eq!(drawn.matches("error: ").count(), most);
         let more = loaded.problems.len() - most;

@@ -68,7 +68,7 @@ pub(crate) fn prompt_outcome(given: prompts::PromptOutcome) -> Result<Outcome<Pr
 pub(crate) fn completion(given: completions::Completion) -> Result<Completion, ConvertError> {
     let completions::Completion { values, total, has_more, meta: its_meta, extra: more } = given;
     Ok(Completion {
-        values: values.iter().map(|value| text::line(value, text::MESSAGE)).collect(),
+        values: values.iter().map(|value| text::line(value, text::MAX_MESSAGE_BYTES)).collect(),
         total,
         has_more,
         meta: meta(its_meta)?,
@@ -141,7 +141,7 @@ fn fault(given: types::Fault) -> Fault {
 }
 
 fn sentence(message: String) -> String {
-    let message = text::block(message, text::MESSAGE);
+    let message = text::block(message, text::MAX_MESSAGE_BYTES);
     if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
 }
 

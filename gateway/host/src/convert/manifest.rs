@@ -38,7 +38,7 @@ pub(crate) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Result<Plug
         website_url: website_url.map(|url| name(&url)).filter(|url| !url.is_empty()),
         icons: icons(pictures)?,
         instructions: instructions
-            .map(|text| text::block(text, text::INSTRUCTIONS))
+            .map(|text| text::block(text, text::MAX_INSTRUCTIONS_BYTES))
             .filter(|text| !text.trim().is_empty()),
         config_schema: config_schema
             .map(|given| schema::any(given, limits))

@@ -10,15 +10,15 @@ pub(crate) const NAME: usize = 256;
 /// The longest media type, size or date, in bytes.
 pub(crate) const WORD: usize = 128;
 /// The longest description, in bytes. Some tools include a short manual.
-pub(crate) const DESCRIPTION: usize = 16 << 10;
+pub(crate) const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
 /// The longest instructions, in bytes. Every client passes them to its model.
-pub(crate) const INSTRUCTIONS: usize = 4 << 10;
+pub(crate) const MAX_INSTRUCTIONS_BYTES: usize = 4 << 10;
 /// The longest message of a failure, a progress report or a log line, in bytes.
-pub(crate) const MESSAGE: usize = 4 << 10;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4 << 10;
 /// The deepest nesting of JSON.
 pub(crate) const DEPTH: usize = 100;
 /// The longest sentence about a trap or a refusal, in bytes.
-pub(crate) const SENTENCE: usize = 400;
+pub(crate) const MAX_SENTENCE_BYTES: usize = 400;
 
 /// Whether the character is removed. Line breaks and tabs are kept.
 pub(crate) fn is_hidden(c: char) -> bool {

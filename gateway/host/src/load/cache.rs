@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use moongate_system::private_dir::{self, FolderError, Hands};
+use moongate_system::private_dir::{self, Ownership, PrivateDirError};
 
 /// Entries that weren't used for this long are evicted.
 const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -33,13 +33,13 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// The cache, in a checked directory.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct CodeCache {
     dir: PathBuf,
 }
 
-impl Cache {
+impl CodeCache {
     /// Creates the directory if it is missing, and checks that it is private.
-    pub(crate) fn open(dir: &Path) -> Result<Self, FolderError> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, PrivateDirError> {
         private_dir::private(dir)?;
         let cache = Self { dir: dir.to_owned() };
         cache.prune();
@@ -65,7 +65,7 @@ impl Cache {
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
         let meta = fs::symlink_metadata(&path).ok()?; // another gateway can have removed it
-        if !meta.is_file() || Hands::Own.check(&meta).is_err() {
+        if !meta.is_file() || Ownership::Own.check(&meta).is_err() {
             tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
         }
@@ -205,7 +205,7 @@ fn write(path: &Path, code: &[u8]) -> io::Result<()> {
 #[expect(unsafe_code, reason = "the engine runs the machine code in the file")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file was written by a gateway of this user: its directory and the file itself belong to this user and
-    // aren't writable by others (checked in `open` and in `Cache::load`). It is never changed in place, only created by
+    // aren't writable by others (checked in `open` and in `CodeCache::load`). It is never changed in place, only created by
     // renaming and removed. The engine itself refuses code of another version or with other settings.
     unsafe { Component::deserialize_file(engine, path) }
 }

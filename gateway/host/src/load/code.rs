@@ -1,7 +1,7 @@
 //! Loaded code and its lifetime.
 //!
 //! Code is freed with its last reference: from catalogs that contain the plugin, from running calls, from multi-round
-//! calls that will call it again. Each loaded component counts as one generation of the plugin. A [`Lease`] is one
+//! calls that will call it again. Each loaded component counts as one generation of the plugin. A [`CodeLease`] is one
 //! plugin's reference to code; it can be released while the plugin itself is still referenced.
 
 use std::collections::BTreeMap;
@@ -87,14 +87,14 @@ impl Drop for Generation {
 }
 
 /// One plugin's reference to its code.
-pub(crate) struct Lease<T = Code> {
+pub(crate) struct CodeLease<T = Code> {
     /// `None` after the release.
     code: RwLock<Option<Arc<T>>>,
     /// Cancelled when running calls must end, and when the lease is dropped.
     aborted: CancellationToken,
 }
 
-impl<T> Lease<T> {
+impl<T> CodeLease<T> {
     pub(crate) fn new(code: Arc<T>) -> Arc<Self> {
         Arc::new(Self { code: RwLock::new(Some(code)), aborted: CancellationToken::new() })
     }
@@ -120,7 +120,7 @@ impl<T> Lease<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Lease<T> {
+impl<T: Send + Sync + 'static> CodeLease<T> {
     /// Releases the code after `delay`, and aborts calls that are still running `grace` later. If the lease is dropped
     /// earlier, no task remains.
     pub(crate) fn release_after(self: &Arc<Self>, delay: Duration, grace: Duration) {
@@ -145,7 +145,7 @@ impl<T: Send + Sync + 'static> Lease<T> {
     }
 }
 
-impl<T> Drop for Lease<T> {
+impl<T> Drop for CodeLease<T> {
     fn drop(&mut self) {
         self.aborted.cancel();
     }

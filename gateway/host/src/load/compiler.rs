@@ -3,7 +3,7 @@
 //! A component of some kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compiling can't be
 //! interrupted. The program therefore starts itself again for each component that isn't cached: the component is sent
 //! over stdin, and the machine code is received over stdout. A program that doesn't support this (a test, another user
-//! of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
+//! of the library) compiles in its own process. `main` calls [`compile_if_requested`] first of all.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +19,7 @@ use moongate_config::{LimitKey, Limits};
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
-use super::error::{LoadError, TooLow};
+use super::error::{LimitTooLow, LoadError};
 use crate::diagnostics::text;
 use crate::engine;
 
@@ -29,7 +29,7 @@ const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 /// The most bytes read from the process's stderr. An error can contain long names of the component.
 const MAX_STDERR_BYTES: u64 = 64 << 10;
 
-/// True if this program calls [`compile_if_asked`].
+/// True if this program calls [`compile_if_requested`].
 static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
 
 /// The limits of the compiling process. The defaults are several times what the largest components of interpreters
@@ -89,7 +89,7 @@ impl CompileLimits {
 ///
 /// Call it before anything else, while no thread runs and nothing was written to stdout.
 #[must_use]
-pub fn compile_if_asked() -> Option<ExitCode> {
+pub fn compile_if_requested() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(COMPILE_ARGUMENT)) {
         SUPPORTS_COMPILE_ARGUMENT.store(true, Ordering::Relaxed);
@@ -125,7 +125,7 @@ fn compile_in_process(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec
 
 /// Cancels the compilation of a component.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Abort(Arc<Mutex<Compilation>>);
+pub(crate) struct CompileCancellation(Arc<Mutex<Compilation>>);
 
 #[derive(Debug, Default)]
 struct Compilation {
@@ -133,7 +133,7 @@ struct Compilation {
     process: Option<Child>,
 }
 
-impl Abort {
+impl CompileCancellation {
     /// Cancels it when the guard is dropped.
     pub(crate) fn when_dropped(&self) -> AbortWhenDropped {
         AbortWhenDropped(self.clone())
@@ -175,8 +175,8 @@ impl Abort {
     }
 }
 
-/// See [`Abort::when_dropped`].
-pub(crate) struct AbortWhenDropped(Abort);
+/// See [`CompileCancellation::when_dropped`].
+pub(crate) struct AbortWhenDropped(CompileCancellation);
 
 impl Drop for AbortWhenDropped {
     fn drop(&mut self) {
@@ -199,7 +199,7 @@ pub(crate) fn compile(
     engine: &Engine,
     component: &[u8],
     limits: CompileLimits,
-    abort: &Abort,
+    abort: &CompileCancellation,
 ) -> Result<Vec<u8>, LoadError> {
     if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
         return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
@@ -252,8 +252,8 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     let CompileLimits { memory, seconds } = limits;
     let needs = |what: String, low| LoadError::Compile { needs: what, low };
     let too_low = |key, limit: u64, default: u64| {
-        let low = TooLow::wanting(key, limit.saturating_add(1).max(default));
-        Some(Box::new(TooLow { wanted: None, ..low }))
+        let low = LimitTooLow::wanting(key, limit.saturating_add(1).max(default));
+        Some(Box::new(LimitTooLow { wanted: None, ..low }))
     };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
@@ -274,7 +274,10 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
         return needs(format!("more than {memory} of memory"), low);
     }
     if status.signal().is_some() || errors.contains("panicked at") {
-        tracing::warn!("the compiler ended with {status}: {}", text::line(errors, 4 * text::SENTENCE));
+        tracing::warn!(
+            "the compiler ended with {status}: {}",
+            text::line(errors, 4 * text::MAX_SENTENCE_BYTES)
+        );
         return needs("more than the compiler can do".to_owned(), None);
     }
     broken(errors)
@@ -285,7 +288,7 @@ fn broken(errors: &str) -> LoadError {
     if errors.contains("component model async") {
         return LoadError::Async;
     }
-    LoadError::Broken { reason: text::line(errors, text::SENTENCE) }
+    LoadError::Broken { reason: text::line(errors, text::MAX_SENTENCE_BYTES) }
 }
 
 #[cfg(test)]

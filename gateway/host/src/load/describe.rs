@@ -8,7 +8,7 @@ use moongate_model::manifest::Manifest;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::error::{LoadError, TooLow};
+use super::error::{LimitTooLow, LoadError};
 use super::exports::Exports;
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::convert::{self, ConvertError};
@@ -123,13 +123,13 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     convert::warn_of_dropped_icons(id, icons);
     manifest(description, limits).map_err(|error| LoadError::Manifest {
         reason: error.to_string(),
-        low: error.limit().map(|(key, found)| Box::new(TooLow::wanting(key, found))),
+        low: error.limit().map(|(key, found)| Box::new(LimitTooLow::wanting(key, found))),
     })
 }
 
 /// The limit that ended describing, if it was one. `wanted`: the amount of memory (bytes) or of table elements that the
 /// plugin needed.
-fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<TooLow> {
+fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<LimitTooLow> {
     let key = match error {
         CallError::Timeout(_) => LimitKey::DescribeTimeout,
         CallError::CpuTime(_) => LimitKey::CpuTime,
@@ -148,8 +148,8 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<To
         | CallError::Internal(_) => return None,
     };
     Some(match wanted {
-        Some(wanted) => TooLow::wanting(key, wanted),
-        None => TooLow::in_these(limits, key),
+        Some(wanted) => LimitTooLow::wanting(key, wanted),
+        None => LimitTooLow::in_these(limits, key),
     })
 }
 

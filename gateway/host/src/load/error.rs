@@ -30,7 +30,7 @@ pub enum HostError {
 
 /// The reason why a file can't be read. Its message follows the path.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum ReadFailure {
     /// The file doesn't exist.
     #[error("doesn't exist{}", absence(link.as_deref(), folder.as_deref()))]
     Absent {
@@ -68,7 +68,7 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// A limit of the plugin that is too low.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooLow {
+pub struct LimitTooLow {
     /// The key of the limit.
     pub key: LimitKey,
     /// The amount that the plugin needed, at least. `None` means that it isn't known.
@@ -77,7 +77,7 @@ pub struct TooLow {
     pub enough: Option<String>,
 }
 
-impl TooLow {
+impl LimitTooLow {
     /// A limit with a known needed amount.
     pub(crate) fn wanting(key: LimitKey, wanted: u64) -> Self {
         Self { key, wanted: Some(wanted), enough: key.with_room(wanted) }
@@ -95,10 +95,12 @@ fn failed_step(function: Option<&str>) -> String {
 }
 
 /// The amount that the plugin needed, if it is known.
-fn needed_amount(low: Option<&TooLow>) -> String {
+fn needed_amount(low: Option<&LimitTooLow>) -> String {
     match low {
-        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(" (it requested {})", key.shown(*wanted)),
-        Some(TooLow { wanted: None, .. }) | None => String::new(),
+        Some(LimitTooLow { key, wanted: Some(wanted), .. }) => {
+            format!(" (it requested {})", key.shown(*wanted))
+        }
+        Some(LimitTooLow { wanted: None, .. }) | None => String::new(),
     }
 }
 
@@ -112,7 +114,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
         /// The reason.
-        why: Unreadable,
+        why: ReadFailure,
     },
     /// The path isn't a file.
     #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "not a regular file" })]
@@ -171,7 +173,7 @@ pub enum LoadError {
         /// The amount of memory or time.
         needs: String,
         /// The limit to raise. `None` means that raising a limit doesn't help.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// The compiling process was killed.
     #[error("the process that compiled the component was killed")]
@@ -242,7 +244,7 @@ pub enum LoadError {
         /// The failure.
         error: CallError,
         /// The limit that was exceeded. `None` means that it isn't about a limit.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// The description is invalid.
     #[error("invalid plugin description: {reason}")]
@@ -250,7 +252,7 @@ pub enum LoadError {
         /// The path to the invalid value, and the reason.
         reason: String,
         /// The limit that was exceeded. `None` means that it isn't about a limit.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// An internal error of the gateway.
     #[error("internal error: {0}")]

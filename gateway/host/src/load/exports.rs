@@ -55,7 +55,7 @@ impl Exports {
             let interface = interface.to_owned();
             move |error: wasmtime::Error| LoadError::Export {
                 interface,
-                found: text::line(&format!("{error:#}"), text::SENTENCE),
+                found: text::line(&format!("{error:#}"), text::MAX_SENTENCE_BYTES),
             }
         };
         let tools = has("tools");
@@ -139,5 +139,8 @@ fn function(
 /// The error for an interface that doesn't match the contract.
 fn mismatch(interface: &str, found: &[String], otherwise: &wasmtime::Error) -> LoadError {
     let found = if found.is_empty() { format!("{otherwise:#}") } else { found.join("; ") };
-    LoadError::Export { interface: interface.to_owned(), found: text::line(&found, 4 * text::SENTENCE) }
+    LoadError::Export {
+        interface: interface.to_owned(),
+        found: text::line(&found, 4 * text::MAX_SENTENCE_BYTES),
+    }
 }

@@ -16,8 +16,8 @@ use moongate_model::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
 
-use super::error::{LoadError, Unreadable};
-use moongate_system::blocking::Lane;
+use super::error::{LoadError, ReadFailure};
+use moongate_system::blocking::BlockingLimiter;
 
 /// A file that hasn't changed for this long is read once. Every write updates its times, to some milliseconds. A copy
 /// that keeps the times of its original still shows in the change time, which programs can't set.
@@ -70,7 +70,7 @@ impl Candidate {
 }
 
 /// Reads the plugin's file once it has settled.
-pub(crate) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate, LoadError> {
+pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Result<Candidate, LoadError> {
     let most = config.limits.component;
     let attempt = || async {
         let path = config.source.clone();
@@ -78,10 +78,10 @@ pub(crate) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate
         attempt.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading panicked: {error}"))))
     };
     let candidate = match read_settled(&config.source, attempt).await {
-        Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near: _ } }) => {
+        Err(LoadError::Read { path, why: ReadFailure::Absent { link: None, folder, near: _ } }) => {
             let at = path.clone();
             let near = lane.run(move || nearest_path(&at, Entry::File)).await.ok().flatten();
-            return Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near } });
+            return Err(LoadError::Read { path, why: ReadFailure::Absent { link: None, folder, near } });
         }
         result => result?,
     };
@@ -166,7 +166,7 @@ where
             Ok(_) if is_last => return Err(LoadError::Unsettled { path: path.to_owned() }),
             Ok(read) => previous = Some((read.after, read.candidate.digest)),
             // It existed a moment ago, so it is being replaced.
-            Err(LoadError::Read { why: Unreadable::Absent { .. }, .. }) if !is_last => previous = None,
+            Err(LoadError::Read { why: ReadFailure::Absent { .. }, .. }) if !is_last => previous = None,
             Err(error) => return Err(error),
         }
     }
@@ -200,16 +200,16 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
 
 /// The reason why the file can't be read, with details about its path. A similar path is searched for only once, after
 /// the last attempt.
-fn unreadable(path: &Path, error: io::Error) -> Unreadable {
+fn unreadable(path: &Path, error: io::Error) -> ReadFailure {
     match error.kind() {
         io::ErrorKind::NotFound => {
             let link = fs::read_link(path).ok();
             let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
             let folder = missing.last().map(Path::to_owned);
-            Unreadable::Absent { link, folder, near: None }
+            ReadFailure::Absent { link, folder, near: None }
         }
-        io::ErrorKind::PermissionDenied => Unreadable::Denied,
-        _ => Unreadable::Other(error),
+        io::ErrorKind::PermissionDenied => ReadFailure::Denied,
+        _ => ReadFailure::Other(error),
     }
 }
 

@@ -19,21 +19,21 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::cpu_meter::{Meter, Metered};
+use super::cpu_meter::{CpuMeter, MeteredFuture};
 use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
 use super::store::{self, State, StoreDeps, StoreError};
 use super::trap::classify;
-use crate::change_inbox::{Changes, Inbox};
+use crate::change_inbox::{CallChanges, ChangeInbox};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
 use crate::engine::Ticker;
-use crate::load::code::{Code, Lease};
+use crate::load::code::{Code, CodeLease};
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
 use crate::wasi::grant_audit::LoggedWarnings;
 use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
-use crate::wasi::preopens::{GrantError, Openings};
+use crate::wasi::preopens::{DirectoryError, DirectoryOpener};
 
 /// A call of one of the guest's exported functions.
 pub(crate) trait GuestCall: Send {
@@ -53,10 +53,10 @@ pub(crate) trait GuestCall: Send {
 pub(crate) struct HostResources {
     pub(crate) ticker: Ticker,
     /// Receives the changes that plugins report.
-    pub(crate) inbox: Option<Arc<Inbox>>,
+    pub(crate) inbox: Option<Arc<ChangeInbox>>,
     pub(crate) stores: KeyValueStores,
     pub(crate) outlet: Arc<OutboundHttp>,
-    pub(crate) openings: Arc<Openings>,
+    pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
     pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
     /// The most files that a call may have open.
@@ -100,7 +100,7 @@ struct InstanceLease {
 /// A component that is ready to be instantiated, with the permissions of its instances.
 pub(crate) struct Sandbox {
     pub(crate) config: Arc<PluginConfig>,
-    pub(crate) code: Arc<Lease>,
+    pub(crate) code: Arc<CodeLease>,
     /// The key-value stores that it may use.
     pub(crate) access: StoreAccess,
     /// The missing grants and exceeded limits that were logged already.
@@ -163,7 +163,7 @@ impl Sandbox {
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
-        Self { config, code: Lease::new(code), access, warned: Arc::default(), sender, pool, shared }
+        Self { config, code: CodeLease::new(code), access, warned: Arc::default(), sender, pool, shared }
     }
 
     /// The same code with another configuration.
@@ -229,9 +229,9 @@ impl Sandbox {
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
-        let meter = Meter::new(limits.cpu_time);
+        let meter = CpuMeter::new(limits.cpu_time);
         let deadline = std::time::Instant::now() + timeout;
-        let deps = self.store_deps(Changes::new(self.config.id.clone(), inbox), &code);
+        let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
@@ -249,8 +249,9 @@ impl Sandbox {
                 Ok(call.invoke(&code.exports, store, instance).await?)
             });
             // Only the host's own functions can panic. A panic ends this call and no other.
-            let work =
-                pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
+            let work = pin!(
+                AssertUnwindSafe(MeteredFuture { meter: Arc::clone(&meter), inner: work }).catch_unwind()
+            );
             // A guest that doesn't check for cancellation would only continue as before.
             let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
             supervise(work, timeout, &cancel, grace, self.code.aborted()).await
@@ -326,7 +327,7 @@ impl Sandbox {
     }
 
     /// The shared parts that a call uses.
-    fn store_deps(&self, changes: Changes, code: &Code) -> StoreDeps {
+    fn store_deps(&self, changes: CallChanges, code: &Code) -> StoreDeps {
         StoreDeps {
             changes,
             store_access: self.access.clone(),
@@ -345,7 +346,7 @@ impl Sandbox {
         reuse_for: Option<Principal>,
         context: Arc<CallContext>,
         deadline: std::time::Instant,
-        meter: &Arc<Meter>,
+        meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
@@ -395,9 +396,11 @@ impl Sandbox {
             grant.hint(None)
         );
         CallError::Directory(match grant {
-            GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
-            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
-            GrantError::Unbegun => grant.to_string(),
+            DirectoryError::Failed { guest, .. } => {
+                format!("the granted directory `{guest}` can't be opened")
+            }
+            DirectoryError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't answer"),
+            DirectoryError::Unbegun => grant.to_string(),
         })
     }
 }

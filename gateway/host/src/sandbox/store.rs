@@ -16,10 +16,10 @@ use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
-use crate::change_inbox::Changes;
+use crate::change_inbox::CallChanges;
 use crate::diagnostics::output::Output;
 use crate::engine;
-use crate::sandbox::cpu_meter::Meter;
+use crate::sandbox::cpu_meter::CpuMeter;
 use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
 use crate::wasi::cli::{CliState, CliView};
@@ -30,14 +30,14 @@ use crate::wasi::http::linker::{HttpParts, HttpView};
 use crate::wasi::http::{HttpState, RequestSender};
 use crate::wasi::keyvalue::StoreAccess;
 use crate::wasi::keyvalue::host::{KeyValueState, KeyValueView};
-use crate::wasi::preopens::{GrantError, Opened};
+use crate::wasi::preopens::{DirectoryError, OpenedDirectories};
 
 /// The host's side of one call.
 pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     limiter: MemoryLimiter,
-    cpu_meter: Arc<Meter>,
+    cpu_meter: Arc<CpuMeter>,
     config: Arc<PluginConfig>,
     audit: GrantAudit,
     contract: ContractState,
@@ -91,14 +91,14 @@ impl Drop for State {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error(transparent)]
-    Grant(#[from] GrantError),
+    Grant(#[from] DirectoryError),
     #[error("no room for an instance: {0:#}")]
     Engine(wasmtime::Error),
 }
 
 /// The parts of the plugin and the host that a store refers to.
 pub(crate) struct StoreDeps {
-    pub(crate) changes: Changes,
+    pub(crate) changes: CallChanges,
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
@@ -115,10 +115,10 @@ pub(crate) struct StoreDeps {
 pub(crate) fn store(
     engine: &Engine,
     config: &Arc<PluginConfig>,
-    opened: Opened,
+    opened: OpenedDirectories,
     context: Arc<CallContext>,
     deadline: Instant,
-    cpu_meter: &Arc<Meter>,
+    cpu_meter: &Arc<CpuMeter>,
     deps: StoreDeps,
 ) -> Result<Store<State>, StoreError> {
     let limits = &config.limits;
@@ -233,7 +233,7 @@ impl State {
     pub(crate) fn detach(&mut self) {
         self.finish();
         let audit = self.audit.without_call();
-        let changes = Changes::new(self.config.id.clone(), None);
+        let changes = CallChanges::new(self.config.id.clone(), None);
         self.contract = ContractState::new(
             Arc::clone(&self.config),
             Arc::clone(&IDLE_CONTEXT),
@@ -252,10 +252,10 @@ impl State {
     /// exist.
     pub(crate) fn attach(
         &mut self,
-        opened: Opened,
+        opened: OpenedDirectories,
         context: Arc<CallContext>,
         deadline: Instant,
-        cpu_meter: &Arc<Meter>,
+        cpu_meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) {
         let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;

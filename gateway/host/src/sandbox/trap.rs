@@ -43,7 +43,7 @@ pub(crate) fn classify<'t>(
     if let Some(refused) = state.memory_limiter().refused() {
         return limit_error(refused, limits);
     }
-    CallError::Trap(text::line(&cause, text::SENTENCE))
+    CallError::Trap(text::line(&cause, text::MAX_SENTENCE_BYTES))
 }
 
 fn classify_trap<'t>(
@@ -81,7 +81,7 @@ fn classify_trap<'t>(
         },
         other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
     };
-    CallError::Trap(text::line(&reason, text::SENTENCE))
+    CallError::Trap(text::line(&reason, text::MAX_SENTENCE_BYTES))
 }
 
 fn limit_error(refused: Refused, limits: &Limits) -> CallError {

@@ -10,8 +10,8 @@ use moongate_model::names::{Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load, load_file};
-use crate::{HostOptions, Inbox, OutgoingOptions, WasmHost, WasmPlugin};
+use super::{Guest, host, idle_gauges, load, load_file};
+use crate::{ChangeInbox, HostOptions, OutgoingOptions, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -28,7 +28,7 @@ async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &guest, change).await;
     let result = call(&plugin).await;
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
     result
 }
 
@@ -94,7 +94,7 @@ async fn cancellation_ends_a_call() {
     let given_up =
         tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
     assert!(given_up.is_err());
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -241,13 +241,13 @@ async fn calls_above_the_pool_size_fail_as_busy() {
     let late = calls.iter().filter(|result| matches!(result, Err(CallError::Timeout(_)))).count();
     // The four concurrent calls, and some spare slots.
     assert!(late >= 4 && busy > 0 && late + busy == 20, "{late} {busy}");
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
 async fn a_guest_can_end_by_itself_after_cancellation() {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
+    let inbox: Arc<ChangeInbox> = Arc::default();
     let cache = dir.path().join("cache");
     let options = HostOptions {
         cache,
@@ -296,7 +296,7 @@ async fn a_guest_that_ignores_cancellation_ends_after_the_grace() {
         });
         assert_eq!(result.unwrap_err(), CallError::Cancelled);
         assert!(started.elapsed() >= grace, "it ended before its grace of {grace:?}");
-        assert_eq!(host.gauges(), at_rest());
+        assert_eq!(host.gauges(), idle_gauges());
     }
 }
 

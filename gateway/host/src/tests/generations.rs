@@ -10,7 +10,7 @@ use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, config, host, load, load_file};
+use super::{Guest, config, host, idle_gauges, load, load_file};
 use crate::wasi::keyvalue::StoreAccess;
 use crate::{Candidate, Gauges, WasmHost, WasmPlugin};
 
@@ -89,7 +89,7 @@ async fn each_loaded_file_is_a_generation_until_it_is_dropped() {
     load_file(&host, &config).await.unwrap_err();
     assert_eq!(generations(&host), 2);
     drop(first);
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn two_hundred_reloads_leave_no_code_behind() {
             assert_eq!(mappings(dir.path()), held, "after {at}");
         }
     }
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
     drop(serving);
     assert_eq!((mappings(dir.path()), descriptors(dir.path())), (0, 0));
 }

@@ -13,8 +13,8 @@ use moongate_model::names::{PluginId, Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load, load_file};
-use crate::wasi::preopens::{GrantError, Openings, Paths};
+use super::{Guest, host, idle_gauges, load, load_file};
+use crate::wasi::preopens::{DirectoryError, DirectoryOpener, PathResolver};
 use crate::{LoadError, WasmHost, WasmPlugin};
 
 /// The timeout of calls that can end only by it.
@@ -58,7 +58,7 @@ impl Disk {
     }
 }
 
-impl Paths for Disk {
+impl PathResolver for Disk {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut dead = self.dead.lock().unwrap();
         if dead.directories.contains(path) {
@@ -88,7 +88,8 @@ impl Bench {
         let dir = TempDir::new().unwrap();
         let mut host = host(dir.path());
         let disk: Arc<Disk> = Arc::default();
-        Arc::get_mut(&mut host.shared).unwrap().openings = Openings::through(Arc::<Disk>::clone(&disk));
+        Arc::get_mut(&mut host.shared).unwrap().openings =
+            DirectoryOpener::through(Arc::<Disk>::clone(&disk));
         for name in ["well", "dead"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
@@ -185,9 +186,9 @@ async fn names_the_silent_directory_if_it_is_known() {
     let plugin = bench.load("stuck", &["well", "dead"], patient).await;
     let openings = &bench.host.shared.openings;
     let silent = |table: &PluginConfig| openings.silent(table).unwrap();
-    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has started");
+    assert!(matches!(silent(plugin.table()), DirectoryError::Unbegun), "no thread has started");
     bench.disk.kill(&bench.path("dead"));
-    let is_named = |error: &GrantError, guest: &str| error.guest() == Some(guest);
+    let is_named = |error: &DirectoryError, guest: &str| error.guest() == Some(guest);
     tokio::select! {
         biased;
         ended = call(&plugin) => panic!("{ended:?}"),
@@ -240,7 +241,7 @@ async fn cancellation_ends_a_call_that_waits_for_a_directory() {
     });
     assert_eq!(ended.unwrap_err(), CallError::Cancelled);
     bench.disk.revive();
-    assert_eq!(bench.host.gauges(), at_rest());
+    assert_eq!(bench.host.gauges(), idle_gauges());
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, Warnings, load};
-use crate::{HostOptions, Inbox, OutgoingOptions, Reported, WasmHost};
+use crate::{ChangeInbox, HostOptions, OutgoingOptions, ReportedChanges, WasmHost};
 
 /// Records log lines and progress.
 #[derive(Debug, Default)]
@@ -35,9 +35,9 @@ impl CallSink for RecordingSink {
 async fn called(
     guest: Guest,
     change: impl FnOnce(&mut PluginConfig),
-) -> (Result<ToolResult, CallError>, Vec<String>, Option<Reported>) {
+) -> (Result<ToolResult, CallError>, Vec<String>, Option<ReportedChanges>) {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
+    let inbox: Arc<ChangeInbox> = Arc::default();
     let cache = dir.path().join("cache");
     let options = HostOptions {
         cache,
@@ -159,7 +159,7 @@ async fn reports_changes_once_even_if_the_call_fails() {
     let (result, _, changes) = called(guest, |_| {}).await;
     assert!(matches!(result, Err(CallError::Trap(_))));
     let resources = BTreeSet::from([ResourceUri::new("file:///a").unwrap()]);
-    assert_eq!(changes, Some(Reported { lists: true, resources }));
+    assert_eq!(changes, Some(ReportedChanges { lists: true, resources }));
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn the_guest_gets_its_caller_and_settings() {
 #[tokio::test]
 async fn ignores_changes_reported_while_describing() {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
+    let inbox: Arc<ChangeInbox> = Arc::default();
     let cache = dir.path().join("cache");
     let options = HostOptions {
         cache,

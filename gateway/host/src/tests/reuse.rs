@@ -9,7 +9,7 @@ use moongate_model::names::{Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load};
+use super::{Guest, host, idle_gauges, load};
 use crate::{Gauges, WasmPlugin};
 
 /// Returns the number of calls that the instance has served. Once it has served any, describing traps.
@@ -47,7 +47,7 @@ async fn reuses_instances_for_the_same_principal() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
-    assert_eq!(host.gauges(), at_rest(), "the describing instance isn't kept");
+    assert_eq!(host.gauges(), idle_gauges(), "the describing instance isn't kept");
     assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
     let ann = || Principal::Named("ann".into());
     assert_eq!(call_as(&plugin, ann()).await, "1");
@@ -58,7 +58,7 @@ async fn reuses_instances_for_the_same_principal() {
     assert_eq!((idle, instances, memories, stacks, calls), (2, 2, 2, 2, 0));
     assert_eq!(host.idle().into_values().collect::<Vec<_>>(), [2]);
     host.end_idle();
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn drops_an_instance_with_leaked_handles() {
     let plugin = load(&host, dir.path(), &leaks, reused).await;
     for _ in 0..3 {
         assert_eq!(call(&plugin).await, "1");
-        assert_eq!(host.gauges(), at_rest());
+        assert_eq!(host.gauges(), idle_gauges());
     }
 }
 

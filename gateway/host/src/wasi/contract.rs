@@ -17,7 +17,7 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::bindings::{cancellation, changes, config_store, log, progress, request, types};
-use crate::change_inbox::Changes;
+use crate::change_inbox::CallChanges;
 use crate::diagnostics::text;
 use crate::sandbox::quota::CountQuota;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
@@ -29,7 +29,7 @@ pub(crate) struct ContractState {
     context: Arc<CallContext>,
     /// When the gateway ends the call.
     deadline: Instant,
-    changes: Changes,
+    changes: CallChanges,
     log: LogState,
     progress: ProgressState,
     audit: GrantAudit,
@@ -57,7 +57,7 @@ impl ContractState {
         config: Arc<PluginConfig>,
         context: Arc<CallContext>,
         deadline: Instant,
-        changes: Changes,
+        changes: CallChanges,
         audit: GrantAudit,
     ) -> Self {
         let max_reports = config.limits.log_lines;
@@ -241,7 +241,7 @@ const MAX_JSON_BYTES: usize = 64 << 10;
 fn line_data(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
         Ok(value) if data.len() <= MAX_JSON_BYTES && text::depth(&data) <= text::DEPTH => Json::from(value),
-        Ok(_) | Err(_) => Json::string(&text::block(data, text::MESSAGE)),
+        Ok(_) | Err(_) => Json::string(&text::block(data, text::MAX_MESSAGE_BYTES)),
     }
 }
 
@@ -276,7 +276,12 @@ impl log::Host for ContractState {
         let data = line_data(text::json(data));
         if is_logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
-            write_line(&self.config.id, level, logger.as_deref(), &text::line(&message, text::MESSAGE));
+            write_line(
+                &self.config.id,
+                level,
+                logger.as_deref(),
+                &text::line(&message, text::MAX_MESSAGE_BYTES),
+            );
         }
         if is_wanted {
             self.context.sink.log(level, logger.as_deref(), &data);
@@ -296,7 +301,7 @@ impl progress::Host for ContractState {
             return Ok(());
         }
         progress.last = Some(current);
-        let message = message.map(|message| text::line(&message, text::MESSAGE));
+        let message = message.map(|message| text::line(&message, text::MAX_MESSAGE_BYTES));
         self.context.sink.progress(current, total.filter(|total| total.is_finite()), message.as_deref());
         Ok(())
     }

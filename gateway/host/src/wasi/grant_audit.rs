@@ -52,7 +52,7 @@ pub(crate) struct MissingGrant {
 
 impl MissingGrant {
     fn wanted(&self) -> String {
-        text::line(&self.wanted, text::SENTENCE)
+        text::line(&self.wanted, text::MAX_SENTENCE_BYTES)
     }
 
     /// The fix, if it can be shown as it is: a line that was cut or cleaned would grant something else, or break the
@@ -63,7 +63,7 @@ impl MissingGrant {
 }
 
 fn is_unchanged_by_cleaning(line: &str) -> bool {
-    line == text::line(line, text::SENTENCE)
+    line == text::line(line, text::MAX_SENTENCE_BYTES)
 }
 
 /// The predicate of a sentence whose subject is the plugin.
@@ -87,7 +87,7 @@ impl GrantAudit {
     /// Notes that a grant was used. The text is made only if the call has a ledger.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::Used(text::line(&grant(), text::SENTENCE)));
+            ledger.note(Entry::Used(text::line(&grant(), text::MAX_SENTENCE_BYTES)));
         }
     }
 
@@ -114,7 +114,7 @@ impl GrantAudit {
 
     fn note_limit(&self, key: Option<&'static str>, did: &str) {
         if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
+            ledger.note(Entry::HeldBack { key, what: text::line(did, text::MAX_SENTENCE_BYTES) });
         }
     }
 

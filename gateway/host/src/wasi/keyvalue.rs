@@ -24,7 +24,7 @@ use moongate_model::names::{PluginId, StoreName};
 use self::database::DATABASE_FILE;
 use self::disk::{DiskStore, StateDatabase};
 use self::memory::MemoryStore;
-use moongate_system::blocking::Lane;
+use moongate_system::blocking::BlockingLimiter;
 use moongate_system::private_dir;
 
 /// The longest key, in bytes.
@@ -38,7 +38,7 @@ const MAX_PAGE_KEYS: usize = 500;
 
 /// Why state can't be kept on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateProblem {
+pub struct StateDiagnostic {
     /// The file or directory, and what is wrong with it.
     pub reason: String,
     /// How to fix it.
@@ -47,32 +47,34 @@ pub struct StateProblem {
 
 /// The result of a read-only look for state in a directory.
 #[derive(Debug)]
-pub enum StateFound {
+pub enum StateProbe {
     /// The directory contains state.
     Some,
     /// It contains none yet, and it can be created.
     None,
     /// It contains none, and it can't be created.
-    Problem(StateProblem),
+    Problem(StateDiagnostic),
 }
 
 /// Looks for state in a directory, and whether it can be created there. It runs on a blocking thread, because the
 /// directory's file system may not respond.
-pub async fn look_for_state(dir: &Path) -> StateFound {
+pub async fn probe_state(dir: &Path) -> StateProbe {
     let dir = dir.to_owned();
-    Lane::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| match error.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => StateFound::None, // a task that hasn't started is dropped only when the process ends
+    BlockingLimiter::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| {
+        match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => StateProbe::None, // a task that hasn't started is dropped only when the process ends
+        }
     })
 }
 
-fn look(dir: &Path) -> StateFound {
+fn look(dir: &Path) -> StateProbe {
     if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() {
-        return StateFound::Some;
+        return StateProbe::Some;
     }
-    match private_dir::would_be_private(dir) {
-        Ok(()) => StateFound::None,
-        Err(error) => StateFound::Problem(StateProblem { reason: error.to_string(), hint: error.hint() }),
+    match private_dir::check_creatable(dir) {
+        Ok(()) => StateProbe::None,
+        Err(error) => StateProbe::Problem(StateDiagnostic { reason: error.to_string(), hint: error.hint() }),
     }
 }
 
@@ -190,7 +192,7 @@ impl KeyValueStores {
     }
 
     /// Why the disk can't be used now. `None` means that it can, or that no plugin is granted a store on it.
-    pub(crate) async fn problem(&self) -> Option<StateProblem> {
+    pub(crate) async fn problem(&self) -> Option<StateDiagnostic> {
         match &self.disk {
             Some(disk) => disk.problem().await,
             None => None,

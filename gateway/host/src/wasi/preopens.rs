@@ -5,7 +5,7 @@
 //! opened, because its target was never compared with the paths that no plugin may reach.
 //!
 //! A directory's file system may not respond. So it is opened on a blocking thread, within the call's time, and within the
-//! plugin's own limit on such threads ([`Lane`](moongate_system::blocking::Lane)), which takes nothing from other plugins.
+//! plugin's own limit on such threads ([`BlockingLimiter`](moongate_system::blocking::Lane)), which takes nothing from other plugins.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +21,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use crate::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
 use crate::load::error::shown;
-use moongate_system::blocking::Lanes;
+use moongate_system::blocking::PluginBlockingLimiters;
 
 /// The most random bytes that a guest may request at once.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
@@ -31,7 +31,7 @@ const MAX_CONCURRENT_OPENS: usize = 4;
 
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GrantError {
+pub(crate) enum DirectoryError {
     #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
     Failed { host: PathBuf, guest: String, reason: String },
     #[error("the granted directory `{}` doesn't answer", shown(host))]
@@ -41,7 +41,7 @@ pub(crate) enum GrantError {
     Unbegun,
 }
 
-impl GrantError {
+impl DirectoryError {
     fn failed(dir: &DirGrant, reason: String) -> Self {
         Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
     }
@@ -73,7 +73,7 @@ impl GrantError {
 }
 
 /// Access to file systems. It blocks, forever if a file system doesn't respond.
-pub(crate) trait Paths: Send + Sync {
+pub(crate) trait PathResolver: Send + Sync {
     /// Resolves a path, following symlinks.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
@@ -84,7 +84,7 @@ pub(crate) trait Paths: Send + Sync {
 /// The file systems of this machine.
 struct SystemPaths;
 
-impl Paths for SystemPaths {
+impl PathResolver for SystemPaths {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
     }
@@ -95,16 +95,16 @@ impl Paths for SystemPaths {
 }
 
 /// Opens granted directories, for all plugins.
-pub(crate) struct Openings {
-    paths: Arc<dyn Paths>,
-    lanes: Lanes,
+pub(crate) struct DirectoryOpener {
+    paths: Arc<dyn PathResolver>,
+    lanes: PluginBlockingLimiters,
     /// The running openings of each plugin, in the order in which they started.
-    running: Mutex<HashMap<PluginId, Vec<Weak<Opening>>>>,
+    running: Mutex<HashMap<PluginId, Vec<Weak<OpeningInProgress>>>>,
 }
 
 /// Directories that are being opened.
 #[derive(Debug)]
-struct Opening {
+struct OpeningInProgress {
     config: Arc<PluginConfig>,
     /// The index of the directory that is being opened.
     index: AtomicUsize,
@@ -112,40 +112,47 @@ struct Opening {
 
 /// The opened directories of one configuration.
 #[derive(Default)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDirectories {
     wasi: WasiCtxBuilder,
     /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
     pub(crate) places: Vec<(u64, u64)>,
 }
 
-impl Openings {
+impl DirectoryOpener {
     pub(crate) fn new() -> Arc<Self> {
         Self::through(Arc::new(SystemPaths))
     }
 
-    pub(crate) fn through(paths: Arc<dyn Paths>) -> Arc<Self> {
-        Arc::new(Self { paths, lanes: Lanes::new(MAX_CONCURRENT_OPENS), running: Mutex::default() })
+    pub(crate) fn through(paths: Arc<dyn PathResolver>) -> Arc<Self> {
+        Arc::new(Self {
+            paths,
+            lanes: PluginBlockingLimiters::new(MAX_CONCURRENT_OPENS),
+            running: Mutex::default(),
+        })
     }
 
     /// Opens the granted directories, however long that takes.
     ///
     /// # Errors
     /// A directory is missing, not readable, or leads elsewhere by now.
-    pub(crate) async fn open(self: &Arc<Self>, config: &Arc<PluginConfig>) -> Result<Opened, GrantError> {
-        let Some(first) = config.allow.dirs.first() else { return Ok(Opened::default()) };
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        config: &Arc<PluginConfig>,
+    ) -> Result<OpenedDirectories, DirectoryError> {
+        let Some(first) = config.allow.dirs.first() else { return Ok(OpenedDirectories::default()) };
         let this = Arc::clone(self);
         let its = Arc::clone(config);
         let opened = self.lanes.of(&config.id).run(move || this.run(its)).await;
         opened.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // A task that hasn't started is dropped only when the gateway ends.
-            Err(_) => Err(GrantError::failed(first, "the gateway is shutting down".to_owned())),
+            Err(_) => Err(DirectoryError::failed(first, "the gateway is shutting down".to_owned())),
         })
     }
 
     /// How to fix an error, for the operator. It looks for a similar directory, which no call waits for.
-    pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &GrantError) -> String {
-        let GrantError::Failed { host, .. } = error else { return error.hint(None) };
+    pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &DirectoryError) -> String {
+        let DirectoryError::Failed { host, .. } = error else { return error.hint(None) };
         let paths = Arc::clone(&self.paths);
         let host = host.clone();
         let lane = self.lanes.of(&plugin.id);
@@ -157,7 +164,7 @@ impl Openings {
     /// The error that a directory of this configuration didn't respond in time. `None` means that it grants none. The
     /// directory that the plugin has waited for longest is the one that blocks: if it takes all threads, other calls wait
     /// for it as well. A directory that isn't granted any more is named only if there is no other.
-    pub(crate) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
+    pub(crate) fn silent(&self, config: &PluginConfig) -> Option<DirectoryError> {
         let granted = &config.allow.dirs;
         if granted.is_empty() {
             return None;
@@ -167,24 +174,24 @@ impl Openings {
         let waited_for = || running.iter().filter_map(|opening| opening.now());
         let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host == dir.host);
         let stuck = waited_for().find(is_granted).or_else(|| waited_for().next());
-        Some(stuck.map_or(GrantError::Unbegun, |dir| GrantError::Silent {
+        Some(stuck.map_or(DirectoryError::Unbegun, |dir| DirectoryError::Silent {
             host: dir.host.clone(),
             guest: dir.guest.clone(),
         }))
     }
 
-    fn run(&self, config: Arc<PluginConfig>) -> Result<Opened, GrantError> {
-        let opening = Arc::new(Opening { config, index: AtomicUsize::new(0) });
+    fn run(&self, config: Arc<PluginConfig>) -> Result<OpenedDirectories, DirectoryError> {
+        let opening = Arc::new(OpeningInProgress { config, index: AtomicUsize::new(0) });
         self.note(&opening);
-        let mut opened = Opened::default();
+        let mut opened = OpenedDirectories::default();
         for dir in &opening.config.allow.dirs {
-            opened.add(dir, &*self.paths).map_err(|reason| GrantError::failed(dir, reason))?;
+            opened.add(dir, &*self.paths).map_err(|reason| DirectoryError::failed(dir, reason))?;
             opening.index.fetch_add(1, Ordering::Relaxed);
         }
         Ok(opened)
     }
 
-    fn note(&self, opening: &Arc<Opening>) {
+    fn note(&self, opening: &Arc<OpeningInProgress>) {
         let mut running = self.running();
         running.retain(|_, openings| {
             openings.retain(|opening| opening.strong_count() > 0);
@@ -193,21 +200,21 @@ impl Openings {
         running.entry(opening.config.id.clone()).or_default().push(Arc::downgrade(opening));
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<Opening>>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<OpeningInProgress>>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Opening {
+impl OpeningInProgress {
     fn now(&self) -> Option<&DirGrant> {
         self.config.allow.dirs.get(self.index.load(Ordering::Relaxed))
     }
 }
 
-impl Opened {
+impl OpenedDirectories {
     /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory, so
     /// only the operator could change it between the check and the opening.
-    fn add(&mut self, dir: &DirGrant, paths: &dyn Paths) -> Result<(), String> {
+    fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
         let DirGrant { host, guest, mode, place: _, named: _ } = dir;
         let perms = match mode {
             DirMode::ReadOnly => FsPerms::ReadOnly,

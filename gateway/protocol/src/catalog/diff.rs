@@ -173,7 +173,7 @@ impl DiffItem for ToolEntry {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let weaker = WeakerHint::between(&before.tool().hints, &self.tool().hints);
-        (parts::of_tool(before, self), weaker)
+        (parts::tool_parts(before, self), weaker)
     }
 }
 
@@ -191,7 +191,7 @@ impl DiffItem for PromptEntry {
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
-        (parts::of_prompt(before, self), Vec::new())
+        (parts::prompt_parts(before, self), Vec::new())
     }
 }
 
@@ -219,8 +219,8 @@ impl DiffItem for ResourceItem<'_> {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let parts = match (before, self) {
-            (Self::Resource(before), Self::Resource(now)) => parts::of_resource(before, now),
-            (Self::Template(before), Self::Template(now)) => parts::of_template(before, now),
+            (Self::Resource(before), Self::Resource(now)) => parts::resource_parts(before, now),
+            (Self::Template(before), Self::Template(now)) => parts::template_parts(before, now),
             // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
                 vec![ItemPart::Origin]

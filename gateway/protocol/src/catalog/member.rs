@@ -75,7 +75,9 @@ impl Member {
         let id = &policy.id;
         let unknown = policy.tools.deny.iter().filter(|name| !known.contains(&name.as_str()));
         let denied: Vec<Problem> = unknown
-            .map(|name| not_there(id, "deny", name, &known).into_error().at(policy.tool_place(name)))
+            .map(|name| {
+                unknown_tool_problem(id, "deny", name, &known).into_error().at(policy.tool_place(name))
+            })
             .collect();
         Self::offering(plugin, policy, denied)
     }
@@ -246,7 +248,7 @@ impl<'a> OfferBuilder<'a> {
             let Some((input, output)) = self.schemas(tool) else { continue };
             if taken.insert(public.clone()) {
                 let shown = self.shown(tool);
-                let digest = see_tool(&public, tool, &shown);
+                let digest = tool_digest(&public, tool, &shown);
                 self.offer.tools.push(OfferedTool { public, at, input, output, shown, digest });
             } else {
                 self.twice("tool", &public);
@@ -263,7 +265,7 @@ impl<'a> OfferBuilder<'a> {
                 continue;
             };
             if taken.insert(public.clone()) {
-                let digest = see_prompt(&public, prompt);
+                let digest = prompt_digest(&public, prompt);
                 self.offer.prompts.push(OfferedPrompt { public, at, digest });
             } else {
                 self.twice("prompt", &public);
@@ -311,7 +313,7 @@ impl<'a> OfferBuilder<'a> {
         ];
         for (list, names) in lists {
             for name in names.into_iter().filter(|name| !known.contains(&name.as_str())) {
-                let problem = not_there(&self.policy.id, list, name, &known);
+                let problem = unknown_tool_problem(&self.policy.id, list, name, &known);
                 let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
                 let problem = match new.filter(|new| known.contains(new)) {
                     Some(old) => {
@@ -430,7 +432,7 @@ fn shorter(id: &PluginId, kind: &str) -> String {
 }
 
 /// The problem of an unknown name in the configuration; `known` are the plugin's tools.
-fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
+fn unknown_tool_problem(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let problem = Problem::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
     const OWN: &str = "these are the plugin's own names, without the prefix";
     // A public name means the plugin's own name that it ends with.
@@ -450,7 +452,7 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
 
 /// The digest of everything that clients see of a tool: all but the plugin's own name for it. New fields must be added
 /// here.
-fn see_tool(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
+fn tool_digest(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;
     let input = shown.input(tool);
@@ -459,7 +461,7 @@ fn see_tool(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
 }
 
 /// The same for a prompt.
-fn see_prompt(public: &PublicName, prompt: &Prompt) -> Digest {
+fn prompt_digest(public: &PublicName, prompt: &Prompt) -> Digest {
     let Prompt { name: _, title, description, arguments, icons, meta, extra } = prompt;
     see(&(public, title, description, arguments, icons, meta, extra))
 }

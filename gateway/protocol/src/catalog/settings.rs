@@ -130,7 +130,7 @@ impl SettingsSchema {
         if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
             let message =
                 format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
-            let hint = match as_key(&key) {
+            let hint = match toml_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
             };
@@ -178,7 +178,7 @@ pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
 }
 
 /// A setting's name as a TOML key. `None` if the name could be mistaken for other text, or is too long.
-fn as_key(name: &str) -> Option<String> {
+fn toml_key(name: &str) -> Option<String> {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match name {
         _ if name.len() > MAX_SUGGESTED_NAME_BYTES => None,

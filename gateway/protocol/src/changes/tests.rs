@@ -30,7 +30,7 @@ fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, 
 }
 
 /// All pending changes.
-fn heard(listener: &Listener) -> Vec<News> {
+fn heard(listener: &Listener) -> Vec<ChangeEvent> {
     std::iter::from_fn(|| listener.next().now_or_never()).collect()
 }
 
@@ -41,7 +41,10 @@ async fn merges_repeated_list_changes() {
     for tools in [&["one", "two"][..], &["two"], &["three"]] {
         publish.send_replace(offering(tools, &["test://a"]));
     }
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::ListChanged(Kind::Resources)]);
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(Kind::Tools), ChangeEvent::ListChanged(Kind::Resources)]
+    );
     assert_eq!(heard(&listener), []);
 }
 
@@ -52,9 +55,13 @@ async fn ignores_reverted_changes() {
     publish.send_replace(offering(&["one"], &[]));
     assert_eq!(heard(&listener), []);
     publish.send_replace(offering(&["two"], &[]));
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)]);
+    assert_eq!(heard(&listener), [ChangeEvent::ListChanged(Kind::Tools)]);
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)], "this time it was told of the other");
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(Kind::Tools)],
+        "this time it was told of the other"
+    );
 }
 
 #[tokio::test]
@@ -63,10 +70,10 @@ async fn reports_requested_kinds_only() {
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
     let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
     publish.send_replace(with_template);
-    assert_eq!(heard(&all), [News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&all), [ChangeEvent::ListChanged(Kind::Resources)]);
     assert_eq!(heard(&tools), []);
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(heard(&tools), [News::ListChanged(Kind::Tools)]);
+    assert_eq!(heard(&tools), [ChangeEvent::ListChanged(Kind::Tools)]);
 }
 
 #[tokio::test]
@@ -80,10 +87,10 @@ async fn merges_updates_for_subscribers() {
     for text in ["test://b", "test://a", "test://b", "test://c"] {
         updates.updated(&uri(text));
     }
-    assert_eq!(heard(&one), [News::Updated(uri("test://b")), News::Updated(uri("test://a"))]);
-    assert_eq!(heard(&two), [News::Updated(uri("test://b"))]);
+    assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://b")), ChangeEvent::Updated(uri("test://a"))]);
+    assert_eq!(heard(&two), [ChangeEvent::Updated(uri("test://b"))]);
     updates.updated(&uri("test://a"));
-    assert_eq!(heard(&one), [News::Updated(uri("test://a"))], "what was told can happen again");
+    assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://a"))], "what was told can happen again");
 }
 
 #[tokio::test]
@@ -96,7 +103,7 @@ async fn unsubscribing_discards_pending_updates() {
     }
     listener.unsubscribe(&uri("test://a"));
     updates.updated(&uri("test://a"));
-    assert_eq!(heard(&listener), [News::Updated(uri("test://b"))]);
+    assert_eq!(heard(&listener), [ChangeEvent::Updated(uri("test://b"))]);
     listener.subscribe(&uri("test://a")).unwrap();
     assert_eq!(heard(&listener), [], "an update from before the subscription");
 }
@@ -146,12 +153,12 @@ async fn catalogs_and_updates_wake_a_waiting_listener() {
     let waiting = wait();
     tokio::task::yield_now().await;
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(waiting.await.unwrap(), News::ListChanged(Kind::Tools));
+    assert_eq!(waiting.await.unwrap(), ChangeEvent::ListChanged(Kind::Tools));
     drop(publish); // there will be no other catalog, and updates still come
     let waiting = wait();
     tokio::task::yield_now().await;
     updates.updated(&uri("test://a"));
-    assert_eq!(waiting.await.unwrap(), News::Updated(uri("test://a")));
+    assert_eq!(waiting.await.unwrap(), ChangeEvent::Updated(uri("test://a")));
 }
 
 #[tokio::test]
@@ -163,5 +170,8 @@ async fn cancelled_wait_loses_no_change() {
     publish.send_replace(offering(&["one"], &[]));
     updates.updated(&uri("test://a"));
     drop(given_up);
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::Updated(uri("test://a"))]);
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(Kind::Tools), ChangeEvent::Updated(uri("test://a"))]
+    );
 }

@@ -72,7 +72,7 @@ impl<'a> Arguments<'a> {
         let checked = if is_quick(schema, &self.text) {
             schema.check(&self.value)
         } else {
-            check_beside(schema, self.text.clone().into_owned()).await
+            check_on_blocking_thread(schema, self.text.clone().into_owned()).await
         };
         checked
             .map_err(|MismatchError { message, at }| DispatchError::InvalidArguments { message, pointer: at })
@@ -88,12 +88,12 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Mismat
     if is_quick(schema, text) {
         read_and_check(schema, text)
     } else {
-        check_beside(schema, text.to_owned()).await
+        check_on_blocking_thread(schema, text.to_owned()).await
     }
 }
 
 /// The same on a thread that may block.
-async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
+async fn check_on_blocking_thread(schema: &Schema, text: String) -> Result<(), MismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
     checked.unwrap_or_else(|_| Err(MismatchError { message: "it couldn't be checked".to_owned(), at: None }))
@@ -106,7 +106,7 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
 
 /// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
 /// the plugin may know them.
-pub(super) fn check_prompt(
+pub(super) fn check_prompt_arguments(
     prompt: &Prompt,
     public: &str,
     arguments: &[(String, String)],

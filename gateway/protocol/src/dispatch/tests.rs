@@ -27,7 +27,7 @@ struct Bench {
 fn bench(members: Vec<Member>) -> Bench {
     let catalog = catalog(members);
     let (_, receiver) = watch::channel(Arc::clone(&catalog));
-    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Principal::Local)) }
 }
 
@@ -399,29 +399,32 @@ async fn limits_completions_to_a_hundred() {
     }));
     let silent = FakePlugin::new("b").prompt("ask", &["code"]);
     let bench = bench(vec![fake.member(|_| {}), silent.member(|_| {})]);
-    let complete = async |whose: CompletionRef<'_>, name: &str| {
+    let complete = async |whose: CompletionOwner<'_>, name: &str| {
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, (name, "v"), &[]).await
     };
-    let all = complete(CompletionRef::Prompt("a_review"), "code").await.unwrap();
+    let all = complete(CompletionOwner::Prompt("a_review"), "code").await.unwrap();
     assert_eq!((all.values.len(), all.total, all.has_more), (100, Some(150), Some(true)));
     assert_eq!(all.values[0], r#"Prompt("review") code v"#);
-    let template = complete(CompletionRef::Resource("x://a/{p}"), "p").await.unwrap();
+    let template = complete(CompletionOwner::Resource("x://a/{p}"), "p").await.unwrap();
     assert_eq!(template.values[0], r#"Template("x://a/{p}") p v"#);
-    assert!(complete(CompletionRef::Resource("x://a/1"), "p").await.is_ok());
-    assert!(complete(CompletionRef::Prompt("a_review"), "nope").await.unwrap().values.is_empty());
-    assert!(complete(CompletionRef::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
+    assert!(complete(CompletionOwner::Resource("x://a/1"), "p").await.is_ok());
+    assert!(complete(CompletionOwner::Prompt("a_review"), "nope").await.unwrap().values.is_empty());
+    assert!(complete(CompletionOwner::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
     assert_eq!(
-        complete(CompletionRef::Resource("y://a"), "p").await.unwrap_err(),
+        complete(CompletionOwner::Resource("y://a"), "p").await.unwrap_err(),
         DispatchError::UnknownTemplate(Unknown::new("y://a"))
     );
-    assert!(matches!(complete(CompletionRef::Prompt("x"), "p").await, Err(DispatchError::UnknownPrompt(_))));
+    assert!(matches!(
+        complete(CompletionOwner::Prompt("x"), "p").await,
+        Err(DispatchError::UnknownPrompt(_))
+    ));
 }
 
 #[tokio::test]
 async fn request_keeps_its_catalog_snapshot() {
     let old = catalog(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
     let (sender, receiver) = watch::channel(Arc::clone(&old));
-    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     let snapshot = dispatcher.catalog();
     sender.send(Arc::new(Catalog::empty())).unwrap();
     let context = Arc::new(CallContext::internal(Principal::Local));

@@ -12,13 +12,13 @@ fn id(name: &str) -> PluginId {
 }
 
 /// Requests a permit with a queue of two.
-async fn admit(gate: &Gate, plugin: &str, concurrency: u32) -> Result<CallPermit, CallError> {
+async fn admit(gate: &ConcurrencyLimiter, plugin: &str, concurrency: u32) -> Result<CallPermit, CallError> {
     gate.admit(&id(plugin), concurrency, 2, &CancellationToken::new()).await
 }
 
 /// Requests a permit in a task of its own, and lets it run until it blocks.
 async fn ask(
-    gate: &Arc<Gate>,
+    gate: &Arc<ConcurrencyLimiter>,
     plugin: &'static str,
     concurrency: u32,
 ) -> JoinHandle<Result<CallPermit, CallError>> {
@@ -35,7 +35,7 @@ async fn waits(task: &mut JoinHandle<Result<CallPermit, CallError>>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn calls_above_the_concurrency_wait_in_order() {
-    let gate = Arc::new(Gate::new(10));
+    let gate = Arc::new(ConcurrencyLimiter::new(10));
     let first = admit(&gate, "a", 1).await.unwrap();
     let mut second = ask(&gate, "a", 1).await;
     let mut third = ask(&gate, "a", 1).await;
@@ -51,7 +51,7 @@ async fn calls_above_the_concurrency_wait_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_rejects_immediately() {
-    let gate = Arc::new(Gate::new(10));
+    let gate = Arc::new(ConcurrencyLimiter::new(10));
     let _running = admit(&gate, "a", 1).await.unwrap();
     let second = ask(&gate, "a", 1).await;
     let _third = ask(&gate, "a", 1).await;
@@ -65,7 +65,7 @@ async fn full_queue_rejects_immediately() {
 
 #[tokio::test(start_paused = true)]
 async fn no_plugin_gets_the_last_permit() {
-    let gate = Arc::new(Gate::new(3));
+    let gate = Arc::new(ConcurrencyLimiter::new(3));
     let _a1 = admit(&gate, "a", 100).await.unwrap();
     let _a2 = admit(&gate, "a", 100).await.unwrap();
     let mut a3 = ask(&gate, "a", 100).await;
@@ -81,7 +81,7 @@ async fn no_plugin_gets_the_last_permit() {
 
 #[tokio::test(start_paused = true)]
 async fn plugin_without_queue_waits_for_the_gateway() {
-    let gate = Arc::new(Gate::new(1));
+    let gate = Arc::new(ConcurrencyLimiter::new(1));
     let running = admit(&gate, "a", 1).await.unwrap();
     let other = Arc::clone(&gate);
     let mut task = tokio::spawn(async move { other.admit(&id("b"), 1, 0, &CancellationToken::new()).await });
@@ -92,7 +92,7 @@ async fn plugin_without_queue_waits_for_the_gateway() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_waiting_calls_of_all_plugins() {
-    let gate = Arc::new(Gate::new(1));
+    let gate = Arc::new(ConcurrencyLimiter::new(1));
     let _running = admit(&gate, "a", 1).await.unwrap();
     let mut waiting = Vec::new();
     for number in 0..MIN_WAITING_CALLS {
@@ -110,7 +110,7 @@ async fn limits_waiting_calls_of_all_plugins() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_call_leaves_the_queue() {
-    let gate = Arc::new(Gate::new(4));
+    let gate = Arc::new(ConcurrencyLimiter::new(4));
     let running = admit(&gate, "a", 1).await.unwrap();
     let cancel = CancellationToken::new();
     let plugin = id("a");
@@ -125,7 +125,7 @@ async fn cancelled_call_leaves_the_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn changed_concurrency_applies_immediately() {
-    let gate = Arc::new(Gate::new(10));
+    let gate = Arc::new(ConcurrencyLimiter::new(10));
     let three = [
         admit(&gate, "a", 3).await.unwrap(),
         admit(&gate, "a", 3).await.unwrap(),
@@ -143,7 +143,7 @@ async fn changed_concurrency_applies_immediately() {
 
 #[tokio::test(start_paused = true)]
 async fn keeps_plugins_with_calls() {
-    let gate = Gate::new(4);
+    let gate = ConcurrencyLimiter::new(4);
     let running = admit(&gate, "a", 1).await.unwrap();
     drop(admit(&gate, "b", 1).await.unwrap());
     gate.retain(|_| false);
@@ -155,7 +155,7 @@ async fn keeps_plugins_with_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_without_running_or_waiting_calls() {
-    let gate = Arc::new(Gate::new(10));
+    let gate = Arc::new(ConcurrencyLimiter::new(10));
     gate.idle().await;
     let first = admit(&gate, "a", 1).await.unwrap();
     let second = ask(&gate, "a", 1).await;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallContext, CallError, Failure, Fault, Ledger, PromptResult, ReadResult, ToolResult};
 use crate::catalog::{Catalog, Member};
-use crate::dispatch::{Answered, Arguments, CompletionRef, DispatchError, Dispatcher};
+use crate::dispatch::{Arguments, CompletionOwner, DispatchError, DispatchOutcome, Dispatcher};
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
 
@@ -69,7 +69,7 @@ impl InputCall for ToolCall<'_> {
         dispatcher: &Dispatcher,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-    ) -> Result<Answered<ToolResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let noted = self.ledger.as_ref().map(|ledger| {
             Arc::new(CallContext { ledger: Some(Arc::clone(ledger)), ..CallContext::clone(context) })
         });
@@ -114,7 +114,7 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
             Ok(render(&View::new(&contents, revision)))
         }
         Ok(Conversed::Asks(text)) => Ok(text),
-        Err(trouble) => Err(not_read(trouble, reading.uri, catalog.view(&exchange.principal), revision)),
+        Err(trouble) => Err(read_error(trouble, reading.uri, catalog.view(&exchange.principal), revision)),
     }
 }
 
@@ -137,7 +137,7 @@ impl InputCall for ResourceRead<'_> {
         dispatcher: &Dispatcher,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-    ) -> Result<Answered<ReadResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
         dispatcher.read_resource(catalog, context, self.uri).await
     }
 }
@@ -183,7 +183,7 @@ impl InputCall for PromptUse<'_> {
         dispatcher: &Dispatcher,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-    ) -> Result<Answered<PromptResult>, DispatchError> {
+    ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
         dispatcher.get_prompt(catalog, context, self.name, &self.arguments).await
     }
 }
@@ -197,8 +197,8 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
         })
     };
     let whose = match part("ref", "type")? {
-        "ref/prompt" => CompletionRef::Prompt(part("ref", "name")?),
-        "ref/resource" => CompletionRef::Resource(part("ref", "uri")?),
+        "ref/prompt" => CompletionOwner::Prompt(part("ref", "name")?),
+        "ref/resource" => CompletionOwner::Resource(part("ref", "uri")?),
         _ => {
             return Err(ProtocolError::params(
                 "/ref/type",
@@ -222,7 +222,7 @@ pub(super) async fn complete(protocol: Arc<Protocol>, exchange: Exchange, params
 
 /// The error of a resource that couldn't be read. Plugins report unknown URIs in their own words, but clients recognise
 /// one error only. The plugin's message is appended to it.
-fn not_read(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
+fn read_error(trouble: Trouble, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
     let Trouble::Failed(DispatchError::Call {
         plugin,
         error: CallError::Refused(Failure::NotFound(Fault { message, .. })),

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::catalog::{Catalog, Kind};
-use crate::changes::{Listener, News, TooMany, Updates};
+use crate::changes::{ChangeEvent, Listener, TooMany, Updates};
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, Id};
@@ -69,7 +69,9 @@ impl Protocol {
         let view = catalog.view(principal);
         let unknown = || ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
         let uri = owned(view, uri).ok_or_else(unknown)?;
-        listener.subscribe(&uri).map_err(|error| too_many(error, "/uri", "unsubscribe from some first"))
+        listener
+            .subscribe(&uri)
+            .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
     }
 
     /// Ends a subscription (`resources/unsubscribe`), if there is one.
@@ -103,7 +105,11 @@ impl Protocol {
         let mut honoured = ChangeFilter { kinds, uris: Vec::new() };
         for uri in uris.iter().filter_map(|uri| owned(view, uri)) {
             listener.subscribe(&uri).map_err(|error| {
-                too_many(error, "/notifications/resourceSubscriptions", "open another stream for the others")
+                subscription_limit_error(
+                    error,
+                    "/notifications/resourceSubscriptions",
+                    "open another stream for the others",
+                )
             })?;
             honoured.uris.push(uri.to_string());
         }
@@ -121,7 +127,7 @@ impl Protocol {
 
 /// The notification of `news` to a session, which is the same in every handshake revision.
 #[must_use]
-pub fn session_news(news: &News) -> Vec<u8> {
+pub fn session_notification(news: &ChangeEvent) -> Vec<u8> {
     message(news, None)
 }
 
@@ -131,16 +137,16 @@ fn owned(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
     ResourceUri::new(uri).ok()
 }
 
-fn too_many(error: TooMany, at: &str, cure: &str) -> ProtocolError {
+fn subscription_limit_error(error: TooMany, at: &str, cure: &str) -> ProtocolError {
     ProtocolError::params(at, &format!("{error}; {cure}"))
 }
 
-fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
+fn message(news: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {
     let (method, uri) = match news {
-        News::ListChanged(Kind::Tools) => ("notifications/tools/list_changed", None),
-        News::ListChanged(Kind::Prompts) => ("notifications/prompts/list_changed", None),
-        News::ListChanged(Kind::Resources) => ("notifications/resources/list_changed", None),
-        News::Updated(uri) => ("notifications/resources/updated", Some(uri)),
+        ChangeEvent::ListChanged(Kind::Tools) => ("notifications/tools/list_changed", None),
+        ChangeEvent::ListChanged(Kind::Prompts) => ("notifications/prompts/list_changed", None),
+        ChangeEvent::ListChanged(Kind::Resources) => ("notifications/resources/list_changed", None),
+        ChangeEvent::Updated(uri) => ("notifications/resources/updated", Some(uri)),
     };
     let told = ChangeParams { filter: None, uri, subscription };
     let params = (uri.is_some() || subscription.is_some()).then(|| render(&told));

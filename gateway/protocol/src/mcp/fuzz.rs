@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-use super::envelope::{Envelope, claims};
+use super::envelope::{RequestEnvelope, claims};
 use super::lists::{ListedItems, read_cursor, write_cursor};
 use super::{Greeting, Params, ProtocolError, Revision, SealingKey, Wishes};
 
@@ -40,7 +40,7 @@ pub fn fuzz_params(bytes: &[u8]) {
     strings.err().iter().for_each(told);
     params.level().err().iter().for_each(told);
     Greeting::read(&params).err().iter().for_each(told);
-    match Envelope::read(&params) {
+    match RequestEnvelope::read(&params) {
         Ok(envelope) => {
             assert!(claims(&params) && Revision::STATELESS.contains(&envelope.revision));
         }

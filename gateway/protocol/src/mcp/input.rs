@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallContext, CallError, InputRequest, NeedInput, Outcome};
 use crate::catalog::{Catalog, Member};
-use crate::dispatch::{Answered, DispatchError, Dispatcher};
+use crate::dispatch::{DispatchError, DispatchOutcome, Dispatcher};
 use crate::json::Json;
 use crate::jsonrpc::ErrorObject;
 use crate::manifest::Entries;
@@ -52,7 +52,7 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The number of open questions of one session: far more than a user answers, and far fewer than the requests that one
 /// connection may have running, so that there is always room for the answers.
-pub const OPEN_QUESTIONS: usize = 64;
+pub const MAX_OPEN_QUESTIONS: usize = 64;
 
 /// How long a state of the stateless era is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
@@ -90,7 +90,7 @@ pub(super) trait InputCall: Sync {
         dispatcher: &Dispatcher,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-    ) -> impl Future<Output = Result<Answered<Self::Done>, DispatchError>> + Send;
+    ) -> impl Future<Output = Result<DispatchOutcome<Self::Done>, DispatchError>> + Send;
 }
 
 /// The outcome of a request.
@@ -180,7 +180,7 @@ pub(super) async fn converse<C: InputCall>(
     };
     loop {
         let context = exchange.context(params, &round);
-        let Answered { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
+        let DispatchOutcome { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
         let NeedInput { requests, state, meta, extra: _ } = match outcome {
             Outcome::Done(result) => return Ok(Conversed::Done(result)),
@@ -202,7 +202,7 @@ pub(super) async fn converse<C: InputCall>(
                 let all = open.is_empty() && !answers.is_empty();
                 round = round.next(answers, state);
                 if !all {
-                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE);
+                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE_ANSWERS_KEY);
                     let meta: Entries = own.chain(unusable).collect();
                     return talk.input_required(&member, &round, &open, &meta).map(Conversed::Asks);
                 }
@@ -221,7 +221,7 @@ fn read(member: &Member, requests: Vec<InputRequest>) -> Result<ParsedQuestions,
 }
 
 /// The member of a result's `_meta` with the reasons for asking again.
-pub const UNUSABLE: &str = "moongate/unusable";
+pub const UNUSABLE_ANSWERS_KEY: &str = "moongate/unusable";
 
 /// Separates answered questions from those with a missing or invalid answer. The reasons go into `_meta`, because MCP
 /// has no other place for them.
@@ -246,7 +246,7 @@ fn answered(
     let unusable = if reasons.is_empty() {
         Vec::new()
     } else {
-        vec![(UNUSABLE.to_owned(), Json::from_value(&reasons.into()))]
+        vec![(UNUSABLE_ANSWERS_KEY.to_owned(), Json::from_value(&reasons.into()))]
     };
     (answers, open, unusable)
 }

@@ -91,7 +91,7 @@ impl Protocol {
         let after = match params.get("cursor") {
             None | Some(Value::Null) => None,
             Some(Value::String(cursor)) => {
-                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(no_cursor)?)
+                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(invalid_cursor)?)
             }
             Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 return Err(ProtocolError::params("/cursor", "`cursor` must be a string"));
@@ -120,7 +120,7 @@ impl Protocol {
     }
 }
 
-fn no_cursor() -> ProtocolError {
+fn invalid_cursor() -> ProtocolError {
     let message = "invalid cursor for this list; request the first page again";
     ProtocolError::params("/cursor", message)
 }

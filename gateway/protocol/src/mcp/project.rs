@@ -99,11 +99,15 @@ fn decoration<M: SerializeMap>(
     if revision.has(Feature::ItemMeta) && !meta.is_empty() {
         map.serialize_entry("_meta", &JsonObject(meta))?;
     }
-    later_members(map, revision, extra)
+    write_later_members(map, revision, extra)
 }
 
 /// Members that aren't modelled yet. Only the latest revision can have them.
-fn later_members<M: SerializeMap>(map: &mut M, revision: Revision, extra: &Entries) -> Result<(), M::Error> {
+fn write_later_members<M: SerializeMap>(
+    map: &mut M,
+    revision: Revision,
+    extra: &Entries,
+) -> Result<(), M::Error> {
     if has_later_members(revision) {
         for (key, value) in extra {
             map.serialize_entry(key, value)?;
@@ -137,7 +141,7 @@ impl Serialize for View<'_, Icon> {
             IconTheme::Dark => "dark",
         });
         optional(&mut map, "theme", theme.as_ref())?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }
@@ -155,7 +159,7 @@ impl Serialize for View<'_, Annotations> {
         if self.revision.has(Feature::LastModified) {
             optional(&mut map, "lastModified", last_modified.as_ref())?;
         }
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
-use crate::mcp::envelope::Envelope;
-use crate::mcp::{Answer, Aside, Begun, Params, ProtocolError};
+use crate::mcp::envelope::RequestEnvelope;
+use crate::mcp::{Answer, Aside, Params, ProtocolError, StartedRequest};
 use crate::names::Principal;
 
 use super::Server;
@@ -78,7 +78,7 @@ impl Server {
     /// Opens a stream. Its first message is ready at once.
     pub(super) fn listen(
         &self,
-        envelope: &Envelope,
+        envelope: &RequestEnvelope,
         id: &Id,
         params: &Params,
         principal: &Principal,
@@ -111,6 +111,9 @@ impl Server {
             }
             Answer::Result(listening.result)
         };
-        Ok(RequestInProgress { begun: Begun::Later(Box::pin(answer)), side_messages: Some(side_messages) })
+        Ok(RequestInProgress {
+            begun: StartedRequest::Later(Box::pin(answer)),
+            side_messages: Some(side_messages),
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestSpan};
 use crate::jsonrpc::{Id, Request};
-use crate::mcp::{Answer, Begun, Later, Method, Params, ProtocolError, Revision};
+use crate::mcp::{Answer, Later, Method, Params, ProtocolError, Revision, StartedRequest};
 use crate::names::{Principal, PublicName};
 
 use super::response_stream::RequestInProgress;
@@ -92,11 +92,11 @@ impl ServerSpan {
         let RequestInProgress { begun, side_messages } =
             started.inspect_err(|error| self.end(Some(error.kind())))?;
         let begun = match begun {
-            Begun::Now(answer) => {
+            StartedRequest::Now(answer) => {
                 self.end(answer.error_kind());
-                Begun::Now(answer)
+                StartedRequest::Now(answer)
             }
-            Begun::Later(later) => Begun::Later(self.instrument_later(later)),
+            StartedRequest::Later(later) => StartedRequest::Later(self.instrument_later(later)),
         };
         Ok(RequestInProgress { begun, side_messages })
     }

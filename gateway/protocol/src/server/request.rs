@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallSink, NoSink};
+use crate::call::{CallSink, DiscardSink};
 use crate::json;
 use crate::jsonrpc::{Id, Notification, Request};
-use crate::mcp::envelope::Envelope;
+use crate::mcp::envelope::RequestEnvelope;
 use crate::mcp::{
     self, Answer, Aside, Exchange, Method, Notifier, Params, Peer, ProtocolError, Revision, Wishes,
 };
@@ -85,14 +85,14 @@ impl Server {
     /// Starts a request of a stateless revision, after the checks of its envelope and headers.
     pub(super) fn stateless(
         &self,
-        envelope: Envelope,
+        envelope: RequestEnvelope,
         method: &str,
         params: Params,
         principal: Principal,
         cancel: CancellationToken,
         streaming: StreamSupport,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let Envelope { revision, client, capabilities, level } = envelope;
+        let RequestEnvelope { revision, client, capabilities, level } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
             call_channels(revision, Wishes::read(&params, level), streaming, None);
@@ -116,7 +116,7 @@ fn call_channels(
     streaming: StreamSupport,
     questions: Option<(&Arc<PendingRequests>, &AnswerBudget)>,
 ) -> CallChannels {
-    let discard = || Arc::new(NoSink) as Arc<dyn CallSink>;
+    let discard = || Arc::new(DiscardSink) as Arc<dyn CallSink>;
     if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {
         return CallChannels { sink: discard(), peer: None, side_messages: None };
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
-use crate::mcp::{Answer, Aside, Begun, Later, ProtocolError};
+use crate::mcp::{Answer, Aside, Later, ProtocolError, StartedRequest};
 use crate::session::RunningRequest;
 
 use super::detach::DetachOnDrop;
@@ -71,32 +71,32 @@ pub type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingMessage> + Send>>;
 /// A request in progress, and the notifications and questions that it sends before its response.
 #[derive(Debug)]
 pub(super) struct RequestInProgress {
-    pub(super) begun: Begun,
+    pub(super) begun: StartedRequest,
     pub(super) side_messages: Option<mpsc::Receiver<Aside>>,
 }
 
 impl RequestInProgress {
     /// A request that is already answered.
     pub(super) fn done(answer: Answer) -> Self {
-        Self { begun: Begun::Now(answer), side_messages: None }
+        Self { begun: StartedRequest::Now(answer), side_messages: None }
     }
 
     /// The same request; dropping it sets `cancel` and lets the call continue in the background for its plugin's
     /// cancellation grace.
     pub(super) fn detached_on_drop(self, cancel: CancellationToken) -> Self {
         let begun = match self.begun {
-            Begun::Later(later) => Begun::Later(Box::pin(DetachOnDrop::new(later, cancel))),
-            now @ Begun::Now(_) => now,
+            StartedRequest::Later(later) => StartedRequest::Later(Box::pin(DetachOnDrop::new(later, cancel))),
+            now @ StartedRequest::Now(_) => now,
         };
         Self { begun, ..self }
     }
 }
 
 /// Waits for the answer. A panic becomes an error response with the request's id.
-pub(super) async fn finish(begun: Begun) -> Answer {
+pub(super) async fn finish(begun: StartedRequest) -> Answer {
     match begun {
-        Begun::Now(answer) => answer,
-        Begun::Later(later) => catch_panic(later).await,
+        StartedRequest::Now(answer) => answer,
+        StartedRequest::Later(later) => catch_panic(later).await,
     }
 }
 

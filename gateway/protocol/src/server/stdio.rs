@@ -8,11 +8,13 @@ use futures_util::future::join_all;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::NoSink;
+use crate::call::DiscardSink;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{self, Incoming, Message, Request, UnknownId};
-use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Begun, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::mcp::envelope::{self, RequestEnvelope};
+use crate::mcp::{
+    Answer, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision, StartedRequest,
+};
 use crate::names::Principal;
 use crate::session::{InFlightRequests, RunningRequest, Session};
 
@@ -21,7 +23,7 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
 use super::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_running, join_batch, malformed,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, malformed,
     response, stray_error, unknown_id,
 };
 
@@ -179,14 +181,15 @@ impl Server {
         let id = request.id.clone();
         let started = self.start_stdio(connection, request, &running, streaming, &mut span);
         match span.instrument(started) {
-            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => {
+            Ok(RequestInProgress { begun: StartedRequest::Now(answer), .. }) => {
                 LineReply::Ready(response(&id, &answer))
             }
-            Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
-                LineReply::Stream(response_stream(later, side_messages, id, Some(running)))
-            }
+            Ok(RequestInProgress {
+                begun: StartedRequest::Later(later),
+                side_messages: Some(side_messages),
+            }) => LineReply::Stream(response_stream(later, side_messages, id, Some(running))),
             Ok(RequestInProgress { begun, side_messages: None }) => {
-                LineReply::Pending(Box::pin(finish_running(begun, id, running)))
+                LineReply::Pending(Box::pin(finish_request(begun, id, running)))
             }
             Err(error) => LineReply::Ready(response(&id, &Answer::Error(error))),
         }
@@ -206,7 +209,7 @@ impl Server {
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();
         if envelope::claims(&params) && !(is_initialize && envelope::claimed_version(&params).is_none()) {
-            let envelope = Envelope::read(&params)?;
+            let envelope = RequestEnvelope::read(&params)?;
             span.set_revision(envelope.revision);
             let _ = connection.stateless.set(envelope.revision); // only the first one is kept
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
@@ -261,14 +264,14 @@ impl Server {
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),
-                sink: Arc::new(NoSink),
+                sink: Arc::new(DiscardSink),
                 peer: None,
             };
             let begun = self.protocol.begin(exchange, Method::Ping, params);
             return Ok(RequestInProgress { begun, side_messages: None });
         }
         if method == Method::Discover.as_str() {
-            Envelope::read(&params)?;
+            RequestEnvelope::read(&params)?;
         }
         Err(ProtocolError::invalid_request(format!(
             "`{}` was sent before `initialize`, and without the `_meta` of a stateless revision",

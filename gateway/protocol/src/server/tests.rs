@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
 use crate::catalog::fake::{Fake, FakeMember as _, catalog, ready};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::json::Json;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
@@ -116,7 +116,7 @@ fn serving_observed(
     cache_scope: CacheScope,
     observer: Option<Arc<dyn Observer>>,
 ) -> Arc<Server> {
-    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
     let dispatcher = match observer {
         Some(observer) => dispatcher.observed_by(observer),
         None => dispatcher,
@@ -496,7 +496,7 @@ async fn rejects_unknown_log_levels() {
 #[tokio::test]
 async fn legacy_sse_clients_are_limited() {
     let (_keep, seen) = watch::channel(catalog(Vec::new()));
-    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),

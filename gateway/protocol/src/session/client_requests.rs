@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, Id, Response};
-use crate::mcp::{Aside, AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
+use crate::mcp::{Aside, AskError, Asking, MAX_OPEN_QUESTIONS, PATIENCE, Peer};
 
 /// The client's answer.
 type Answer = Result<Json, ErrorObject>;
@@ -99,8 +99,8 @@ impl ClientRequester {
     fn question(&self) -> Result<Question<'_>, AskError> {
         let (sender, answer) = oneshot::channel();
         let mut open = self.pending.lock();
-        if open.waiting.len() >= OPEN_QUESTIONS {
-            return Err(AskError::TooMany(OPEN_QUESTIONS));
+        if open.waiting.len() >= MAX_OPEN_QUESTIONS {
+            return Err(AskError::TooMany(MAX_OPEN_QUESTIONS));
         }
         open.count += 1;
         let id = Id::string(&format!("s-{}", open.count));

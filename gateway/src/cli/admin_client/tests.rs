@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -64,7 +64,7 @@ async fn an_unreachable_gateway_is_named_by_its_address() {
 fn finds_the_address_in_an_invalid_configuration() {
     let of = |text: &str| {
         let text = format!("version = 1\n{text}");
-        AdminClient::of(&from_text(Path::new("gateway.toml"), text, &BTreeMap::new()))
+        AdminClient::of(&parse_config(Path::new("gateway.toml"), text, &BTreeMap::new()))
     };
     assert!(matches!(of(""), Err(AdminClientError::NoAdminListener)));
     assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(AdminClientError::UnknownPort)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_config::{DirMode, PluginConfig, directory_item, directory_to_read};
+use moongate_config::{DirMode, PluginConfig, dir_grant_entry, readable_dir_entry};
 use moongate_model::call::{Cure, Entry, Ledger};
 use serde_json::{Value, json};
 
@@ -110,15 +110,15 @@ fn directories(suggestions: &[&Cure], plugin: &PluginConfig) -> Option<String> {
         let is_changed =
             |cure: &&Cure| matches!(cure, Cure::ChangeDirectory { guest, .. } if *guest == grant.guest);
         let mode = if suggestions.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
-        directory_item(&grant.named.to_string_lossy(), &grant.guest, mode)
+        dir_grant_entry(&grant.named.to_string_lossy(), &grant.guest, mode)
     });
     let mut items: Vec<String> = there.collect();
     let mut is_about_any = false;
     for cure in suggestions {
         let item = match cure {
             Cure::Line(_) => continue,
-            Cure::ReadDirectory { guest } => directory_to_read(guest.as_deref()),
-            Cure::ChangeDirectory { host, guest } => directory_item(host, guest, DirMode::ReadWrite),
+            Cure::ReadDirectory { guest } => readable_dir_entry(guest.as_deref()),
+            Cure::ChangeDirectory { host, guest } => dir_grant_entry(host, guest, DirMode::ReadWrite),
         };
         is_about_any = true;
         if !items.contains(&item) {

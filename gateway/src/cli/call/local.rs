@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use moongate_model::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
+use moongate_model::call::{Capabilities, ClientInfo, DiscardSink, Ledger, ToolResult};
 use moongate_model::json::Json;
 use moongate_model::names::Principal;
 use moongate_protocol::catalog::Catalog;
@@ -70,7 +70,7 @@ impl LocalCall {
             client: Some(Arc::new(client)),
             capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
             cancel: CancellationToken::new(),
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             peer: None,
         };
         Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })

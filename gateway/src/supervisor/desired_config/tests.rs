@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 
 use super::*;
 
@@ -25,18 +25,18 @@ impl ConfigReader for ChangingSecret {
         let secret = ["ab", "abc", "abc"][self.0.fetch_add(1, Ordering::Relaxed)];
         let variables = variables(secret);
         let text = "version = 1\n[plugins.a]\nsource = '/a'\nconfig.k = { env = 'KEY' }\n";
-        from_text(Path::new("/gateway.toml"), text.to_owned(), &variables)
+        parse_config(Path::new("/gateway.toml"), text.to_owned(), &variables)
     }
 }
 
 fn in_force() -> ConfigInForce {
-    let loaded = from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
+    let loaded = parse_config(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
     ConfigInForce { started: Arc::new(loaded.config.unwrap()), plugins: [].into() }
 }
 
 #[tokio::test]
 async fn half_written_secret_is_not_used() {
-    let loaded = read_settled(Arc::new(ChangingSecret::default()), Lane::new(1), in_force()).await;
+    let loaded = read_settled(Arc::new(ChangingSecret::default()), BlockingLimiter::new(1), in_force()).await;
     let config = loaded.config.unwrap();
     assert_eq!(config.plugins[0].config["k"].expose(), "abc");
 }
@@ -64,7 +64,7 @@ impl ConfigReader for StalledReader {
     fn read(&self) -> moongate_config::Loaded {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let _ = self.released.lock().unwrap().recv();
-        from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))
+        parse_config(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))
     }
 }
 
@@ -72,7 +72,7 @@ impl ConfigReader for StalledReader {
 async fn stalled_configuration_times_out_and_costs_one_thread() {
     let (release, released) = mpsc::channel();
     let stalled = Arc::new(StalledReader { released: Mutex::new(released), begun: AtomicUsize::new(0) });
-    let lane = Lane::new(1);
+    let lane = BlockingLimiter::new(1);
     for _ in 0..3 {
         let reader: Arc<dyn ConfigReader> = Arc::<StalledReader>::clone(&stalled);
         let reading = tokio::spawn(read_settled(reader, lane.clone(), in_force()));

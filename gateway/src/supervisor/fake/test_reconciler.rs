@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use moongate_config::{PluginConfig, from_text};
+use moongate_config::{PluginConfig, parse_config};
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::Updates;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::gate::ConcurrencyLimiter;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use crate::supervisor::desired_config::ConfigReader;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
 use crate::supervisor::status::{PluginState, PluginStatus, Status};
 use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
-use moongate_host::Inbox;
+use moongate_host::ChangeInbox;
 
 use super::{FakeDisk, FakeHost, FakePlugin};
 
@@ -39,7 +39,7 @@ impl ConfigReader for FakeConfigReader {
 fn parse(text: &str) -> moongate_config::Loaded {
     let variables = [("MOONGATE_CACHE_DIR", "/cache"), ("KEY", "a key that is long enough for all")];
     let variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    from_text(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)
+    parse_config(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)
 }
 
 /// A running reconciler.
@@ -48,8 +48,8 @@ pub(in crate::supervisor) struct TestReconciler {
     pub(in crate::supervisor) reloader: Reloader,
     pub(in crate::supervisor) catalog: watch::Receiver<Arc<Catalog>>,
     pub(in crate::supervisor) status: watch::Receiver<Arc<Status>>,
-    pub(in crate::supervisor) gate: Arc<Gate>,
-    pub(in crate::supervisor) inbox: Arc<Inbox>,
+    pub(in crate::supervisor) gate: Arc<ConcurrencyLimiter>,
+    pub(in crate::supervisor) inbox: Arc<ChangeInbox>,
     watch: WatchServer,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -67,8 +67,8 @@ impl TestReconciler {
         let (client, watch_server) = files::channel();
         let (request_sender, requests) = mpsc::channel(4);
         let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(Gate::new(4));
-        let inbox: Arc<Inbox> = Arc::default();
+        let gate = Arc::new(ConcurrencyLimiter::new(4));
+        let inbox: Arc<ChangeInbox> = Arc::default();
         let updates: Arc<Updates> = Arc::default();
         let deps = ReconcilerDeps {
             host: Arc::new(FakeHost(Arc::clone(&disk))),

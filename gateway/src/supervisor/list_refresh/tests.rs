@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use moongate_model::call::CallContext;
 use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::changes::Listener;
@@ -60,7 +60,7 @@ impl Fixture {
         let text = "version = 1\n[plugins.guest]\nsource = \"guest.wasm\"\nallow.state = true\n";
         let cache = dir.path().join("cache").display().to_string();
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
-        let loaded = from_text(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
+        let loaded = parse_config(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
         let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
         let mut catalog = supervisor.catalog();
         let updates = Arc::clone(supervisor.updates());
@@ -137,7 +137,7 @@ async fn dropped_resources_are_logged_once() {
     let plugin = PluginId::new("guest").unwrap();
     for round in 0..5 {
         let uris = (0..1000).map(|at| ResourceUri::new(&format!("test://{round}/{at}")).unwrap());
-        let reported = Reported { lists: true, resources: uris.collect() };
+        let reported = ReportedChanges { lists: true, resources: uris.collect() };
         refreshes.report(&plugin, reported.clone(), &catalog, &updates);
         refreshes.report(&plugin, reported, &catalog, &updates);
     }

@@ -11,7 +11,7 @@ use crate::supervisor::desired_config::DesiredConfig;
 use crate::supervisor::managed_plugin::ManagedPlugin;
 use crate::supervisor::plugin_host::LoadFailure;
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Waiting, Watching,
+    About, ConfigStatus, Offers, PluginState, PluginStatus, ReloadCounts, Status, Trouble, Waiting, Watching,
 };
 
 use super::{Phase, Reconciler};
@@ -142,7 +142,7 @@ pub(super) fn initial_status(desired: &DesiredConfig) -> Status {
         plugins: Vec::new(),
         watching: Watching::Off,
         settled: false,
-        reloads: Reloads::default(),
+        reloads: ReloadCounts::default(),
         history: VecDeque::new(),
     }
 }

@@ -15,7 +15,7 @@ use crate::supervisor::list_refresh::RefreshResult;
 use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
 use crate::supervisor::plugin_host::LoadedPlugin;
 use crate::supervisor::watch::WatchEvent;
-use moongate_host::Reported;
+use moongate_host::ReportedChanges;
 
 use super::{Event, Reconciler, TaskResult};
 
@@ -68,7 +68,7 @@ impl Reconciler {
         self.desired.request_read(ReadRequest { detected: Instant::now(), request });
     }
 
-    fn handle_reports(&mut self, reported: BTreeMap<PluginId, Reported>) {
+    fn handle_reports(&mut self, reported: BTreeMap<PluginId, ReportedChanges>) {
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         for (id, reported) in reported {
             if reported.lists

@@ -120,7 +120,7 @@ async fn shutdown_ends_reloads_and_keeps_the_catalog() {
     let fixture = Fixture::new("1h", SilentSystem::default()).await;
     let reloader = fixture.supervisor.reloader();
     fixture.supervisor.shutdown().await;
-    assert!(reloader.reload(control::Cause::Admin).await.is_err());
+    assert!(reloader.reload(control::ReloadCause::Admin).await.is_err());
     assert_eq!(fixture.supervisor.totals().plugins, 1);
     fixture.supervisor.shutdown().await;
 }

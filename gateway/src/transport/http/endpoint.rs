@@ -20,7 +20,7 @@ use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, Pos
 use crate::transport::http::auth::Tokens;
 use crate::transport::http::body::{self, AcceptedTypes, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::origin::{self, Origins};
+use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
 use crate::transport::trace::{Tap, Trace};
@@ -35,7 +35,7 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
-    origins: Origins,
+    origins: OriginPolicy,
     pub(super) tokens: Tokens,
     /// The maximum body size, in bytes.
     pub(super) max_body: usize,
@@ -53,7 +53,7 @@ impl Endpoint {
     ) -> Self {
         Self {
             server,
-            origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
+            origins: OriginPolicy::new(address, &config.allowed_hosts, &config.allowed_origins),
             tokens: Tokens::new(config),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,

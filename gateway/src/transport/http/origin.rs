@@ -28,13 +28,13 @@ const PREFLIGHT_AGE: &str = "600";
 
 /// The allowed hosts and origins.
 #[derive(Debug)]
-pub(crate) struct Origins {
+pub(crate) struct OriginPolicy {
     address: IpAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Origins {
+impl OriginPolicy {
     /// `hosts` are in lower case and without a port, `origins` as browsers send them.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use moongate_model::names::{Digest, Principal};
 use moongate_protocol::server::{Event, Events, HttpReply};
 
-use super::line::{Direction, Payload, TracedPeer, Transport};
+use super::line::{Direction, Payload, TracedPeer, TracedTransport};
 use super::{MESSAGE_OVERHEAD_BYTES, Trace};
 
 /// The response header with the session id.
@@ -26,7 +26,8 @@ impl Tap {
     /// Records the peer over stdio.
     #[must_use]
     pub fn stdio(trace: Option<&Trace>) -> Self {
-        let peer = || TracedPeer { transport: Transport::Stdio, client: None, token: None, session: None };
+        let peer =
+            || TracedPeer { transport: TracedTransport::Stdio, client: None, token: None, session: None };
         Self(trace.map(|trace| TapTarget { trace: trace.clone(), peer: Arc::new(peer()) }))
     }
 
@@ -41,8 +42,12 @@ impl Tap {
             Some(Principal::Named(name)) => Some(Arc::clone(name)),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };
-        let peer =
-            TracedPeer { transport: Transport::Http, client, token, session: session.map(session_digest) };
+        let peer = TracedPeer {
+            transport: TracedTransport::Http,
+            client,
+            token,
+            session: session.map(session_digest),
+        };
         Self(Some(TapTarget { trace: trace.clone(), peer: Arc::new(peer) }))
     }
 

@@ -63,7 +63,7 @@ impl<W: Write> Writer<'_, W> {
     fn count_gap(&mut self) {
         let dropped = self.state.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            line::write_gap(&mut self.lines, dropped);
+            line::write_dropped(&mut self.lines, dropped);
             self.gaps.push((self.lines.len(), dropped));
         }
     }

@@ -34,7 +34,7 @@ fn component(plugin: &str, version: u32) -> Vec<u8> {
 }
 
 /// What is used when nothing is being done.
-fn at_rest(http: &Http) -> Usage {
+fn idle_gauges(http: &Http) -> Usage {
     let one = |status: &serde_json::Value| status["settled"] == true;
     http.admin().until("it has settled", one);
     for plugin in PLUGINS {
@@ -78,10 +78,10 @@ fn memory_descriptors_and_generations_stay_what_they_were() {
             until("the new code answers", || named(text(&http.call(plugin, json!({})))) == version);
         }
         if version == 1 + WARM_UP {
-            before = Some(at_rest(&http));
+            before = Some(idle_gauges(&http));
         }
     }
-    let (before, after) = (before.unwrap(), at_rest(&http));
+    let (before, after) = (before.unwrap(), idle_gauges(&http));
     assert!(after.resident <= before.resident + MEMORY, "{before:?} became {after:?}");
     assert!(after.descriptors <= before.descriptors + COUNT, "{before:?} became {after:?}");
     assert!(after.threads <= before.threads + COUNT, "{before:?} became {after:?}");

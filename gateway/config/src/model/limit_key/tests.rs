@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::spec::keys::{Kind, LIMITS};
-use crate::{ProcessEnvironment, from_text};
+use crate::{ProcessEnvironment, parse_config};
 
 /// The limits of a plugin with this line in its `limits`.
 fn read(line: &str) -> Limits {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n[plugins.p.limits]\n{line}\n");
-    let loaded = from_text(std::path::Path::new("/nowhere/gateway.toml"), text, &ProcessEnvironment);
+    let loaded = parse_config(std::path::Path::new("/nowhere/gateway.toml"), text, &ProcessEnvironment);
     let config = loaded.config.unwrap_or_else(|| panic!("{line}: {:?}", loaded.problems));
     config.plugins[0].limits.clone()
 }

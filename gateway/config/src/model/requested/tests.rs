@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::{Environment, from_text};
+use crate::{Environment, parse_config};
 
 struct Nothing;
 
@@ -20,7 +20,7 @@ impl Environment for Nothing {
 
 fn table(more: &str) -> Arc<PluginConfig> {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{more}\n");
-    let loaded = from_text(Path::new("gateway.toml"), text, &Nothing);
+    let loaded = parse_config(Path::new("gateway.toml"), text, &Nothing);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     Arc::clone(&config.plugins[0])
 }

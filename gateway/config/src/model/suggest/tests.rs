@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::{Loaded, from_text};
+use crate::{Loaded, parse_config};
 
 /// Loads a plugin with these items of `http`.
 fn read(http: &str) -> Loaded {
     let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\nhttp = [{http}]\n");
     let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
-    from_text(Path::new("/nowhere/gateway.toml"), text, &variables)
+    parse_config(Path::new("/nowhere/gateway.toml"), text, &variables)
 }
 
 /// The grants of these items of `http`, which are valid.
@@ -32,7 +32,7 @@ fn item(line: &str) -> &str {
 fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
     let by = |grant: &&HttpGrant| {
         grant.covers(target)
-            && (is_public(address) || grant.networks.iter().any(|its| its.contains(&address)))
+            && (is_public_address(address) || grant.networks.iter().any(|its| its.contains(&address)))
     };
     grants.http.iter().any(|grant| by(&grant))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::from_text;
+use crate::parse_config;
 
 /// A directory with `a/sub` and `b`, and `link`, which leads to `a`.
 fn place() -> TempDir {
@@ -26,7 +26,7 @@ fn grants(place: &Path, allow: &str) -> Grants {
     let text = format!(
         "version = 1\ngateway.cache = 'cache'\n[plugins.p]\nsource = 'p.wasm'\n[plugins.p.allow]\n{allow}\n"
     );
-    let loaded = from_text(&place.join("config/gateway.toml"), text, &BTreeMap::from(environment));
+    let loaded = parse_config(&place.join("config/gateway.toml"), text, &BTreeMap::from(environment));
     let config = loaded.config.unwrap_or_else(|| panic!("{allow}: {:?}", loaded.problems));
     config.plugins[0].allow.clone()
 }

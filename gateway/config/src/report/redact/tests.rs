@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::*;
 use crate::read::secret_detection::is_secret_value;
-use crate::{Config, Loaded, Style, from_text, render, resolved};
+use crate::{Config, Loaded, Style, parse_config, render, resolved};
 
 fn load(text: String, variables: &[(&str, &str)]) -> Loaded {
     let variables = variables.iter().chain(&[("HOME", "/srv")]);
     let variables: BTreeMap<String, String> =
         variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    from_text(Path::new("/etc/gateway.toml"), text, &variables)
+    parse_config(Path::new("/etc/gateway.toml"), text, &variables)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::*;
-use crate::from_text;
+use crate::parse_config;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
@@ -22,7 +22,7 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 fn read(file: &Path, text: &str) -> Loaded {
-    from_text(file, text.to_owned(), &environment())
+    parse_config(file, text.to_owned(), &environment())
 }
 
 /// Resolves a file and reads the result from another directory.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use moongate_config::{LimitKey, PluginConfig, Spot};
 
-use super::{LoadError, TooLow, Unreadable, shown};
+use super::{LimitTooLow, LoadError, ReadFailure, shown};
 
 /// Where the component's file is named, and so where a fix can be written.
 #[derive(Debug, Clone, Copy)]
@@ -57,10 +57,10 @@ impl Named<'_> {
     }
 
     /// A hint to change the plugin, or else to raise the limit.
-    fn raise_or(self, low: Option<&TooLow>, better: &str) -> String {
+    fn raise_or(self, low: Option<&LimitTooLow>, better: &str) -> String {
         match low {
-            None | Some(TooLow { enough: None, .. }) => better.to_owned(),
-            Some(TooLow { key, enough, .. }) => {
+            None | Some(LimitTooLow { enough: None, .. }) => better.to_owned(),
+            Some(LimitTooLow { key, enough, .. }) => {
                 format!("{better}; or {}", self.raise(*key, enough.as_deref()))
             }
         }
@@ -79,7 +79,7 @@ impl LoadError {
             }
             Self::Killed => "check the machine's free memory; compiling large components needs some".to_owned(),
             Self::TooBig { size, .. } => {
-                let low = TooLow::wanting(LimitKey::Component, size.as_u64());
+                let low = LimitTooLow::wanting(LimitKey::Component, size.as_u64());
                 named.raise_or(Some(&low), "build the plugin with `--release` and without debug symbols")
             }
             Self::Digest { found, .. } => format!("to accept the new file, set `sha256 = \"{found}\"`"),
@@ -111,7 +111,7 @@ impl LoadError {
                 )
             }
             Self::Describe { low, .. } | Self::Manifest { low, .. } => {
-                let TooLow { key, enough, .. } = low.as_deref()?;
+                let LimitTooLow { key, enough, .. } = low.as_deref()?;
                 named.raise(*key, enough.as_deref())
             }
             Self::Internal(_) => return None,
@@ -121,13 +121,13 @@ impl LoadError {
 }
 
 /// The fix for a file that can't be read.
-fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> {
+fn read_hint(path: &Path, why: &ReadFailure, named: Named<'_>) -> Option<String> {
     Some(match why {
-        Unreadable::Absent { near: Some(near), .. } => format!("did you mean `{}`?", shown(near)),
-        Unreadable::Absent { link: Some(_), .. } => {
+        ReadFailure::Absent { near: Some(near), .. } => format!("did you mean `{}`?", shown(near)),
+        ReadFailure::Absent { link: Some(_), .. } => {
             format!("fix the symlink, or correct {}", named.path_name())
         }
-        Unreadable::Absent { link: None, .. } => {
+        ReadFailure::Absent { link: None, .. } => {
             let hint = missing_file_hint(path, named);
             match named {
                 Named::InTable(_) => {
@@ -136,8 +136,8 @@ fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> 
                 Named::ByHand => hint,
             }
         }
-        Unreadable::Denied => "let the gateway's user read the file and enter its directories".to_owned(),
-        Unreadable::Other(_) => return None,
+        ReadFailure::Denied => "let the gateway's user read the file and enter its directories".to_owned(),
+        ReadFailure::Other(_) => return None,
     })
 }
 

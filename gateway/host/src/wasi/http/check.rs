@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use http::header::Entry;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
-use moongate_config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public};
+use moongate_config::{
+    Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public_address,
+};
 use moongate_model::call::Cure;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -144,8 +146,8 @@ fn refusal(
         format!("{} {origin}", target.method())
     };
     let is_not_public = match origin.host {
-        Host::Ipv4(address) => !is_public(address.into()),
-        Host::Ipv6(address) => !is_public(address.into()),
+        Host::Ipv4(address) => !is_public_address(address.into()),
+        Host::Ipv6(address) => !is_public_address(address.into()),
         Host::Domain(_) => false,
     };
     if is_not_public {
@@ -220,7 +222,7 @@ fn gateway_listener(target: &Target, origin: &HttpOrigin) -> MissingGrant {
 impl<'g> GrantedRequest<'g> {
     /// The grant by which the request may go to this address.
     pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
-        let public = is_public(address);
+        let public = is_public_address(address);
         self.grants
             .iter()
             .find(|grant| public || grant.networks.iter().any(|network| network.contains(&address)))

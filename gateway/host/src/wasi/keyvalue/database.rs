@@ -12,7 +12,7 @@ use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::entries::TABLES;
-use moongate_system::private_dir::{self, FolderError, Hands, Stranger, io_hint};
+use moongate_system::private_dir::{self, Ownership, OwnershipError, PrivateDirError, io_hint};
 
 /// The name of the file.
 pub(super) const DATABASE_FILE: &str = "state.sqlite3";
@@ -34,7 +34,7 @@ pub(super) enum DatabaseError {
     #[error("another process has locked it for too long")]
     Busy,
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] PrivateDirError),
     #[error("cannot use `{}`: {reason}", file.display())]
     Io { file: PathBuf, reason: io::Error },
     #[error("`{}` is not a regular file", .0.display())]
@@ -242,9 +242,9 @@ fn checked_identity(file: &Path) -> Result<Identity, DatabaseError> {
     if !meta.is_file() {
         return Err(DatabaseError::NotAFile(file.to_owned()));
     }
-    Hands::Secret.check(&meta).map_err(|stranger| match stranger {
-        Stranger::Owner => DatabaseError::Foreign(file.to_owned()),
-        Stranger::Others { mode } => DatabaseError::Open { file: file.to_owned(), mode },
+    Ownership::Secret.check(&meta).map_err(|stranger| match stranger {
+        OwnershipError::Owner => DatabaseError::Foreign(file.to_owned()),
+        OwnershipError::Others { mode } => DatabaseError::Open { file: file.to_owned(), mode },
     })?;
     Ok(Identity { device: meta.dev(), inode: meta.ino() })
 }

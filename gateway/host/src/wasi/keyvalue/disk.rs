@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::database::{ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, Identity, identity};
 use super::entries::{OperationResult, StoreEntries};
-use super::{KeyPage, KeyValueError, StateProblem, StoreOwner, StoredValue, SwapConflict};
+use super::{KeyPage, KeyValueError, StateDiagnostic, StoreOwner, StoredValue, SwapConflict};
 
 /// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
 const QUEUE_LENGTH: usize = 32;
@@ -55,7 +55,7 @@ pub(super) struct DiskStore {
 #[derive(Default)]
 struct DatabaseHealth {
     /// The current problems, which were logged, by thread.
-    problems: Mutex<BTreeMap<ConnectionRole, StateProblem>>,
+    problems: Mutex<BTreeMap<ConnectionRole, StateDiagnostic>>,
     /// A damaged file, and how it is damaged. No thread uses it again.
     damaged: Mutex<Option<(Identity, String)>>,
 }
@@ -170,7 +170,7 @@ impl StateDatabase {
     }
 
     /// The current problem, if a store was opened and there is one.
-    pub(super) async fn problem(&self) -> Option<StateProblem> {
+    pub(super) async fn problem(&self) -> Option<StateDiagnostic> {
         self.queues.get()?;
         for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
             let _ = self.run(role, |_| Ok(Ok(()))).await;
@@ -359,10 +359,10 @@ fn write(connection: &mut Connection, job: &mut dyn DatabaseJob) -> rusqlite::Re
 impl DatabaseHealth {
     /// Logs an error, once for both threads and as long as it stays the same.
     fn report(&self, role: ConnectionRole, error: &DatabaseError) {
-        let problem = StateProblem { reason: error.to_string(), hint: error.hint() };
+        let problem = StateDiagnostic { reason: error.to_string(), hint: error.hint() };
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         if !problems.values().any(|before| *before == problem) {
-            let StateProblem { reason, hint } = &problem;
+            let StateDiagnostic { reason, hint } = &problem;
             tracing::error!(
                 "plugins' state can't be used, and plugins that need it get an error: {reason}; {hint}"
             );

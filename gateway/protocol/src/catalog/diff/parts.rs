@@ -79,7 +79,7 @@ impl DifferingParts {
 }
 
 /// The parts of a tool that differ.
-pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
+pub(super) fn tool_parts(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
     let before = old.tool();
     let now = new.tool();
     // New fields must be compared.
@@ -113,7 +113,7 @@ pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
 }
 
 /// The parts of a prompt that differ.
-pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
+pub(super) fn prompt_parts(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
     let before = old.prompt();
     let now = new.prompt();
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
@@ -129,7 +129,7 @@ pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
 }
 
 /// The parts of a resource that differ.
-pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
+pub(super) fn resource_parts(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
     let before = old.resource();
     let now = new.resource();
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
@@ -149,7 +149,7 @@ pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemP
 }
 
 /// The parts of a template that differ.
-pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
+pub(super) fn template_parts(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
     let before = old.template();
     let now = new.template();
     let ResourceTemplate {

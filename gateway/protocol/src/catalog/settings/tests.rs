@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::catalog::Member;
 use crate::catalog::fake::FakePlugin;
-use moongate_config::{Severity, from_text};
+use moongate_config::{Severity, parse_config};
 
 fn schema() -> Value {
     json!({
@@ -32,7 +32,7 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
         [("HELD", "{\"hidden-name\":1}"), ("HOME", "/nowhere")]
             .map(|(name, held)| (name.to_owned(), held.to_owned())),
     );
-    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
+    let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let mut fake = FakePlugin::new("p");
     fake.manifest.info.config_schema = Some(Json::from_value(schema));

@@ -129,7 +129,7 @@ async fn reports_resources_prompts_and_completions() {
         observed(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]);
     bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://one").await.unwrap();
     bench.dispatcher.get_prompt(&bench.catalog, &bench.context, "a_review", &[]).await.unwrap();
-    let whose = CompletionRef::Prompt("a_review");
+    let whose = CompletionOwner::Prompt("a_review");
     assert!(
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, ("code", ""), &[]).await.is_err()
     );

@@ -8,12 +8,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{
-    Answer, Begun, CacheScope, Identity, ProtocolError, ProtocolOptions, Revision, SealingKey,
+    Answer, CacheScope, Identity, ProtocolError, ProtocolOptions, Revision, SealingKey, StartedRequest,
 };
 use super::*;
-use crate::call::{Capabilities, Content, NoSink, PromptResult, ReadResult, ToolResult};
+use crate::call::{Capabilities, Content, DiscardSink, PromptResult, ReadResult, ToolResult};
 use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::jsonrpc::ErrorObject;
 use crate::names::{Digest, Principal};
 use crate::policy::{ClientFeature, PluginPolicy};
@@ -30,7 +30,7 @@ type Script = Arc<dyn Fn(&CallContext) -> Result<Outcome<String>, CallError> + S
 struct Gateway {
     protocol: Arc<Protocol>,
     catalog: watch::Sender<Arc<Catalog>>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     script: Script,
     calls: Arc<AtomicU32>,
 }
@@ -114,7 +114,7 @@ impl Gateway {
         let script: Script = Arc::new(script);
         let calls = Arc::new(AtomicU32::new(0));
         let (catalog, seen) = watch::channel(plugin("p", 1, &script, &calls, grants));
-        let gate = Arc::new(Gate::new(8));
+        let gate = Arc::new(ConcurrencyLimiter::new(8));
         let options = ProtocolOptions {
             identity: Identity::default(),
             cache_scope: CacheScope::Public,
@@ -137,14 +137,14 @@ impl Gateway {
             client: None,
             capabilities: Arc::new(Capabilities::new(Json::from_value(&client.declares))),
             cancel: client.cancel.clone(),
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             peer: client.peer.clone(),
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
         let params = Params::read(Some(&raw)).unwrap();
         let answer = match self.protocol.begin(exchange, method, params) {
-            Begun::Now(answer) => answer,
-            Begun::Later(later) => later.await,
+            StartedRequest::Now(answer) => answer,
+            StartedRequest::Later(later) => later.await,
         };
         match answer {
             Answer::Result(text) | Answer::ToolError(text) => Ok(serde_json::from_str(text.get()).unwrap()),

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ResourceContents, TextContent};
 
 use super::super::revision::Feature;
-use super::{JsonObject, View, decoration, later_members, optional};
+use super::{JsonObject, View, decoration, optional, write_later_members};
 
 impl Serialize for View<'_, Content> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -91,7 +91,7 @@ impl Serialize for View<'_, ResourceContents> {
         if self.revision.has(Feature::ItemMeta) && !meta.is_empty() {
             map.serialize_entry("_meta", &JsonObject(meta))?;
         }
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }

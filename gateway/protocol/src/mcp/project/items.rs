@@ -7,7 +7,7 @@ use crate::manifest::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool, 
 use crate::names::PublicName;
 
 use super::super::revision::Feature;
-use super::{CommonMembers, View, has_later_members, later_members, optional};
+use super::{CommonMembers, View, has_later_members, optional, write_later_members};
 use crate::mcp::structured;
 
 /// A tool under its public name.
@@ -87,7 +87,7 @@ impl Serialize for View<'_, ToolHints> {
         optional(&mut map, "destructiveHint", destructive.as_ref())?;
         optional(&mut map, "idempotentHint", idempotent.as_ref())?;
         optional(&mut map, "openWorldHint", open_world.as_ref())?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }
@@ -167,7 +167,7 @@ impl Serialize for View<'_, PromptArgument> {
         }
         optional(&mut map, "description", description.as_ref())?;
         map.serialize_entry("required", required)?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }

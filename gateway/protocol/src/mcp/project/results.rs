@@ -11,7 +11,7 @@ use crate::mcp::structured;
 
 use super::super::identity::Identity;
 use super::super::revision::Feature;
-use super::{View, later_members, optional, role_name};
+use super::{View, optional, role_name, write_later_members};
 
 /// The result of `tools/call`.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Serialize for View<'_, ToolAnswer<'_>> {
         if *is_error {
             map.serialize_entry("isError", is_error)?;
         }
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         server.write_meta(&mut map, self.revision, meta)?;
         map.end()
     }
@@ -70,7 +70,7 @@ impl Serialize for View<'_, ReadContents<'_>> {
             map.serialize_entry("cacheScope", if *shareable { "public" } else { "private" })?;
         }
         map.serialize_entry("contents", &self.each(contents))?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         server.write_meta(&mut map, self.revision, meta)?;
         map.end()
     }
@@ -95,7 +95,7 @@ impl Serialize for View<'_, PromptMessages<'_>> {
         }
         optional(&mut map, "description", description.as_ref())?;
         map.serialize_entry("messages", &self.each(messages))?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         server.write_meta(&mut map, self.revision, meta)?;
         map.end()
     }
@@ -107,7 +107,7 @@ impl Serialize for View<'_, PromptMessage> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("role", role_name(*role))?;
         map.serialize_entry("content", &self.of::<Content>(content))?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }
@@ -187,7 +187,7 @@ impl Serialize for View<'_, Completion> {
         map.serialize_entry("values", values)?;
         optional(&mut map, "total", total.as_ref())?;
         optional(&mut map, "hasMore", has_more.as_ref())?;
-        later_members(&mut map, self.revision, extra)?;
+        write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
 }

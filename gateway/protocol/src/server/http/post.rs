@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{self, Incoming, Malformed, Message, Notification, Request};
-use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Aside, Begun, Feature, Greeting, Method, Params, ProtocolError};
+use crate::mcp::envelope::{self, RequestEnvelope};
+use crate::mcp::{Answer, Aside, Feature, Greeting, Method, Params, ProtocolError, StartedRequest};
 use crate::session::Session;
 
 use super::upgrade::{self, Upgraded};
@@ -24,7 +24,7 @@ use crate::server::observer::ServerSpan;
 use crate::server::request::receive_notification;
 use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
 use crate::server::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_running, join_batch,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
     malformed, response, stray_error, unknown_id,
 };
 
@@ -110,7 +110,10 @@ impl Server {
         if envelope::claims(&params) || claimed_revision.is_stateless() {
             let started = self.post_stateless(post, request, params, &mut span);
             return match span.instrument(started) {
-                Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
+                Ok(RequestInProgress {
+                    begun: StartedRequest::Later(later),
+                    side_messages: Some(side_messages),
+                }) => {
                     let messages = response_stream(later, side_messages, request.id.clone(), None);
                     let is_listening = request.method == Method::Listen.as_str();
                     let lifetime = if is_listening {
@@ -146,7 +149,7 @@ impl Server {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
-        let envelope = Envelope::read(&params)?;
+        let envelope = RequestEnvelope::read(&params)?;
         span.set_revision(envelope.revision);
         headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
@@ -221,7 +224,7 @@ impl Server {
         };
         let started = self.in_session(session, &request.method, params, &running, streaming);
         let body = match span.instrument(started) {
-            Ok(RequestInProgress { begun: Begun::Later(later), side_messages })
+            Ok(RequestInProgress { begun: StartedRequest::Later(later), side_messages })
                 if side_messages.is_some() || closes_at.is_some() =>
             {
                 let messages = response_stream(
@@ -237,9 +240,9 @@ impl Server {
                     Upgraded::Stopping => response(id, &Answer::Error(stopping())),
                 }
             }
-            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { begun: StartedRequest::Now(answer), .. }) => response(id, &answer),
             Ok(RequestInProgress { begun, .. }) => {
-                match tokio::spawn(finish_running(begun, id.clone(), running)).await {
+                match tokio::spawn(finish_request(begun, id.clone(), running)).await {
                     Ok(Some(body)) => body,
                     Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
                     Err(_) => response(id, &Answer::Error(stopping())),

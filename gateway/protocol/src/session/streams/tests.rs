@@ -16,11 +16,11 @@ use crate::catalog::Catalog;
 use crate::changes::{Listener, Updates};
 use crate::mcp::{Greeting, Params};
 use crate::names::{Principal, ResourceUri};
-use crate::session::Sessions;
+use crate::session::SessionStore;
 
 /// A session with a ready client, and its catalog.
 struct Client {
-    sessions: Sessions,
+    sessions: SessionStore,
     session: Arc<Session>,
     updates: Arc<Updates>,
     stop: CancellationToken,
@@ -34,7 +34,7 @@ fn client(revision: &str) -> Client {
     let updates: Arc<Updates> = Arc::default();
     let listener = Listener::new(catalog, &updates, []);
     let stop = CancellationToken::new();
-    let sessions = Sessions::new(10, Duration::from_secs(60), stop.clone());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), stop.clone());
     let session = sessions.open(Principal::Anonymous, greeting, listener).unwrap();
     session.set_ready();
     Client { sessions, session, updates, stop }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use moongate_model::names::Digest;
 use tokio::time::{sleep, timeout};
 
-use crate::supervisor::control::{Cause, Reloaded};
+use crate::supervisor::control::{ReloadCause, Reloaded};
 use crate::supervisor::fake::TestReconciler;
 use crate::supervisor::status::{PluginState, Waiting};
 
 const ONE: &str = "[plugins.a]\nsource = '/a'\n";
 
 async fn reload(gateway: &TestReconciler) -> Reloaded {
-    let reload = gateway.reloader.reload(Cause::Signal);
+    let reload = gateway.reloader.reload(ReloadCause::Signal);
     timeout(Duration::from_secs(300), reload).await.unwrap().unwrap()
 }
 
@@ -54,7 +54,7 @@ async fn shutdown_ends_a_reload_with_an_error() {
     let gateway = TestReconciler::start(ONE, &[("/a", "old")]).await;
     gateway.put("/a", "slow new");
     let reloader = gateway.reloader.clone();
-    let asked = tokio::spawn(async move { reloader.reload(Cause::Admin).await });
+    let asked = tokio::spawn(async move { reloader.reload(ReloadCause::Admin).await });
     sleep(Duration::from_secs(1)).await;
     gateway.stop().await;
     assert!(timeout(Duration::from_secs(5), asked).await.unwrap().unwrap().is_err());
@@ -142,7 +142,7 @@ async fn reload_is_answered_despite_endless_other_requests() {
     let others = tokio::spawn(async move {
         loop {
             // These don't wait for their answers.
-            let _ = timeout(Duration::from_millis(20), reloader.reload(Cause::Admin)).await;
+            let _ = timeout(Duration::from_millis(20), reloader.reload(ReloadCause::Admin)).await;
         }
     });
     sleep(Duration::from_millis(100)).await;
