@@ -62,17 +62,17 @@ async fn measure(source: &Path, count: usize) -> Result<Value> {
 
 fn host(cache: PathBuf) -> Result<WasmHost> {
     Ok(WasmHost::new(HostOptions {
-        cache,
-        state: None,
-        concurrency: 64,
-        inbox: None,
-        outgoing: OutgoingOptions::default(),
+        cache_dir: cache,
+        state_dir: None,
+        max_concurrent_calls: 64,
+        change_inbox: None,
+        outgoing_http: OutgoingOptions::default(),
     })?)
 }
 
 /// Reads and loads the plugin; returns the time until it could serve.
 async fn load(host: &WasmHost, source: &Path) -> Result<Duration> {
-    let config = Arc::new(PluginConfig::bare(PluginId::new("plugin")?, source.to_owned()));
+    let config = Arc::new(PluginConfig::ungranted(PluginId::new("plugin")?, source.to_owned()));
     let start = Instant::now();
     let candidate = host.read(&config).await?;
     let plugin = host.load(config, candidate).await?;

@@ -15,11 +15,11 @@ pub mod trace;
 
 /// The shutdown of a transport. `app` keeps the time.
 #[derive(Debug, Clone, Default)]
-pub struct Ending {
+pub struct TransportShutdown {
     /// Set when the transport must not accept anything new. Running requests continue.
-    pub stop: CancellationToken,
+    pub stop_accepting: CancellationToken,
     /// Set when the time is up: running requests are dropped.
-    pub over: CancellationToken,
+    pub time_up: CancellationToken,
     /// Set by the transport if its only peer has disconnected. Running requests continue until the time is up.
-    pub gone: CancellationToken,
+    pub peer_gone: CancellationToken,
 }

@@ -15,21 +15,21 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use crate::catalog::{Answer, Catalog, Member};
-use crate::gate::ConcurrencyLimiter;
+use crate::catalog::{Catalog, CatalogPlugin, PluginFuture};
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::{PublicName, ResourceUri};
 
 mod arguments;
 mod error;
-mod nearest;
+mod suggestions;
 mod observer;
 mod output;
 
 pub use arguments::Arguments;
 pub use error::DispatchError;
-pub use nearest::Unknown;
 pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
 pub(crate) use observer::{Observed, RequestSpan};
+pub use suggestions::UnknownName;
 
 use observer::PluginCall;
 
@@ -45,7 +45,7 @@ pub struct Dispatcher {
 #[derive(Debug)]
 pub struct DispatchOutcome<T> {
     /// The plugin that was called.
-    pub member: Arc<Member>,
+    pub member: Arc<CatalogPlugin>,
     /// The outcome.
     pub outcome: Outcome<T>,
 }
@@ -68,7 +68,7 @@ impl Dispatcher {
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
     #[must_use]
-    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
@@ -92,7 +92,7 @@ impl Dispatcher {
 
     /// The limits on concurrent calls.
     #[must_use]
-    pub fn gate(&self) -> &Arc<ConcurrencyLimiter> {
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
         &self.gate
     }
 
@@ -107,14 +107,14 @@ impl Dispatcher {
         name: &str,
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+        let view = catalog.visible_to(&context.principal);
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
-        arguments.check(entry.input()).await?;
-        let member = entry.member();
-        let mut span = self.span(member, CallKind::Tool, Some(entry.public()));
+        arguments.check(entry.input_schema()).await?;
+        let member = entry.plugin();
+        let mut span = self.span(member, CallKind::Tool, Some(entry.public_name()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut span, context, call).await {
-            Ok(outcome) => output::tool(entry, context, outcome).await,
+            Ok(outcome) => output::check_tool_outcome(entry, context, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = span.finish(answer)?;
@@ -131,15 +131,16 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+        let view = catalog.visible_to(&context.principal);
         let unknown = || DispatchError::resource_not_found(uri, view);
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
         let mut span = self.span(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome =
-            span.finish(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
+        let outcome = span.finish(
+            answer.and_then(|outcome| output::check_read_outcome(view, member, context, &uri, outcome)),
+        )?;
         Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
@@ -154,14 +155,15 @@ impl Dispatcher {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+        let view = catalog.visible_to(&context.principal);
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
-        let member = entry.member();
-        let mut span = self.span(member, CallKind::Prompt, Some(entry.public()));
+        let member = entry.plugin();
+        let mut span = self.span(member, CallKind::Prompt, Some(entry.public_name()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome = span.finish(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
+        let outcome =
+            span.finish(answer.and_then(|outcome| output::check_prompt_outcome(member, context, outcome)))?;
         Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
@@ -178,7 +180,7 @@ impl Dispatcher {
         (name, value): (&str, &str),
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
-        let view = catalog.view(&context.principal);
+        let view = catalog.visible_to(&context.principal);
         let (member, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);
@@ -186,27 +188,27 @@ impl Dispatcher {
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
                     return Ok(Completion::default());
                 }
-                (entry.member(), CompletionTarget::Prompt(entry.prompt().name.clone()))
+                (entry.plugin(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
             CompletionOwner::Resource(text) => {
-                let listed = view.template(text).map(|entry| entry.member());
+                let listed = view.template(text).map(|entry| entry.plugin());
                 let owner = listed.or_else(|| view.resource_owner(text));
                 let unknown = || DispatchError::unknown_template(text, view);
                 (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
-        if !member.plugin().manifest().completes {
+        if !member.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
         let mut span = self.span(member, CallKind::Completion, None);
         let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.invoke(&mut span, context, call).await;
-        span.finish(answer).map(output::completion)
+        span.finish(answer).map(output::limit_completion)
     }
 
     fn span<'a>(
         &'a self,
-        member: &'a Member,
+        member: &'a CatalogPlugin,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> RequestSpan<PluginCall<'a>> {
@@ -219,7 +221,7 @@ impl Dispatcher {
         &self,
         span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
-        call: impl FnOnce() -> Answer<'a, T>,
+        call: impl FnOnce() -> PluginFuture<'a, T>,
     ) -> Result<T, CallError> {
         let member = span.member();
         let limits = member.policy();
@@ -239,7 +241,7 @@ impl Dispatcher {
         drop(permit);
         // A late answer to a cancelled call is discarded.
         let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
-        answer.map_err(|error| output::refusal(member, context, error))
+        answer.map_err(|error| output::explain_missing_grant(member, context, error))
     }
 }
 

@@ -44,18 +44,18 @@ impl BlockingLimiter {
 pub struct PluginBlockingLimiters {
     width: usize,
     /// A lane exists while something refers to it, such as a thread that works.
-    all: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
+    limiters: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
 }
 
 impl PluginBlockingLimiters {
     /// `width` is the number of threads for each plugin.
     pub fn new(width: usize) -> Self {
-        Self { width, all: Mutex::default() }
+        Self { width, limiters: Mutex::default() }
     }
 
     /// The plugin's lane.
-    pub fn of(&self, plugin: &PluginId) -> BlockingLimiter {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn for_plugin(&self, plugin: &PluginId) -> BlockingLimiter {
+        let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = all.get(plugin).and_then(Weak::upgrade) {
             return BlockingLimiter(lane);
         }

@@ -19,13 +19,13 @@ pub enum PrivateDirError {
     },
     /// The path is a symlink or a file.
     #[error("`{}` isn't a directory, or is a symlink", .0.display())]
-    NoFolder(PathBuf),
+    NotADirectory(PathBuf),
     /// The directory belongs to another user.
     #[error("`{}` belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    OtherOwner(PathBuf),
     /// Other users can write to the directory.
     #[error("`{}` is writable by others (mode {mode:03o}; it should be 700)", dir.display())]
-    Writable {
+    WritableByOthers {
         /// The directory.
         dir: PathBuf,
         /// The permissions of the directory.
@@ -39,11 +39,13 @@ impl PrivateDirError {
     pub fn hint(&self) -> String {
         match self {
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
-            Self::NoFolder(_) => "set the path of the directory itself, or move the file away".to_owned(),
-            Self::Foreign(_) => {
+            Self::NotADirectory(_) => {
+                "set the path of the directory itself, or move the file away".to_owned()
+            }
+            Self::OtherOwner(_) => {
                 "run the gateway as that user, or `chown` the directory to the gateway's user".to_owned()
             }
-            Self::Writable { dir, .. } => format!("`chmod 700 {}`", dir.display()),
+            Self::WritableByOthers { dir, .. } => format!("`chmod 700 {}`", dir.display()),
         }
     }
 }
@@ -69,7 +71,7 @@ pub fn io_hint(reason: &io::Error) -> &'static str {
 ///
 /// # Errors
 /// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
-pub fn private(dir: &Path) -> Result<(), PrivateDirError> {
+pub fn create(dir: &Path) -> Result<(), PrivateDirError> {
     let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
     check(dir, &fs::symlink_metadata(dir).map_err(io)?)
@@ -106,11 +108,13 @@ fn check_writable(dir: &Path) -> io::Result<()> {
 
 fn check(dir: &Path, meta: &Metadata) -> Result<(), PrivateDirError> {
     if !meta.is_dir() {
-        return Err(PrivateDirError::NoFolder(dir.to_owned()));
+        return Err(PrivateDirError::NotADirectory(dir.to_owned()));
     }
-    Ownership::Own.check(meta).map_err(|stranger| match stranger {
-        OwnershipError::Owner => PrivateDirError::Foreign(dir.to_owned()),
-        OwnershipError::Others { mode } => PrivateDirError::Writable { dir: dir.to_owned(), mode },
+    Ownership::OwnerWrites.check(meta).map_err(|stranger| match stranger {
+        OwnershipError::Owner => PrivateDirError::OtherOwner(dir.to_owned()),
+        OwnershipError::Permissions { mode } => {
+            PrivateDirError::WritableByOthers { dir: dir.to_owned(), mode }
+        }
     })
 }
 
@@ -118,11 +122,11 @@ fn check(dir: &Path, meta: &Metadata) -> Result<(), PrivateDirError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// Owned by this user; others can neither read nor write.
-    Secret,
+    OwnerOnly,
     /// Owned by this user; others can't write.
-    Own,
+    OwnerWrites,
     /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
-    Sources,
+    SourceTree,
 }
 
 /// A violation of [`Ownership`].
@@ -131,7 +135,7 @@ pub enum OwnershipError {
     /// The owner is another user.
     Owner,
     /// The permissions give others access.
-    Others {
+    Permissions {
         /// All permissions.
         mode: u32,
     },
@@ -149,14 +153,14 @@ impl Ownership {
     fn check_mode(self, owner: u32, mode: u32) -> Result<(), OwnershipError> {
         let is_own = owner == rustix::process::geteuid().as_raw();
         let (is_permitted_owner, forbidden) = match self {
-            Self::Secret => (false, 0o077),
-            Self::Own => (false, 0o022),
-            Self::Sources => (owner == 0, 0o002),
+            Self::OwnerOnly => (false, 0o077),
+            Self::OwnerWrites => (false, 0o022),
+            Self::SourceTree => (owner == 0, 0o002),
         };
         if !is_own && !is_permitted_owner {
             return Err(OwnershipError::Owner);
         }
-        if mode & forbidden == 0 { Ok(()) } else { Err(OwnershipError::Others { mode }) }
+        if mode & forbidden == 0 { Ok(()) } else { Err(OwnershipError::Permissions { mode }) }
     }
 }
 

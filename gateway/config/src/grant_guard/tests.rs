@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::{check, check_component};
-use crate::{Loaded, parse_config};
+use crate::{LoadedConfig, parse_config};
 
 /// A directory with a configuration, a component, a secret, a cache and some notes.
 fn place() -> TempDir {
@@ -22,7 +22,7 @@ fn place() -> TempDir {
     place
 }
 
-fn load(place: &Path, grants: &str) -> Loaded {
+fn load(place: &Path, grants: &str) -> LoadedConfig {
     let text = format!(
         r#"version = 1
            gateway = {{ cache = "cache", state = "state" }}

@@ -56,7 +56,7 @@ impl<T: FailureText> FailureText for Result<T, types::Failure> {
                 let note = format!(" (moongate: {note})");
                 // Messages above the limit are cut at the end, so make room for the note first.
                 let room = text::MAX_MESSAGE_BYTES.saturating_sub(note.len());
-                *message = text::block(std::mem::take(message), room) + &note;
+                *message = text::clean_block(std::mem::take(message), room) + &note;
             }
         }
     }

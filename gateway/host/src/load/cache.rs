@@ -40,7 +40,7 @@ pub(crate) struct CodeCache {
 impl CodeCache {
     /// Creates the directory if it is missing, and checks that it is private.
     pub(crate) fn open(dir: &Path) -> Result<Self, PrivateDirError> {
-        private_dir::private(dir)?;
+        private_dir::create(dir)?;
         let cache = Self { dir: dir.to_owned() };
         cache.prune();
         Ok(cache)
@@ -65,7 +65,7 @@ impl CodeCache {
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
         let meta = fs::symlink_metadata(&path).ok()?; // another gateway can have removed it
-        if !meta.is_file() || Ownership::Own.check(&meta).is_err() {
+        if !meta.is_file() || Ownership::OwnerWrites.check(&meta).is_err() {
             tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
         }

@@ -44,7 +44,7 @@ pub(crate) struct CompileLimits {
 
 impl CompileLimits {
     /// The configured limits, or defaults for a component of this length.
-    pub(crate) fn of(length: usize, limits: &Limits) -> Self {
+    pub(crate) fn for_component(length: usize, limits: &Limits) -> Self {
         let length = length as u64;
         let whole_seconds =
             |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
@@ -135,8 +135,8 @@ struct Compilation {
 
 impl CompileCancellation {
     /// Cancels it when the guard is dropped.
-    pub(crate) fn when_dropped(&self) -> AbortWhenDropped {
-        AbortWhenDropped(self.clone())
+    pub(crate) fn when_dropped(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 
     fn cancel(&self) {
@@ -176,9 +176,9 @@ impl CompileCancellation {
 }
 
 /// See [`CompileCancellation::when_dropped`].
-pub(crate) struct AbortWhenDropped(CompileCancellation);
+pub(crate) struct CancelOnDrop(CompileCancellation);
 
-impl Drop for AbortWhenDropped {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -222,7 +222,7 @@ pub(crate) fn compile(
     if status.success() {
         return Ok(code);
     }
-    let default = CompileLimits::of(component.len(), &Limits::default());
+    let default = CompileLimits::for_component(component.len(), &Limits::default());
     Err(exit_error(status, &String::from_utf8_lossy(&errors), limits, default))
 }
 
@@ -250,10 +250,10 @@ fn program(limits: CompileLimits) -> io::Result<Command> {
 /// The reason why the process failed. `default`: the limits without configuration.
 fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: CompileLimits) -> LoadError {
     let CompileLimits { memory, seconds } = limits;
-    let needs = |what: String, low| LoadError::Compile { needs: what, low };
+    let needs = |what: String, low| LoadError::CompileLimit { needs: what, low };
     let too_low = |key, limit: u64, default: u64| {
-        let low = LimitTooLow::wanting(key, limit.saturating_add(1).max(default));
-        Some(Box::new(LimitTooLow { wanted: None, ..low }))
+        let low = LimitTooLow::needing(key, limit.saturating_add(1).max(default));
+        Some(Box::new(LimitTooLow { needed: None, ..low }))
     };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
@@ -266,7 +266,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     }
     // By the system when it is out of memory, or by a user: that isn't the component's fault.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
-        return LoadError::Killed;
+        return LoadError::CompilerKilled;
     }
     if errors.contains("memory allocation of") || errors.contains("Cannot allocate memory") {
         let low = too_low(LimitKey::CompileMemory, memory, default.memory);
@@ -276,7 +276,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     if status.signal().is_some() || errors.contains("panicked at") {
         tracing::warn!(
             "the compiler ended with {status}: {}",
-            text::line(errors, 4 * text::MAX_SENTENCE_BYTES)
+            text::clean_line(errors, 4 * text::MAX_SENTENCE_BYTES)
         );
         return needs("more than the compiler can do".to_owned(), None);
     }
@@ -286,9 +286,9 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
 fn broken(errors: &str) -> LoadError {
     // It is disabled in the engine, whose errors name it for each function that needs it.
     if errors.contains("component model async") {
-        return LoadError::Async;
+        return LoadError::AsyncFunctions;
     }
-    LoadError::Broken { reason: text::line(errors, text::MAX_SENTENCE_BYTES) }
+    LoadError::InvalidComponent { reason: text::clean_line(errors, text::MAX_SENTENCE_BYTES) }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl CpuMeter {
     }
 
     /// True if the call exceeded its limit. Must be called during a poll.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         let now = thread_cpu_time().saturating_sub(self.poll_start.load(Ordering::Relaxed));
         self.used.load(Ordering::Relaxed).saturating_add(now) > self.limit
     }

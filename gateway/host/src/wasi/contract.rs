@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use moongate_config::{ClientFeature, PluginConfig};
-use moongate_model::call::{CallContext, Cure, LogLevel};
+use moongate_model::call::{CallContext, GrantFix, LogLevel};
 use moongate_model::json::Json;
 use moongate_model::names::PluginId;
 use tokio_util::sync::CancellationToken;
@@ -126,7 +126,7 @@ impl request::Host for ContractState {
         // The client offers it, so only the grant is missing.
         self.audit.report_missing(&MissingGrant {
             wanted: format!("to ask the client for {}", feature.as_str()),
-            fix: Some(Cure::Line(feature.cure())),
+            fix: Some(GrantFix::Line(feature.suggest_grant())),
         });
         Ok(false)
     }
@@ -141,7 +141,7 @@ impl request::Host for ContractState {
     }
 
     fn state(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(self.context.state.as_deref().map(<[u8]>::to_vec))
+        Ok(self.context.round_state.as_deref().map(<[u8]>::to_vec))
     }
 
     fn remaining_ms(&mut self) -> Result<Option<u32>> {
@@ -240,8 +240,10 @@ const MAX_JSON_BYTES: usize = 64 << 10;
 /// that is too large.
 fn line_data(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
-        Ok(value) if data.len() <= MAX_JSON_BYTES && text::depth(&data) <= text::DEPTH => Json::from(value),
-        Ok(_) | Err(_) => Json::string(&text::block(data, text::MAX_MESSAGE_BYTES)),
+        Ok(value) if data.len() <= MAX_JSON_BYTES && text::json_depth(&data) <= text::MAX_JSON_DEPTH => {
+            Json::from(value)
+        }
+        Ok(_) | Err(_) => Json::string(&text::clean_block(data, text::MAX_MESSAGE_BYTES)),
     }
 }
 
@@ -272,15 +274,15 @@ impl log::Host for ContractState {
             log.dropped += u64::from(!is_counted);
             return Ok(());
         }
-        let logger = logger.map(|name| text::line(&name, text::WORD));
-        let data = line_data(text::json(data));
+        let logger = logger.map(|name| text::clean_line(&name, text::MAX_WORD_BYTES));
+        let data = line_data(text::clean_json(data));
         if is_logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
             write_line(
                 &self.config.id,
                 level,
                 logger.as_deref(),
-                &text::line(&message, text::MAX_MESSAGE_BYTES),
+                &text::clean_line(&message, text::MAX_MESSAGE_BYTES),
             );
         }
         if is_wanted {
@@ -301,7 +303,7 @@ impl progress::Host for ContractState {
             return Ok(());
         }
         progress.last = Some(current);
-        let message = message.map(|message| text::line(&message, text::MAX_MESSAGE_BYTES));
+        let message = message.map(|message| text::clean_line(&message, text::MAX_MESSAGE_BYTES));
         self.context.sink.progress(current, total.filter(|total| total.is_finite()), message.as_deref());
         Ok(())
     }
@@ -333,7 +335,7 @@ impl changes::Host for ContractState {
 
 impl config_store::Host for ContractState {
     fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, config_store::Error>> {
-        let value = self.config.config.get(&key);
+        let value = self.config.settings.get(&key);
         if value.is_some() {
             self.audit.note_used(|| format!("config {key}"));
         }
@@ -341,10 +343,10 @@ impl config_store::Host for ContractState {
     }
 
     fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, config_store::Error>> {
-        for key in self.config.config.keys() {
+        for key in self.config.settings.keys() {
             self.audit.note_used(|| format!("config {key}"));
         }
-        let all = self.config.config.iter();
+        let all = self.config.settings.iter();
         Ok(Ok(all.map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()))
     }
 }

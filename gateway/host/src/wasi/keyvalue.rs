@@ -136,9 +136,9 @@ pub(crate) struct KeyPage {
 pub(crate) enum KeyValueError {
     #[error("the key has {0} bytes, and the limit is {MAX_KEY_BYTES}; use a shorter key, such as a hash")]
     KeyTooLong(usize),
-    #[error("the value has {}, and the limit is {}; split it over several keys", size(*.0 as u64), size(MAX_VALUE_BYTES as u64))]
+    #[error("the value has {}, and the limit is {}; split it over several keys", display_size(*.0 as u64), display_size(MAX_VALUE_BYTES as u64))]
     ValueTooLong(usize),
-    #[error("the plugin's state would be larger than {} (`limits.state`)", size(*.0))]
+    #[error("the plugin's state would be larger than {} (`limits.state`)", display_size(*.0))]
     Full(u64),
     #[error("the key's value isn't a 64-bit integer in decimal digits")]
     NotANumber,
@@ -151,7 +151,7 @@ pub(crate) enum KeyValueError {
     Unavailable,
 }
 
-fn size(bytes: u64) -> String {
+fn display_size(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
@@ -174,7 +174,7 @@ impl KeyValueStores {
     /// The store of a plugin.
     pub(crate) fn of(&self, config: &PluginConfig) -> StoreAccess {
         let owner = match &config.allow.state {
-            StateGrant::Refused => return StoreAccess::Refused,
+            StateGrant::NotGranted => return StoreAccess::Refused,
             StateGrant::Own => StoreOwner::Plugin(config.id.clone()),
             StateGrant::Shared(name) => StoreOwner::Name(name.clone()),
         };
@@ -203,7 +203,7 @@ impl KeyValueStores {
 impl KeyValueStore {
     /// The value of a key.
     pub(crate) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).get(&key)),
             Backend::Disk(store) => store.get(key).await,
@@ -212,7 +212,7 @@ impl KeyValueStore {
 
     /// Whether the key has a value.
     pub(crate) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
             Backend::Disk(store) => store.exists(key).await,
@@ -221,7 +221,7 @@ impl KeyValueStore {
 
     /// Sets a key. `limit` is the largest size of the store.
     pub(crate) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         let value = stored_value(value)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).put(key, value, limit),
@@ -231,7 +231,7 @@ impl KeyValueStore {
 
     /// Removes a key. A missing key isn't an error.
     pub(crate) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => {
                 lock(memory).delete(&key);
@@ -243,7 +243,7 @@ impl KeyValueStore {
 
     /// The keys after `cursor`, in the order of their bytes. A key that stays is listed exactly once, whatever else
     /// changes between two pages.
-    pub(crate) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+    pub(crate) async fn first_page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
             Backend::Disk(store) => store.page(cursor).await,
@@ -252,7 +252,7 @@ impl KeyValueStore {
 
     /// Adds to a number, which is kept in decimal digits. A missing key counts as zero.
     pub(crate) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).increment(key, delta, limit),
             Backend::Disk(store) => store.increment(key, delta, limit).await,
@@ -267,7 +267,7 @@ impl KeyValueStore {
         value: Vec<u8>,
         limit: u64,
     ) -> Result<Result<(), SwapConflict>, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         let value = stored_value(value)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, limit),
@@ -280,7 +280,7 @@ fn lock(memory: &Mutex<MemoryStore>) -> MutexGuard<'_, MemoryStore> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check(key: &str) -> Result<(), KeyValueError> {
+fn check_key(key: &str) -> Result<(), KeyValueError> {
     if key.len() > MAX_KEY_BYTES { Err(KeyValueError::KeyTooLong(key.len())) } else { Ok(()) }
 }
 
@@ -308,7 +308,7 @@ fn new_store_size(size: u64, before: u64, after: u64, limit: u64) -> Result<u64,
 }
 
 /// The sum of a stored number and `delta`.
-fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
+fn add_to_number(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
     let number = match value {
         None => 0,
         Some(value) => number(value).ok_or(KeyValueError::NotANumber)?,

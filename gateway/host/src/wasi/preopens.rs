@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
+use moongate_config::{DirGrant, DirMode, EntryKind, Grants, PluginConfig, nearest_path};
 use moongate_model::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
-use crate::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
-use crate::load::error::shown;
+use crate::diagnostics::output::{CapturedOutput, CapturedStream, EmptyStdin, StdStream};
+use crate::load::error::display_path;
 use moongate_system::blocking::PluginBlockingLimiters;
 
 /// The most random bytes that a guest may request at once.
@@ -32,39 +32,39 @@ const MAX_CONCURRENT_OPENS: usize = 4;
 /// A granted directory can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {
-    #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
+    #[error("the granted directory `{}` can't be opened: {reason}", display_path(host))]
     Failed { host: PathBuf, guest: String, reason: String },
-    #[error("the granted directory `{}` doesn't answer", shown(host))]
-    Silent { host: PathBuf, guest: String },
+    #[error("the granted directory `{}` doesn't answer", display_path(host))]
+    NotResponding { host: PathBuf, guest: String },
     /// No thread has started with any of them, so it isn't known which one blocks.
     #[error("no granted directory was opened in time")]
-    Unbegun,
+    NotStarted,
 }
 
 impl DirectoryError {
     fn failed(dir: &DirGrant, reason: String) -> Self {
-        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
+        Self::Failed { host: dir.host_path.clone(), guest: dir.guest_path.clone(), reason }
     }
 
     /// The guest's path of the directory.
     pub(crate) fn guest(&self) -> Option<&str> {
         match self {
-            Self::Failed { guest, .. } | Self::Silent { guest, .. } => Some(guest),
-            Self::Unbegun => None,
+            Self::Failed { guest, .. } | Self::NotResponding { guest, .. } => Some(guest),
+            Self::NotStarted => None,
         }
     }
 
     /// How to fix it. `near` is a directory that may have been meant.
     pub(crate) fn hint(&self, near: Option<&Path>) -> String {
         if let Some(near) = near {
-            return format!("did you mean `{}`?", shown(near));
+            return format!("did you mean `{}`?", display_path(near));
         }
         let hint = match self {
             Self::Failed { .. } => {
                 "make the directory, or correct or remove the grant; a relative path starts at the directory of `gateway.toml`"
             }
-            Self::Silent { .. } => "see whether its file system answers",
-            Self::Unbegun => {
+            Self::NotResponding { .. } => "see whether its file system answers",
+            Self::NotStarted => {
                 "see whether their file systems answer, and whether the machine has too much to do"
             }
         };
@@ -90,14 +90,14 @@ impl PathResolver for SystemPaths {
     }
 
     fn nearest(&self, path: &Path) -> Option<PathBuf> {
-        nearest_path(path, Entry::Directory)
+        nearest_path(path, EntryKind::Directory)
     }
 }
 
 /// Opens granted directories, for all plugins.
 pub(crate) struct DirectoryOpener {
     paths: Arc<dyn PathResolver>,
-    lanes: PluginBlockingLimiters,
+    limiters: PluginBlockingLimiters,
     /// The running openings of each plugin, in the order in which they started.
     running: Mutex<HashMap<PluginId, Vec<Weak<OpeningInProgress>>>>,
 }
@@ -115,18 +115,18 @@ struct OpeningInProgress {
 pub(crate) struct OpenedDirectories {
     wasi: WasiCtxBuilder,
     /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
-    pub(crate) places: Vec<(u64, u64)>,
+    pub(crate) identities: Vec<(u64, u64)>,
 }
 
 impl DirectoryOpener {
     pub(crate) fn new() -> Arc<Self> {
-        Self::through(Arc::new(SystemPaths))
+        Self::with_paths(Arc::new(SystemPaths))
     }
 
-    pub(crate) fn through(paths: Arc<dyn PathResolver>) -> Arc<Self> {
+    pub(crate) fn with_paths(paths: Arc<dyn PathResolver>) -> Arc<Self> {
         Arc::new(Self {
             paths,
-            lanes: PluginBlockingLimiters::new(MAX_CONCURRENT_OPENS),
+            limiters: PluginBlockingLimiters::new(MAX_CONCURRENT_OPENS),
             running: Mutex::default(),
         })
     }
@@ -142,7 +142,7 @@ impl DirectoryOpener {
         let Some(first) = config.allow.dirs.first() else { return Ok(OpenedDirectories::default()) };
         let this = Arc::clone(self);
         let its = Arc::clone(config);
-        let opened = self.lanes.of(&config.id).run(move || this.run(its)).await;
+        let opened = self.limiters.for_plugin(&config.id).run(move || this.open_all(its)).await;
         opened.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // A task that hasn't started is dropped only when the gateway ends.
@@ -155,7 +155,7 @@ impl DirectoryOpener {
         let DirectoryError::Failed { host, .. } = error else { return error.hint(None) };
         let paths = Arc::clone(&self.paths);
         let host = host.clone();
-        let lane = self.lanes.of(&plugin.id);
+        let lane = self.limiters.for_plugin(&plugin.id);
         let look = lane.run(move || paths.nearest(&host));
         let near = tokio::time::timeout(plugin.limits.describe_timeout, look).await;
         error.hint(near.ok().and_then(Result::ok).flatten().as_deref())
@@ -164,25 +164,25 @@ impl DirectoryOpener {
     /// The error that a directory of this configuration didn't respond in time. `None` means that it grants none. The
     /// directory that the plugin has waited for longest is the one that blocks: if it takes all threads, other calls wait
     /// for it as well. A directory that isn't granted any more is named only if there is no other.
-    pub(crate) fn silent(&self, config: &PluginConfig) -> Option<DirectoryError> {
+    pub(crate) fn timeout_error(&self, config: &PluginConfig) -> Option<DirectoryError> {
         let granted = &config.allow.dirs;
         if granted.is_empty() {
             return None;
         }
         let running: Vec<_> =
             self.running().get(&config.id).into_iter().flatten().filter_map(Weak::upgrade).collect();
-        let waited_for = || running.iter().filter_map(|opening| opening.now());
-        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host == dir.host);
+        let waited_for = || running.iter().filter_map(|opening| opening.current());
+        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host_path == dir.host_path);
         let stuck = waited_for().find(is_granted).or_else(|| waited_for().next());
-        Some(stuck.map_or(DirectoryError::Unbegun, |dir| DirectoryError::Silent {
-            host: dir.host.clone(),
-            guest: dir.guest.clone(),
+        Some(stuck.map_or(DirectoryError::NotStarted, |dir| DirectoryError::NotResponding {
+            host: dir.host_path.clone(),
+            guest: dir.guest_path.clone(),
         }))
     }
 
-    fn run(&self, config: Arc<PluginConfig>) -> Result<OpenedDirectories, DirectoryError> {
+    fn open_all(&self, config: Arc<PluginConfig>) -> Result<OpenedDirectories, DirectoryError> {
         let opening = Arc::new(OpeningInProgress { config, index: AtomicUsize::new(0) });
-        self.note(&opening);
+        self.register(&opening);
         let mut opened = OpenedDirectories::default();
         for dir in &opening.config.allow.dirs {
             opened.add(dir, &*self.paths).map_err(|reason| DirectoryError::failed(dir, reason))?;
@@ -191,7 +191,7 @@ impl DirectoryOpener {
         Ok(opened)
     }
 
-    fn note(&self, opening: &Arc<OpeningInProgress>) {
+    fn register(&self, opening: &Arc<OpeningInProgress>) {
         let mut running = self.running();
         running.retain(|_, openings| {
             openings.retain(|opening| opening.strong_count() > 0);
@@ -206,7 +206,7 @@ impl DirectoryOpener {
 }
 
 impl OpeningInProgress {
-    fn now(&self) -> Option<&DirGrant> {
+    fn current(&self) -> Option<&DirGrant> {
         self.config.allow.dirs.get(self.index.load(Ordering::Relaxed))
     }
 }
@@ -215,7 +215,7 @@ impl OpenedDirectories {
     /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory, so
     /// only the operator could change it between the check and the opening.
     fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
-        let DirGrant { host, guest, mode, place: _, named: _ } = dir;
+        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: _ } = dir;
         let perms = match mode {
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
@@ -225,21 +225,21 @@ impl OpenedDirectories {
         if resolved != *host {
             return Err(format!(
                 "it leads to `{}` now; reload to use that, if it may be granted",
-                shown(&resolved)
+                display_path(&resolved)
             ));
         }
         let found = fs::metadata(host).map_err(reason)?;
-        self.places.push((found.dev(), found.ino()));
+        self.identities.push((found.dev(), found.ino()));
         self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
         Ok(())
     }
 
     /// The context of one call.
-    pub(crate) fn context(mut self, grants: &Grants, output: &Arc<Output>) -> WasiCtx {
+    pub(crate) fn into_context(mut self, grants: &Grants, output: &Arc<CapturedOutput>) -> WasiCtx {
         self.wasi
             .stdin(EmptyStdin(Arc::clone(output)))
-            .stdout(CapturedStream(Arc::clone(output), Stream::Stdout))
-            .stderr(CapturedStream(Arc::clone(output), Stream::Stderr))
+            .stdout(CapturedStream(Arc::clone(output), StdStream::Stdout))
+            .stderr(CapturedStream(Arc::clone(output), StdStream::Stderr))
             .max_random_size(MAX_RANDOM_BYTES)
             .allow_tcp(false)
             .allow_udp(false)

@@ -32,7 +32,7 @@ pub struct RequestEnvelope {
 
 /// Reports whether the request claims a stateless revision.
 #[must_use]
-pub fn claims(params: &Params) -> bool {
+pub fn is_stateless_claim(params: &Params) -> bool {
     params.meta(VERSION_KEY).is_some()
 }
 

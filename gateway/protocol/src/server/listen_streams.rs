@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
 use crate::mcp::envelope::RequestEnvelope;
-use crate::mcp::{Answer, Aside, Params, ProtocolError, StartedRequest};
+use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::names::Principal;
 
 use super::Server;
@@ -98,7 +98,7 @@ impl Server {
             let StreamEnds { cancelled, closing } = ends;
             let mut message = listening.acknowledgement.clone();
             loop {
-                if sender.send(Aside::Notification(message)).await.is_err() {
+                if sender.send(SideMessage::Notification(message)).await.is_err() {
                     break; // the client has disconnected
                 }
                 message = tokio::select! {
@@ -109,10 +109,10 @@ impl Server {
                     message = listening.next() => message,
                 };
             }
-            Answer::Result(listening.result)
+            RequestAnswer::Result(listening.result)
         };
         Ok(RequestInProgress {
-            begun: StartedRequest::Later(Box::pin(answer)),
+            started: StartedRequest::Pending(Box::pin(answer)),
             side_messages: Some(side_messages),
         })
     }

@@ -10,15 +10,15 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
-fn greeting() -> Greeting {
+fn greeting() -> InitializeParams {
     let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let raw = serde_json::value::to_raw_value(&initialize).unwrap();
-    Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap()
+    InitializeParams::read(&Params::read(Some(&raw)).unwrap()).unwrap()
 }
 
-fn listener() -> Listener {
+fn listener() -> ChangeListener {
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-    Listener::new(catalog, &Arc::default(), [])
+    ChangeListener::new(catalog, &Arc::default(), [])
 }
 
 fn named(name: &str) -> Principal {
@@ -96,7 +96,7 @@ async fn evicts_sessions_with_readers_last() {
     let open = |name| sessions.open(named(name), greeting(), listener()).unwrap();
     let bob = open("bob");
     let mut listening = bob.open_notification_stream(None);
-    assert!(matches!(listening.next().await, Some(Event::Priming { .. })));
+    assert!(matches!(listening.next().await, Some(SseEvent::Priming { .. })));
     tokio::time::advance(Duration::from_secs(1)).await;
     let eve = open("eve");
     let ann = open("ann");

@@ -87,7 +87,7 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
 /// Whether the folder belongs to this user or to the system. Its code runs when the project is built, and on another
 /// machine than the build machine any user can have created it.
 fn has_trusted_owner(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|found| Ownership::Sources.check(&found).is_ok())
+    fs::metadata(folder).is_ok_and(|found| Ownership::SourceTree.check(&found).is_ok())
 }
 
 /// A TOML string; JSON strings are valid TOML.

@@ -9,7 +9,7 @@ use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
 use crate::supervisor::check::{CheckRequest, CheckResult};
-use crate::supervisor::control::Request;
+use crate::supervisor::control::ReloadRequest;
 use crate::supervisor::desired_config::ReadRequest;
 use crate::supervisor::list_refresh::RefreshResult;
 use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
@@ -62,7 +62,7 @@ impl Reconciler {
     }
 
     /// Reads the configuration, and then checks all plugins.
-    fn handle_request(&mut self, Request { cause, done }: Request) {
+    fn handle_request(&mut self, ReloadRequest { cause, done }: ReloadRequest) {
         tracing::info!(?cause, "reload requested: re-reading configuration and plugins");
         let request = Some(self.report.add_request(done));
         self.desired.request_read(ReadRequest { detected: Instant::now(), request });

@@ -26,7 +26,7 @@ const MAX_HEAD_BYTES: usize = 256;
 /// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
+pub(super) enum MessageDirection {
     /// To the gateway.
     In,
     /// To the client.
@@ -70,7 +70,7 @@ pub(super) enum Payload {
 #[derive(Serialize)]
 struct TraceLine<'a> {
     time: String,
-    direction: Direction,
+    direction: MessageDirection,
     transport: TracedTransport,
     client: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,15 +85,15 @@ async fn counts_lines_lost_on_a_full_disk() {
     let trace = trace(disk.clone(), false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"1");
-    trace.end().await;
+    trace.flush().await;
     disk.free_bytes(Some(10));
     tap.sent(b"2");
-    trace.end().await;
+    trace.flush().await;
     tap.sent(b"3");
-    trace.end().await;
+    trace.flush().await;
     disk.free_bytes(None);
     tap.sent(b"4");
-    trace.end().await;
+    trace.flush().await;
     assert_eq!(recorded(&disk.lines()), [1, 2, 4], "{}", disk.text());
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
@@ -105,7 +105,7 @@ async fn completes_a_torn_line_before_appending() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), true);
     Tap::stdio(Some(&trace)).sent(b"1");
-    trace.end().await;
+    trace.flush().await;
     assert!(disk.text().starts_with("\n{"), "{}", disk.text());
 }
 
@@ -125,7 +125,7 @@ async fn drops_and_counts_messages_for_a_slow_disk() {
     }
     drop((starts, go));
     tap.sent(b"1");
-    trace.end().await;
+    trace.flush().await;
     let lines = disk.lines();
     let cut = lines.iter().filter(|line| line["cut_from"] == long.len()).count();
     let dropped: u64 = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum();
@@ -143,7 +143,7 @@ async fn truncates_long_messages() {
     let message = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"{rest}"}}"#);
     tap.received(message.as_bytes());
     tap.oversized(77);
-    trace.end().await;
+    trace.flush().await;
     let lines = disk.lines();
     assert_eq!(lines[0]["cut_from"], message.len());
     assert_eq!((&lines[0]["id"], &lines[0]["method"]), (&"a".into(), &"tools/call".into()));
@@ -163,7 +163,7 @@ async fn records_messages_verbatim() {
     tap.received(b"{\"id\":7,\"method\":\"x\",,");
     tap.received(b"\xff");
     tap.received(format!(r#"{{"id":"{}"}}"#, "x".repeat(1000)).as_bytes());
-    trace.end().await;
+    trace.flush().await;
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
     assert!(

@@ -46,13 +46,16 @@ async fn abandoned_work_keeps_its_permit_until_it_ends() {
 #[tokio::test]
 async fn each_plugin_has_its_own_limit() {
     let lanes = PluginBlockingLimiters::new(1);
-    let release = leave_work_in(&lanes.of(&id("a"))).await;
-    assert_eq!(lanes.of(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(is_taken(&lanes.of(&id("a"))), "its thread is still at work, whoever asks for the lane anew");
+    let release = leave_work_in(&lanes.for_plugin(&id("a"))).await;
+    assert_eq!(lanes.for_plugin(&id("b")).run(|| 1).await.unwrap(), 1);
+    assert!(
+        is_taken(&lanes.for_plugin(&id("a"))),
+        "its thread is still at work, whoever asks for the lane anew"
+    );
     drop(release);
-    assert_eq!(lanes.of(&id("a")).run(|| 2).await.unwrap(), 2);
-    drop(lanes.of(&id("c")));
-    assert!(lanes.all.lock().unwrap().len() <= 2, "lanes that nobody has go");
+    assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
+    drop(lanes.for_plugin(&id("c")));
+    assert!(lanes.limiters.lock().unwrap().len() <= 2, "lanes that nobody has go");
 }
 
 #[tokio::test]

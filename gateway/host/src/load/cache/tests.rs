@@ -92,17 +92,17 @@ async fn refuses_a_directory_that_others_can_write() {
     let cache = dir.path().join("cache");
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(CodeCache::open(&cache), Err(PrivateDirError::Writable { mode: 0o777, .. })));
+    assert!(matches!(CodeCache::open(&cache), Err(PrivateDirError::WritableByOthers { mode: 0o777, .. })));
     // The plugin is compiled in memory, and the host reports why.
     let host = host(dir.path());
-    assert!(matches!(host.cache_problem(), Some(PrivateDirError::Writable { .. })));
+    assert!(matches!(host.cache_error(), Some(PrivateDirError::WritableByOthers { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     assert!(load_file(&host, &config).await.is_ok());
     assert_eq!(entries(dir.path()), []);
 
     let link = dir.path().join("link");
     symlink(dir.path(), &link).unwrap();
-    assert!(matches!(CodeCache::open(&link), Err(PrivateDirError::NoFolder(_))));
+    assert!(matches!(CodeCache::open(&link), Err(PrivateDirError::NotADirectory(_))));
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     assert!(CodeCache::open(&file).is_err());

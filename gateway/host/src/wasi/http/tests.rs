@@ -55,7 +55,7 @@ fn table(allow: &str) -> Arc<PluginConfig> {
 }
 
 fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<RequestSender> {
-    let options = OutgoingOptions { own: own.to_vec(), ca_file: None };
+    let options = OutgoingOptions { own_listeners: own.to_vec(), ca_file: None };
     RequestSender::new(OutboundHttp::with_resolver(options, resolver).unwrap(), table(allow))
 }
 

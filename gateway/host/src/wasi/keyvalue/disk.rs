@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, Identity, identity};
+use super::database::{
+    ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, FileIdentity, identity,
+};
 use super::entries::{OperationResult, StoreEntries};
 use super::{KeyPage, KeyValueError, StateDiagnostic, StoreOwner, StoredValue, SwapConflict};
 
@@ -57,7 +59,7 @@ struct DatabaseHealth {
     /// The current problems, which were logged, by thread.
     problems: Mutex<BTreeMap<ConnectionRole, StateDiagnostic>>,
     /// A damaged file, and how it is damaged. No thread uses it again.
-    damaged: Mutex<Option<(Identity, String)>>,
+    damaged: Mutex<Option<(FileIdentity, String)>>,
 }
 
 type Job = Box<dyn DatabaseJob>;
@@ -378,11 +380,11 @@ impl DatabaseHealth {
         }
     }
 
-    fn set_damaged(&self, file: Identity, reason: &str) {
+    fn set_damaged(&self, file: FileIdentity, reason: &str) {
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, reason.to_owned()));
     }
 
-    fn damage(&self, file: Identity) -> Option<String> {
+    fn damage(&self, file: FileIdentity) -> Option<String> {
         let damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
         damaged.as_ref().filter(|(its, _)| *its == file).map(|(_, reason)| reason.clone())
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
 
-use super::super::member::see;
+use super::super::catalog_plugin::debug_digest;
 use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A part of an item.
@@ -71,7 +71,7 @@ struct DifferingParts(Vec<ItemPart>);
 
 impl DifferingParts {
     fn compare(mut self, part: ItemPart, before: &dyn Debug, now: &dyn Debug) -> Self {
-        if see(before) != see(now) {
+        if debug_digest(before) != debug_digest(now) {
             self.0.push(part);
         }
         self
@@ -88,7 +88,7 @@ pub(super) fn tool_parts(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
         hints;
     let its = &now.hints;
     DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
         .compare(ItemPart::Title, &(title, hinted), &(&now.title, &its.title))
         .compare(ItemPart::Description, description, &now.description)
         .compare(
@@ -118,7 +118,7 @@ pub(super) fn prompt_parts(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart
     let now = new.prompt();
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)
         .compare(ItemPart::Arguments, arguments, &now.arguments)
@@ -135,7 +135,7 @@ pub(super) fn resource_parts(old: &ResourceEntry, new: &ResourceEntry) -> Vec<It
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
         before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
         .compare(ItemPart::Name, name, &now.name)
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)
@@ -164,7 +164,7 @@ pub(super) fn template_parts(old: &TemplateEntry, new: &TemplateEntry) -> Vec<It
         extra,
     } = before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
         .compare(ItemPart::Name, name, &now.name)
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Member;
+use crate::catalog::CatalogPlugin;
 use crate::catalog::fake::FakePlugin;
 use moongate_config::{Severity, parse_config};
 
@@ -35,10 +35,10 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
     let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let mut fake = FakePlugin::new("p");
-    fake.manifest.info.config_schema = Some(Json::from_value(schema));
-    let member = Member::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
-    let one = |problem: Problem| {
-        let at = text[problem.place.unwrap()].to_owned();
+    fake.manifest.info.settings_schema = Some(Json::from_value(schema));
+    let member = CatalogPlugin::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
+    let one = |problem: Diagnostic| {
+        let at = text[problem.span.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
     member.problems().into_iter().map(one).collect()

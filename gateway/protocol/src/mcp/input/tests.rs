@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{
-    Answer, CacheScope, Identity, ProtocolError, ProtocolOptions, Revision, SealingKey, StartedRequest,
+    CacheScope, Identity, ProtocolError, ProtocolOptions, RequestAnswer, Revision, SealingKey, StartedRequest,
 };
 use super::*;
 use crate::call::{Capabilities, Content, DiscardSink, PromptResult, ReadResult, ToolResult};
 use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
-use crate::gate::ConcurrencyLimiter;
 use crate::jsonrpc::ErrorObject;
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::{Digest, Principal};
 use crate::policy::{ClientFeature, PluginPolicy};
 
@@ -57,8 +57,8 @@ impl<F> std::fmt::Debug for Answers<F> {
     }
 }
 
-impl<F: Fn(&str, &Value) -> Result<Value, AskError> + Send + Sync> Peer for Answers<F> {
-    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a> {
+impl<F: Fn(&str, &Value) -> Result<Value, QuestionError> + Send + Sync> Peer for Answers<F> {
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a> {
         let params = params.map_or(Value::Null, |params| params.to_value().unwrap());
         let answer = (self.answer)(method, &params).map(|answer| Json::from_value(&answer));
         self.asked.lock().unwrap().push((method.to_owned(), params));
@@ -84,7 +84,7 @@ impl Client {
     /// A client of the handshake era, and the questions that it gets.
     fn answering<F>(revision: Revision, answer: F) -> (Self, Arc<Answers<F>>)
     where
-        F: Fn(&str, &Value) -> Result<Value, AskError> + Send + Sync + 'static,
+        F: Fn(&str, &Value) -> Result<Value, QuestionError> + Send + Sync + 'static,
     {
         let peer = Arc::new(Answers { answer, asked: Mutex::default() });
         (Self { revision, peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), ..Self::stateless() }, peer)
@@ -131,7 +131,7 @@ impl Gateway {
     }
 
     async fn request(&self, client: &Client, method: Method, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = Exchange {
+        let exchange = RequestContext {
             revision: client.revision,
             principal: client.principal.clone(),
             client: None,
@@ -142,14 +142,16 @@ impl Gateway {
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
         let params = Params::read(Some(&raw)).unwrap();
-        let answer = match self.protocol.begin(exchange, method, params) {
-            StartedRequest::Now(answer) => answer,
-            StartedRequest::Later(later) => later.await,
+        let answer = match self.protocol.start(exchange, method, params) {
+            StartedRequest::Ready(answer) => answer,
+            StartedRequest::Pending(later) => later.await,
         };
         match answer {
-            Answer::Result(text) | Answer::ToolError(text) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Answer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Answer::Error(error) => Err(error),
+            RequestAnswer::Result(text) | RequestAnswer::ToolError(text) => {
+                Ok(serde_json::from_str(text.get()).unwrap())
+            }
+            RequestAnswer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
+            RequestAnswer::Error(error) => Err(error),
         }
     }
 
@@ -215,7 +217,7 @@ fn asks(questions: &[(&str, &str, Value)], state: Option<&str>) -> Outcome<Strin
         method: (*method).to_owned(),
         params: (!params.is_null()).then(|| Json::from_value(params)),
     });
-    Outcome::NeedInput(NeedInput {
+    Outcome::NeedInput(InputNeeded {
         requests: requests.collect(),
         state: state.map(|state| state.as_bytes().to_vec()),
         meta: Vec::new(),

@@ -10,7 +10,7 @@ use super::*;
 use crate::call::DiscardSink;
 use crate::catalog::fake::{FakeMember as _, FakePlugin};
 use crate::dispatch::Dispatcher;
-use crate::gate::ConcurrencyLimiter;
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::Principal;
 
 const METHODS: [(Method, &str, &str); 4] = [
@@ -58,7 +58,7 @@ impl Gateway {
     }
 
     fn list(&self, method: Method, revision: Revision, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = Exchange {
+        let exchange = RequestContext {
             revision,
             principal: Principal::Anonymous,
             client: None,
@@ -68,13 +68,15 @@ impl Gateway {
             peer: None,
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
-        match self.protocol.begin(exchange, method, Params::read(Some(&raw)).unwrap()) {
-            StartedRequest::Now(Answer::Shared(text)) => Ok(serde_json::from_str(text.get()).unwrap()),
-            StartedRequest::Now(Answer::Result(text) | Answer::ToolError(text)) => {
+        match self.protocol.start(exchange, method, Params::read(Some(&raw)).unwrap()) {
+            StartedRequest::Ready(RequestAnswer::Shared(text)) => {
                 Ok(serde_json::from_str(text.get()).unwrap())
             }
-            StartedRequest::Now(Answer::Error(error)) => Err(error),
-            StartedRequest::Later(_) => panic!("a list takes no while"),
+            StartedRequest::Ready(RequestAnswer::Result(text) | RequestAnswer::ToolError(text)) => {
+                Ok(serde_json::from_str(text.get()).unwrap())
+            }
+            StartedRequest::Ready(RequestAnswer::Error(error)) => Err(error),
+            StartedRequest::Pending(_) => panic!("a list takes no while"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::manifest::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool, 
 use crate::names::PublicName;
 
 use super::super::revision::Feature;
-use super::{CommonMembers, View, has_later_members, optional, write_later_members};
+use super::{CommonMembers, View, has_later_members, write_later_members, write_optional};
 use crate::mcp::structured;
 
 /// A tool under its public name.
@@ -55,10 +55,10 @@ impl Serialize for View<'_, ToolItem<'_>> {
             map.serialize_entry("inputSchema", &structured::plain_properties(input_schema))?;
         }
         if self.revision.has(Feature::AnyStructured) {
-            optional(&mut map, "outputSchema", *output_schema)?;
+            write_optional(&mut map, "outputSchema", *output_schema)?;
         } else if self.revision.has(Feature::Structured) {
             let schema: Option<Json> = output_schema.map(structured::object_schema);
-            optional(&mut map, "outputSchema", schema.as_ref())?;
+            write_optional(&mut map, "outputSchema", schema.as_ref())?;
         }
         let hints = self.of(hints);
         if self.revision.has(Feature::ToolHints) && hints.say_something() {
@@ -82,11 +82,11 @@ impl Serialize for View<'_, ToolHints> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ToolHints { title, read_only, destructive, idempotent, open_world, extra } = self.value;
         let mut map = serializer.serialize_map(None)?;
-        optional(&mut map, "title", title.as_ref())?;
-        optional(&mut map, "readOnlyHint", read_only.as_ref())?;
-        optional(&mut map, "destructiveHint", destructive.as_ref())?;
-        optional(&mut map, "idempotentHint", idempotent.as_ref())?;
-        optional(&mut map, "openWorldHint", open_world.as_ref())?;
+        write_optional(&mut map, "title", title.as_ref())?;
+        write_optional(&mut map, "readOnlyHint", read_only.as_ref())?;
+        write_optional(&mut map, "destructiveHint", destructive.as_ref())?;
+        write_optional(&mut map, "idempotentHint", idempotent.as_ref())?;
+        write_optional(&mut map, "openWorldHint", open_world.as_ref())?;
         write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
@@ -99,9 +99,9 @@ impl View<'_, Resource> {
             self.value;
         map.serialize_entry("uri", uri.as_str())?;
         map.serialize_entry("name", name)?;
-        optional(map, "description", description.as_ref())?;
-        optional(map, "mimeType", mime_type.as_ref())?;
-        optional(map, "size", size.as_ref())?;
+        write_optional(map, "description", description.as_ref())?;
+        write_optional(map, "mimeType", mime_type.as_ref())?;
+        write_optional(map, "size", size.as_ref())?;
         let common =
             CommonMembers { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
         common.write(map, self.revision)
@@ -132,8 +132,8 @@ impl Serialize for View<'_, ResourceTemplate> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("uriTemplate", uri_template.as_str())?;
         map.serialize_entry("name", name)?;
-        optional(&mut map, "description", description.as_ref())?;
-        optional(&mut map, "mimeType", mime_type.as_ref())?;
+        write_optional(&mut map, "description", description.as_ref())?;
+        write_optional(&mut map, "mimeType", mime_type.as_ref())?;
         let common =
             CommonMembers { title: title.as_ref(), icons, annotations: annotations.as_ref(), meta, extra };
         common.write(&mut map, self.revision)?;
@@ -163,9 +163,9 @@ impl Serialize for View<'_, PromptArgument> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", name)?;
         if self.revision.has(Feature::Titles) {
-            optional(&mut map, "title", title.as_ref())?;
+            write_optional(&mut map, "title", title.as_ref())?;
         }
-        optional(&mut map, "description", description.as_ref())?;
+        write_optional(&mut map, "description", description.as_ref())?;
         map.serialize_entry("required", required)?;
         write_later_members(&mut map, self.revision, extra)?;
         map.end()

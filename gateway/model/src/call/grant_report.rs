@@ -4,33 +4,33 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// The number of distinct entries that are kept. A guest can ask for something else each time.
-const MAX_ENTRIES: usize = 256;
+const MAX_GRANT_EVENTS: usize = 256;
 
 /// The record of one call. Everything that serves the call shares it; it is read when the call has ended.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<LedgerEntries>);
+pub struct GrantReport(Mutex<LedgerEntries>);
 
 #[derive(Debug, Default)]
 struct LedgerEntries {
-    all: BTreeSet<Entry>,
+    all: BTreeSet<GrantEvent>,
     dropped: u64,
 }
 
 /// One thing that a call reached for. Used grants sort before missing ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
+pub enum GrantEvent {
     /// A grant that was used, as written in `gateway.toml`, such as `http https://example.com`.
     Used(String),
     /// A grant that was missing.
-    Lacked {
+    Missing {
         /// The attempt, such as `GET https://example.com/a`. It starts with "perhaps" if it isn't certain.
         wanted: String,
         /// The configuration change that grants it. `None` if nothing can grant it, or only a line that is too long to
         /// read.
-        cure: Option<Cure>,
+        cure: Option<GrantFix>,
     },
     /// A grant that a limit kept the call from using.
-    HeldBack {
+    Limited {
         /// The limit's key in the plugin's `limits` table. `None` means a share that is derived from something else.
         key: Option<&'static str>,
         /// A verb phrase that completes "it".
@@ -40,7 +40,7 @@ pub enum Entry {
 
 /// A change to the plugin's `allow` table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cure {
+pub enum GrantFix {
     /// Add this line.
     Line(String),
     /// Add a directory of this machine, for reading.
@@ -57,11 +57,11 @@ pub enum Cure {
     },
 }
 
-impl Ledger {
+impl GrantReport {
     /// Records an entry. Duplicates are ignored.
-    pub fn note(&self, entry: Entry) {
+    pub fn record(&self, entry: GrantEvent) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.all.len() >= MAX_ENTRIES && !entries.all.contains(&entry) {
+        if entries.all.len() >= MAX_GRANT_EVENTS && !entries.all.contains(&entry) {
             entries.dropped += 1;
             return;
         }
@@ -70,13 +70,13 @@ impl Ledger {
 
     /// All recorded entries.
     #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn events(&self) -> Vec<GrantEvent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).all.iter().cloned().collect()
     }
 
     /// The number of entries that were dropped.
     #[must_use]
-    pub fn dropped(&self) -> u64 {
+    pub fn dropped_events(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
     }
 }

@@ -17,7 +17,7 @@ use super::envelope::client_info;
 use super::errors::ProtocolError;
 use super::lists::CacheScope;
 use super::params::Params;
-use super::project::render;
+use super::render::render;
 use super::revision::{Feature, Revision};
 use super::{Identity, Protocol};
 
@@ -35,7 +35,7 @@ const MAX_CLIENT_INFO_BYTES: usize = 64 * 1024;
 
 /// The parameters of `initialize`, and the negotiated revision.
 #[derive(Debug, Clone)]
-pub struct Greeting {
+pub struct InitializeParams {
     /// The negotiated revision.
     pub revision: Revision,
     /// The client program.
@@ -44,7 +44,7 @@ pub struct Greeting {
     pub capabilities: Arc<Capabilities>,
 }
 
-impl Greeting {
+impl InitializeParams {
     /// Reads the parameters of `initialize` and negotiates the revision: the requested one if it is a known handshake
     /// revision, otherwise the latest handshake revision (2025-11-25, basic/lifecycle).
     ///
@@ -81,16 +81,16 @@ impl Greeting {
 impl Protocol {
     /// The result of `initialize`.
     #[must_use]
-    pub fn greet(&self, greeting: &Greeting) -> Box<RawValue> {
-        self.hello(greeting.revision, None)
+    pub fn initialize(&self, greeting: &InitializeParams) -> Box<RawValue> {
+        self.introduction(greeting.revision, None)
     }
 
     /// The result of `server/discover`.
     pub(super) fn discover(&self, revision: Revision) -> Box<RawValue> {
-        self.hello(revision, Some(self.cache_scope))
+        self.introduction(revision, Some(self.cache_scope))
     }
 
-    fn hello(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
+    fn introduction(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
         let instructions = instructions(&self.dispatcher.catalog());
         render(&Introduction { identity: &self.identity, revision, instructions, scope })
     }
@@ -150,7 +150,7 @@ impl Serialize for ServerCapabilities {
 /// at once.
 fn instructions(catalog: &Catalog) -> Option<String> {
     let mut all = String::new();
-    for member in catalog.members() {
+    for member in catalog.plugins() {
         let advice = member.plugin().manifest().info.instructions.as_deref();
         if let Some(advice) = advice.filter(|_| member.policy().instructions) {
             let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());

@@ -5,38 +5,40 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::names::PublicName;
 
 use super::claims::{ClaimOverlap, OverlapOwner, UriClaims};
-use super::{Catalog, ConflictSubject, Member, PluginConflict, Refused, Replacement, RestartEffect};
+use super::{
+    Catalog, CatalogPlugin, ConflictSubject, PluginConflict, RefusedPlugin, Replacement, RestartEffect,
+};
 
 /// A plugin that is to serve: its current version, and the versions to fall back to.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct CatalogCandidate {
     /// The versions, best first; never empty.
-    states: Vec<Member>,
+    versions: Vec<CatalogPlugin>,
 }
 
-impl Candidate {
+impl CatalogCandidate {
     /// The plugin in its current version, without a fallback.
     #[must_use]
-    pub fn new(member: Member) -> Self {
-        Self { states: vec![member] }
+    pub fn new(member: CatalogPlugin) -> Self {
+        Self { versions: vec![member] }
     }
 
     /// Adds a fallback: an earlier version of the plugin, with the current grants.
     #[must_use]
-    pub fn or(mut self, before: Member) -> Self {
-        self.states.push(before);
+    pub fn with_fallback(mut self, before: CatalogPlugin) -> Self {
+        self.versions.push(before);
         self
     }
 
     /// The current version.
-    pub(super) fn best(&self) -> &Member {
-        &self.states[0]
+    pub(super) fn current(&self) -> &CatalogPlugin {
+        &self.versions[0]
     }
 
     /// The versions up to the one with this number.
-    pub(super) fn up_to(&self, state: Option<usize>) -> &[Member] {
-        let last = state.unwrap_or(self.states.len() - 1);
-        &self.states[..=last]
+    pub(super) fn versions_up_to(&self, state: Option<usize>) -> &[CatalogPlugin] {
+        let last = state.unwrap_or(self.versions.len() - 1);
+        &self.versions[..=last]
     }
 }
 
@@ -44,7 +46,7 @@ impl Candidate {
 #[derive(Default)]
 pub(super) struct ConflictTable {
     /// One for each candidate: the version that serves or, if none is admitted, the one that was tried.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<CatalogPlugin>,
     /// The candidates that serve, and the number of the version of each.
     pub(super) admitted: BTreeMap<usize, usize>,
     pub(super) claims: UriClaims,
@@ -59,7 +61,7 @@ type Collisions = BTreeMap<(usize, ConflictSubject), Vec<String>>;
 struct AdmissionRound {
     table: ConflictTable,
     /// Plugins that block one that served and can't continue in any version. They have fallbacks left.
-    in_the_way: BTreeSet<usize>,
+    blocking: BTreeSet<usize>,
 }
 
 /// The result of conflict resolution.
@@ -67,31 +69,33 @@ pub(super) struct Resolution {
     pub(super) table: ConflictTable,
     /// For each candidate the number of the version that serves. `None` if none does.
     pub(super) picks: Vec<Option<usize>>,
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RefusedPlugin>,
 }
 
 /// Chooses a version of each candidate.
 ///
 /// A new version never takes anything from a plugin that serves: if a plugin can only continue as it was, and another
 /// one has changed to use its names, the other one stays as it was too.
-pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Resolution {
+pub(super) fn resolve_conflicts(candidates: &[CatalogCandidate], previous: Option<&Catalog>) -> Resolution {
     // The best version that each candidate may still have.
     let mut from = vec![0; candidates.len()];
     let mut table = loop {
         let round = AdmissionRound::run(candidates, previous, &from);
-        if round.in_the_way.is_empty() {
+        if round.blocking.is_empty() {
             break round.table;
         }
-        round.in_the_way.iter().for_each(|at| from[*at] += 1);
+        round.blocking.iter().for_each(|at| from[*at] += 1);
     };
     // A plugin that another gave way to may have got something else in the end.
-    while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.bettered(at, its)) {
+    while let Some(better) =
+        candidates.iter().enumerate().find_map(|(at, its)| table.with_better_version(at, its))
+    {
         table = better;
     }
     let not_the_best = candidates.iter().enumerate().filter(|(at, _)| table.admitted.get(at) != Some(&0));
     let refused = not_the_best.filter_map(|(at, candidate)| {
-        let found = table.exchanged(at, 0, candidate.best()).err()?;
-        Some(table.refused(at, found))
+        let found = table.with_version(at, 0, candidate.current()).err()?;
+        Some(table.refused_plugin(at, found))
     });
     let refused = refused.collect();
     let picks = (0..candidates.len()).map(|at| table.admitted.get(&at).copied()).collect();
@@ -99,9 +103,9 @@ pub(super) fn settle(candidates: &[Candidate], previous: Option<&Catalog>) -> Re
 }
 
 /// The order of admission: the plugins that serve unchanged, then the changed ones, then the new ones.
-fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
-    match previous.and_then(|catalog| catalog.member(member.id())) {
-        Some(before) if before.is(member) => 0,
+fn admission_rank(member: &CatalogPlugin, previous: Option<&Catalog>) -> u8 {
+    match previous.and_then(|catalog| catalog.plugin(member.id())) {
+        Some(before) if before.is_same_load(member) => 0,
         Some(_) => 1,
         None => 2,
     }
@@ -109,32 +113,33 @@ fn rank(member: &Member, previous: Option<&Catalog>) -> u8 {
 
 impl AdmissionRound {
     /// Admits one by one, each in its best allowed version that fits.
-    fn run(candidates: &[Candidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
+    fn run(candidates: &[CatalogCandidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
         let members: Vec<_> =
-            candidates.iter().zip(from).map(|(candidate, from)| candidate.states[*from].clone()).collect();
-        let mut order: Vec<_> = (0..members.len()).map(|at| (rank(&members[at], previous), at)).collect();
+            candidates.iter().zip(from).map(|(candidate, from)| candidate.versions[*from].clone()).collect();
+        let mut order: Vec<_> =
+            (0..members.len()).map(|at| (admission_rank(&members[at], previous), at)).collect();
         order.sort_unstable();
         let table = ConflictTable { members, ..ConflictTable::default() };
-        let mut round = Self { table, in_the_way: BTreeSet::new() };
+        let mut round = Self { table, blocking: BTreeSet::new() };
         for (rank, at) in order {
             let mut rivals = BTreeSet::new();
-            for (number, state) in candidates[at].states.iter().enumerate().skip(from[at]) {
+            for (number, state) in candidates[at].versions.iter().enumerate().skip(from[at]) {
                 round.table.members[at] = state.clone();
                 let Err(found) = round.table.admit(at, number) else {
                     rivals.clear();
                     break;
                 };
-                if rivals.is_empty() || self::rank(state, previous) == 0 {
+                if rivals.is_empty() || self::admission_rank(state, previous) == 0 {
                     rivals = found.into_keys().map(|(rival, _)| rival).collect();
                 }
             }
             // A plugin that serves unchanged blocks nothing, and a plugin that didn't serve loses nothing.
             let may_give_way = |rival: &usize| {
-                let has_others = |state: &usize| state + 1 < candidates[*rival].states.len();
+                let has_others = |state: &usize| state + 1 < candidates[*rival].versions.len();
                 round.table.admitted.get(rival).is_some_and(has_others)
-                    && self::rank(&round.table.members[*rival], previous) > 0
+                    && self::admission_rank(&round.table.members[*rival], previous) > 0
             };
-            round.in_the_way.extend(rivals.into_iter().filter(|rival| rank < 2 && may_give_way(rival)));
+            round.blocking.extend(rivals.into_iter().filter(|rival| rank < 2 && may_give_way(rival)));
         }
         round
     }
@@ -156,7 +161,7 @@ impl ConflictTable {
             }
         }
         let overlaps = self.claims.overlaps(member, &self.members);
-        for ClaimOverlap { rival, text, settled } in &overlaps {
+        for ClaimOverlap { rival, text, owner: settled } in &overlaps {
             if *settled == OverlapOwner::Undecided {
                 found.entry((*rival, ConflictSubject::Resource)).or_default().push(text.clone());
             }
@@ -167,20 +172,20 @@ impl ConflictTable {
         let Self { members, admitted, tools, prompts, claims } = self;
         tools.extend(members[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
         prompts.extend(members[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
-        claims.take(at, &members[at], &overlaps);
+        claims.add(at, &members[at], &overlaps);
         admitted.insert(at, state);
         Ok(())
     }
 
     /// The same table with the candidate at `at` in a better version. `None` if no better one fits.
-    fn bettered(&self, at: usize, candidate: &Candidate) -> Option<Self> {
-        let better = self.admitted.get(&at).copied().unwrap_or(candidate.states.len());
-        let states = candidate.states[..better].iter().enumerate();
-        states.filter_map(|(state, member)| self.exchanged(at, state, member).ok()).next()
+    fn with_better_version(&self, at: usize, candidate: &CatalogCandidate) -> Option<Self> {
+        let better = self.admitted.get(&at).copied().unwrap_or(candidate.versions.len());
+        let states = candidate.versions[..better].iter().enumerate();
+        states.filter_map(|(state, member)| self.with_version(at, state, member).ok()).next()
     }
 
     /// The same table with `member`, the version with the number `state`, at `at`, if it fits all others that serve.
-    fn exchanged(&self, at: usize, state: usize, member: &Member) -> Result<Self, Collisions> {
+    fn with_version(&self, at: usize, state: usize, member: &CatalogPlugin) -> Result<Self, Collisions> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();
         for (its, state) in self.admitted.iter().filter(|(its, _)| **its != at) {
@@ -190,7 +195,7 @@ impl ConflictTable {
         Ok(other)
     }
 
-    fn refused(&self, at: usize, found: Collisions) -> Refused {
+    fn refused_plugin(&self, at: usize, found: Collisions) -> RefusedPlugin {
         let plugin = self.members[at].id().clone();
         let place = self.members[at].policy().place.clone();
         let conflicts = found
@@ -200,11 +205,11 @@ impl ConflictTable {
                 let restart = if at < rival { RestartEffect::SwapsPlugins } else { RestartEffect::NoChange };
                 let with_place = with.policy().place.clone();
                 let with = with.id().clone();
-                PluginConflict { with, with_place, subject, names, restart }
+                PluginConflict { other: with, other_place: with_place, subject, names, restart }
             })
             .collect();
         let instead =
             if self.admitted.contains_key(&at) { Replacement::EarlierVersion } else { Replacement::Nothing };
-        Refused { plugin, place, conflicts, instead }
+        RefusedPlugin { plugin, place, conflicts, replacement: instead }
     }
 }

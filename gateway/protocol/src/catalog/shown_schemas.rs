@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::manifest::Tool;
 use crate::policy::PluginPolicy;
 
-use super::annotated::{self, HeaderArgument, InvalidAnnotation};
+use super::header_arguments::{self, HeaderArgument, InvalidAnnotation};
 use super::portable::{SchemaSubject, portable};
 
 /// A tool's schemas as clients see them. `None` means that a schema is shown as the plugin wrote it.
@@ -25,17 +25,18 @@ impl ShownSchemas {
     pub(super) fn of(tool: &Tool, policy: &PluginPolicy) -> (Self, Vec<InvalidAnnotation>) {
         let Ok(written) = tool.input_schema.to_value() else { return <_>::default() };
         let mut seen = written.clone();
-        let (mut headers, mut wrong) = annotated::find(&mut seen);
+        let (mut headers, mut wrong) = header_arguments::find_annotations(&mut seen);
         let mut output = None;
         if policy.portable_schemas {
             seen = portable(&seen, SchemaSubject::Arguments);
             // Clients look for annotations in the schema that they see.
-            let (left, lost) = annotated::find(&mut seen);
+            let (left, lost) = header_arguments::find_annotations(&mut seen);
             (headers, wrong) = (left, wrong.into_iter().chain(lost).collect());
             let result = tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok());
-            output = result.and_then(|written| changed(&portable(&written, SchemaSubject::Result), &written));
+            output = result
+                .and_then(|written| json_if_changed(&portable(&written, SchemaSubject::Result), &written));
         }
-        (Self { input: changed(&seen, &written), output, headers }, wrong)
+        (Self { input: json_if_changed(&seen, &written), output, headers }, wrong)
     }
 
     /// The schema of the arguments.
@@ -50,6 +51,6 @@ impl ShownSchemas {
 }
 
 /// The text of `seen`, if it differs from `written`: an unchanged schema keeps every digit.
-fn changed(seen: &Value, written: &Value) -> Option<Json> {
+fn json_if_changed(seen: &Value, written: &Value) -> Option<Json> {
     (seen != written).then(|| Json::from_value(seen))
 }

@@ -25,7 +25,7 @@ const COLONS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '�
 const PLUGIN_KEY: &str = "moongate/plugin";
 
 /// Text without invisible characters and without anything that looks like the label that names the asking plugin.
-pub(super) fn unlabelled(given: &str) -> String {
+pub(super) fn without_labels(given: &str) -> String {
     let mut text = remove_hidden(given);
     let labels: Vec<_> = text.match_indices(BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
     let labels: Vec<_> = labels.into_iter().map(|(at, bracket)| at..at + bracket.len()).collect();
@@ -55,17 +55,17 @@ fn is_label(text: &str) -> bool {
 }
 
 /// The same, cut to the length of a message.
-pub(super) fn message(given: &str) -> String {
-    truncated(unlabelled(given), MAX_MESSAGE_BYTES)
+pub(super) fn sanitised_message(given: &str) -> String {
+    truncated(without_labels(given), MAX_MESSAGE_BYTES)
 }
 
 /// The same, cut to the length of a label.
-pub(super) fn label(given: &str) -> String {
-    truncated(unlabelled(given), MAX_LABEL_BYTES)
+pub(super) fn sanitised_label(given: &str) -> String {
+    truncated(without_labels(given), MAX_LABEL_BYTES)
 }
 
 /// A message to the user that starts with the id of the asking plugin.
-pub(super) fn signed(plugin: &PluginId, message: &str) -> String {
+pub(super) fn signed_message(plugin: &PluginId, message: &str) -> String {
     format!("[plugin: {plugin}] {message}")
 }
 
@@ -73,14 +73,14 @@ pub(super) fn signed(plugin: &PluginId, message: &str) -> String {
 /// Hosts show an elicitation's message, which also contains the id. Requests to a model, and `metadata` for its
 /// provider, must not be changed, so the id is only here.
 pub(super) fn signed_meta(plugin: &PluginId, given: Option<&Value>) -> Value {
-    let mut meta = meta(given).unwrap_or_default();
+    let mut meta = plugin_meta(given).unwrap_or_default();
     meta.insert(PLUGIN_KEY.to_owned(), Value::from(plugin.as_str()));
     Value::Object(meta)
 }
 
 /// The members of `_meta` that a plugin may set. `None` if there are none. A progress token would make the client
 /// report progress that nothing reads.
-pub(super) fn meta(given: Option<&Value>) -> Option<Map<String, Value>> {
+pub(super) fn plugin_meta(given: Option<&Value>) -> Option<Map<String, Value>> {
     let mut meta = given?.as_object()?.clone();
     meta.retain(|key, _| !is_reserved_key(key) && key != "progressToken");
     (!meta.is_empty()).then_some(meta)

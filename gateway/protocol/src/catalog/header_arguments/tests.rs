@@ -6,9 +6,9 @@ use super::*;
 
 /// The names that are found, and the places of removed annotations.
 fn seen(mut schema: Value) -> (Vec<String>, Vec<String>, Value) {
-    let (found, wrong) = find(&mut schema);
+    let (found, wrong) = find_annotations(&mut schema);
     let names = found.iter().map(|it| format!("{} at {}", it.name, it.path.join(" ")));
-    (names.collect(), wrong.into_iter().map(|it| it.at).collect(), schema)
+    (names.collect(), wrong.into_iter().map(|it| it.pointer).collect(), schema)
 }
 
 #[test]

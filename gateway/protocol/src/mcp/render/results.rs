@@ -6,12 +6,12 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::call::{Completion, Content, PromptMessage, PromptResult, ReadResult, ToolResult};
 use crate::json::Json;
-use crate::manifest::Entries;
+use crate::manifest::JsonMembers;
 use crate::mcp::structured;
 
 use super::super::identity::Identity;
 use super::super::revision::Feature;
-use super::{View, optional, role_name, write_later_members};
+use super::{View, role_name, write_later_members, write_optional};
 
 /// The result of `tools/call`.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(in crate::mcp) struct ReadContents<'a> {
 impl Serialize for View<'_, ReadContents<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ReadContents { result, server } = self.value;
-        let ReadResult { contents, ttl, shareable, meta, extra } = result;
+        let ReadResult { contents, ttl, is_shareable: shareable, meta, extra } = result;
         let mut map = serializer.serialize_map(None)?;
         if self.revision.has(Feature::ResultTypes) {
             map.serialize_entry("resultType", "complete")?;
@@ -93,7 +93,7 @@ impl Serialize for View<'_, PromptMessages<'_>> {
         if self.revision.has(Feature::ResultTypes) {
             map.serialize_entry("resultType", "complete")?;
         }
-        optional(&mut map, "description", description.as_ref())?;
+        write_optional(&mut map, "description", description.as_ref())?;
         map.serialize_entry("messages", &self.each(messages))?;
         write_later_members(&mut map, self.revision, extra)?;
         server.write_meta(&mut map, self.revision, meta)?;
@@ -120,7 +120,7 @@ pub(in crate::mcp) struct InputRequired<'a> {
     /// The state that the client sends back.
     pub(in crate::mcp) state: &'a str,
     /// The plugin's `_meta`.
-    pub(in crate::mcp) meta: &'a Entries,
+    pub(in crate::mcp) meta: &'a JsonMembers,
     /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,
 }
@@ -185,8 +185,8 @@ impl Serialize for View<'_, Completion> {
         let Completion { values, total, has_more, meta: _, extra } = self.value;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("values", values)?;
-        optional(&mut map, "total", total.as_ref())?;
-        optional(&mut map, "hasMore", has_more.as_ref())?;
+        write_optional(&mut map, "total", total.as_ref())?;
+        write_optional(&mut map, "hasMore", has_more.as_ref())?;
         write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }

@@ -40,13 +40,13 @@ async fn calls_above_the_concurrency_wait_in_order() {
     let mut second = ask(&gate, "a", 1).await;
     let mut third = ask(&gate, "a", 1).await;
     assert!(waits(&mut second).await && waits(&mut third).await);
-    assert_eq!(gate.load(&id("a")), Load { running: 1, waiting: 2 });
+    assert_eq!(gate.load(&id("a")), CallLoad { running: 1, waiting: 2 });
     drop(first);
     let permit = second.await.unwrap().unwrap();
     assert!(waits(&mut third).await, "the one that asked later waits on");
     drop(permit);
     drop(third.await.unwrap().unwrap());
-    assert_eq!(gate.load(&id("a")), Load::default());
+    assert_eq!(gate.load(&id("a")), CallLoad::default());
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +55,7 @@ async fn full_queue_rejects_immediately() {
     let _running = admit(&gate, "a", 1).await.unwrap();
     let second = ask(&gate, "a", 1).await;
     let _third = ask(&gate, "a", 1).await;
-    let busy = Busy::Plugin { running: 1, waiting: 2 };
+    let busy = BusyReason::Plugin { running: 1, waiting: 2 };
     assert_eq!(admit(&gate, "a", 1).await.unwrap_err(), CallError::Busy(busy));
     drop(admit(&gate, "b", 1).await.expect("another plugin isn't concerned"));
     second.abort();
@@ -73,7 +73,7 @@ async fn no_plugin_gets_the_last_permit() {
     let b1 = admit(&gate, "b", 100).await.expect("another plugin gets through");
     let mut c1 = ask(&gate, "c", 100).await;
     assert!(waits(&mut c1).await, "three run");
-    assert_eq!(gate.load(&id("c")), Load { running: 0, waiting: 1 });
+    assert_eq!(gate.load(&id("c")), CallLoad { running: 0, waiting: 1 });
     drop(b1);
     drop(c1.await.unwrap().expect("what waits for the gateway comes before what waits for its own plugin"));
     assert!(!a3.is_finished());
@@ -103,8 +103,8 @@ async fn limits_waiting_calls_of_all_plugins() {
     while gate.waiting.load(Ordering::Relaxed) < MIN_WAITING_CALLS {
         tokio::task::yield_now().await;
     }
-    assert_eq!(admit(&gate, "b", 1).await.unwrap_err(), CallError::Busy(Busy::Gateway));
-    assert_eq!(gate.load(&id("b")), Load::default());
+    assert_eq!(admit(&gate, "b", 1).await.unwrap_err(), CallError::Busy(BusyReason::Gateway));
+    assert_eq!(gate.load(&id("b")), CallLoad::default());
     waiting.iter().for_each(JoinHandle::abort);
 }
 
@@ -118,7 +118,7 @@ async fn cancelled_call_leaves_the_queue() {
     assert!(timeout(Duration::from_secs(60), &mut waiting).await.is_err());
     cancel.cancel();
     assert_eq!(waiting.await.unwrap_err(), CallError::Cancelled);
-    assert_eq!(gate.load(&plugin), Load { running: 1, waiting: 0 });
+    assert_eq!(gate.load(&plugin), CallLoad { running: 1, waiting: 0 });
     drop(running);
     assert_eq!(gate.admit(&plugin, 1, 2, &cancel).await.unwrap_err(), CallError::Cancelled);
 }
@@ -147,7 +147,7 @@ async fn keeps_plugins_with_calls() {
     let running = admit(&gate, "a", 1).await.unwrap();
     drop(admit(&gate, "b", 1).await.unwrap());
     gate.retain(|_| false);
-    assert_eq!(gate.loads(), [(id("a"), Load { running: 1, waiting: 0 })]);
+    assert_eq!(gate.loads(), [(id("a"), CallLoad { running: 1, waiting: 0 })]);
     drop(running);
     gate.retain(|_| false);
     assert_eq!(gate.loads(), []);

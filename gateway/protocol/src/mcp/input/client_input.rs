@@ -9,21 +9,21 @@ use futures_util::future::try_join_all;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{CallError, Failure};
-use crate::catalog::Member;
+use crate::call::{CallError, PluginError};
+use crate::catalog::CatalogPlugin;
 use crate::json::Json;
-use crate::manifest::Entries;
+use crate::manifest::JsonMembers;
 
-use super::super::errors::{ProtocolError, Trouble};
-use super::super::project::{InputRequired, View, render};
-use super::super::{Exchange, Method, Params, Protocol};
+use super::super::errors::{ProtocolError, RequestError};
+use super::super::render::{InputRequired, View, render};
+use super::super::{Method, Params, Protocol, RequestContext};
 use super::state::{OpenedState, RoundState, SpendError, StateClaim, StateError};
-use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, answered, clean};
+use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
 
 /// One request and its protocol.
 pub(super) struct ClientInput<'a> {
     pub(super) protocol: &'a Protocol,
-    pub(super) exchange: &'a Exchange,
+    pub(super) exchange: &'a RequestContext,
     pub(super) params: &'a Params,
     pub(super) method: Method,
 }
@@ -31,18 +31,22 @@ pub(super) struct ClientInput<'a> {
 /// The start of a stateless request.
 pub(super) enum StatelessStart {
     /// Call the plugin.
-    CallRound(CallRound),
+    Call(CallRound),
     /// Ask the client again for missing answers.
-    Asks(Box<RawValue>),
+    Questions(Box<RawValue>),
 }
 
 impl ClientInput<'_> {
     /// Rejects questions that need undeclared capabilities. The error names all of them.
-    pub(super) fn check_declared(&self, member: &Member, asked: &ParsedQuestions) -> Result<(), Trouble> {
-        let Exchange { revision, capabilities, .. } = self.exchange;
+    pub(super) fn check_declared(
+        &self,
+        member: &CatalogPlugin,
+        asked: &ParsedQuestions,
+    ) -> Result<(), RequestError> {
+        let RequestContext { revision, capabilities, .. } = self.exchange;
         let mut missing: Vec<String> = Vec::new();
         for (_, question) in asked {
-            for name in question.missing(*revision, capabilities) {
+            for name in question.missing_capabilities(*revision, capabilities) {
                 if !missing.iter().any(|known| known == name) {
                     missing.push(name.to_owned());
                 }
@@ -51,23 +55,23 @@ impl ClientInput<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(Trouble::failed(member, CallError::Refused(Failure::MissingCapability(missing))))
+        Err(RequestError::failed(member, CallError::Refused(PluginError::MissingCapability(missing))))
     }
 
     /// Asks all questions at once and waits for all answers. The first invalid answer withdraws the other questions,
     /// and so does one that makes the answers too long; `kept` is the length of earlier answers in bytes.
     pub(super) async fn ask(
         &self,
-        member: &Member,
+        member: &CatalogPlugin,
         asked: &ParsedQuestions,
         kept: usize,
-    ) -> Result<Vec<(String, Json)>, Trouble> {
-        let Exchange { revision, cancel, peer, .. } = self.exchange;
+    ) -> Result<Vec<(String, Json)>, RequestError> {
+        let RequestContext { revision, cancel, peer, .. } = self.exchange;
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
             let params = question.params(member.id(), *revision).map_err(|lacks| {
                 let why = format!("the client can't be asked: its revision ({revision}) lacks {lacks}");
-                Trouble::unanswered(member, why)
+                RequestError::unanswered(member, why)
             })?;
             ready.push((question, params));
         }
@@ -76,13 +80,14 @@ impl ClientInput<'_> {
         }
         let Some(peer) = peer else {
             let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
-            return Err(Trouble::unanswered(member, why.to_owned()));
+            return Err(RequestError::unanswered(member, why.to_owned()));
         };
         let kept = &AtomicUsize::new(kept);
         let each = ready.iter().map(|(question, params)| async move {
             let method = question.method();
             let answer = peer.ask(method, params.as_ref()).await;
-            let answer = answer.map_err(|error| format!("{} (`{method}`)", clean::label(&error.to_string())));
+            let answer = answer
+                .map_err(|error| format!("{} (`{method}`)", sanitise::sanitised_label(&error.to_string())));
             let answer = answer.and_then(|answer| {
                 let used = question.accept(answer.get());
                 used.map_err(|why| format!("the client's answer to `{method}` is invalid: {why}"))
@@ -96,57 +101,68 @@ impl ClientInput<'_> {
             });
             match answer {
                 Ok(answer) => Ok((question.key.clone(), answer)),
-                Err(why) => Err(Trouble::unanswered(member, why)),
+                Err(why) => Err(RequestError::unanswered(member, why)),
             }
         });
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Trouble::failed(member, CallError::Cancelled)),
+            () = cancel.cancelled() => Err(RequestError::failed(member, CallError::Cancelled)),
             answers = try_join_all(each) => answers,
         }
     }
 
     /// Restores the state, and reads the answers in the request.
-    pub(super) fn begin(&self, member: Option<&Arc<Member>>) -> Result<StatelessStart, Trouble> {
-        let given = self.given()?;
+    pub(super) fn start(&self, member: Option<&Arc<CatalogPlugin>>) -> Result<StatelessStart, RequestError> {
+        let given = self.answers_in_request()?;
         let state = match self.params.get("requestState") {
-            None => return Ok(StatelessStart::CallRound(CallRound { ahead: given, ..CallRound::default() })),
+            None => {
+                return Ok(StatelessStart::Call(CallRound {
+                    advance_answers: given,
+                    ..CallRound::default()
+                }));
+            }
             Some(Value::String(state)) => state,
             Some(_) => {
                 let error = ProtocolError::params("/requestState", "`requestState` must be a string");
-                return Err(Trouble::Refused(error));
+                return Err(RequestError::Protocol(error));
             }
         };
         // The lookup reports an unknown tool.
-        let Some(member) = member else { return Ok(StatelessStart::CallRound(CallRound::default())) };
+        let Some(member) = member else { return Ok(StatelessStart::Call(CallRound::default())) };
         let OpenedState { rounds, answers, open, state, .. } = self.open(member, state)?;
-        let (more, missing, unusable) = answered(open, &mut { given });
-        let round =
-            CallRound { asked: rounds.saturating_sub(1), answers: Arc::new(answers), ..CallRound::default() };
+        let (more, missing, unusable) = split_answers(open, &mut { given });
+        let round = CallRound {
+            rounds: rounds.saturating_sub(1),
+            answers: Arc::new(answers),
+            ..CallRound::default()
+        };
         let round = round.next(more, state);
         if missing.is_empty() {
-            return Ok(StatelessStart::CallRound(round));
+            return Ok(StatelessStart::Call(round));
         }
-        if let Some((request, _)) = missing.iter().find(|(_, question)| question.is_forgotten()) {
+        if let Some((request, _)) = missing.iter().find(|(_, question)| question.has_no_content()) {
             let message = "the answer is missing, and the question is too long to be asked again; send the request again without `requestState`";
             let at = format!("/inputResponses/{}", crate::json::pointer_step(&request.key));
-            return Err(Trouble::Refused(ProtocolError::params(&at, message)));
+            return Err(RequestError::Protocol(ProtocolError::params(&at, message)));
         }
         self.check_declared(member, &missing)?;
-        self.input_required(member, &round, &missing, &unusable).map(StatelessStart::Asks)
+        self.input_required(member, &round, &missing, &unusable).map(StatelessStart::Questions)
     }
 
     /// The answers in the request.
-    fn given(&self) -> Result<HashMap<String, Json>, Trouble> {
-        let Some(text) = self.params.responses() else { return Ok(HashMap::new()) };
+    fn answers_in_request(&self) -> Result<HashMap<String, Json>, RequestError> {
+        let Some(text) = self.params.input_responses() else { return Ok(HashMap::new()) };
         serde_json::from_str(text.get()).map_err(|_| {
-            Trouble::Refused(ProtocolError::params("/inputResponses", "`inputResponses` must be an object"))
+            RequestError::Protocol(ProtocolError::params(
+                "/inputResponses",
+                "`inputResponses` must be an object",
+            ))
         })
     }
 
     /// Opens a state and marks it as used.
-    fn open(&self, member: &Member, state: &str) -> Result<OpenedState, Trouble> {
-        let refuse = |why: StateError| Trouble::Refused(ProtocolError::request_state(&why.to_string()));
+    fn open(&self, member: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
+        let refuse = |why: StateError| RequestError::Protocol(ProtocolError::request_state(&why.to_string()));
         let states = &self.protocol.states;
         let now = SystemTime::now();
         let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
@@ -154,10 +170,10 @@ impl ClientInput<'_> {
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
             return Err(refuse(StateError::Replaced));
         }
-        states.spend(&opened, now).map_err(|why| match why {
+        states.mark_used(&opened, now).map_err(|why| match why {
             SpendError::Already => refuse(StateError::Used),
             SpendError::Full => {
-                Trouble::unanswered(member, "too many questions are open; try again later".to_owned())
+                RequestError::unanswered(member, "too many questions are open; try again later".to_owned())
             }
         })?;
         Ok(opened)
@@ -166,33 +182,33 @@ impl ClientInput<'_> {
     /// The result that asks the client, with the state to send back.
     pub(super) fn input_required(
         &self,
-        member: &Member,
+        member: &CatalogPlugin,
         round: &CallRound,
         open: &ParsedQuestions,
-        meta: &Entries,
-    ) -> Result<Box<RawValue>, Trouble> {
+        meta: &JsonMembers,
+    ) -> Result<Box<RawValue>, RequestError> {
         let revision = self.exchange.revision;
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {
             let params = question.params(member.id(), revision);
-            let params =
-                params.map_err(|lacks| Trouble::unanswered(member, format!("the client lacks {lacks}")))?;
+            let params = params
+                .map_err(|lacks| RequestError::unanswered(member, format!("the client lacks {lacks}")))?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {
-            rounds: round.asked,
+            rounds: round.rounds,
             answers: (*round.answers).clone(),
             open: open.iter().map(|(request, _)| request.clone()).collect(),
             state: round.state.as_deref().map(<[u8]>::to_vec),
         };
         let state = self.protocol.states.seal(&self.claim(member), &carried, SystemTime::now());
-        let state = state.map_err(|error| Trouble::unanswered(member, error.to_string()))?;
+        let state = state.map_err(|error| RequestError::unanswered(member, error.to_string()))?;
         let server = &self.protocol.identity;
         let result = InputRequired { requests: &requests, state: &state, meta, server };
         Ok(render(&View::new(&result, revision)))
     }
 
-    fn claim(&self, member: &Member) -> StateClaim {
+    fn claim(&self, member: &CatalogPlugin) -> StateClaim {
         StateClaim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
     }
 }

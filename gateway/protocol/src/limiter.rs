@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Busy, CallError};
+use crate::call::{BusyReason, CallError};
 use crate::names::PluginId;
 
 /// The number of waiting calls of all plugins, for each call that may run. A waiting call keeps its request in memory.
@@ -26,24 +26,24 @@ const MIN_WAITING_CALLS: u32 = 1_024;
 #[derive(Debug)]
 pub struct ConcurrencyLimiter {
     total: u32,
-    all: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     waiting: Arc<AtomicU32>,
     queues: Mutex<HashMap<PluginId, Arc<PluginQueue>>>,
     /// Notified whenever a call ends or stops waiting.
-    ended: Arc<Notify>,
+    call_ended: Arc<Notify>,
 }
 
 /// The right to run one call, returned on drop.
 #[must_use = "the permit is given back when it is dropped"]
 pub struct CallPermit {
     plugin_queue: Arc<PluginQueue>,
-    slot: Option<OwnedSemaphorePermit>,
+    plugin_slot: Option<OwnedSemaphorePermit>,
     _all: OwnedSemaphorePermit,
 }
 
 /// The calls of one plugin, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct CallLoad {
     /// Running calls.
     pub running: u32,
     /// Waiting calls.
@@ -64,12 +64,12 @@ struct PluginQueueState {
     target: u32,
     /// The actual number of slots. It is higher than `target` while calls hold slots that a configuration change
     /// removed.
-    size: u32,
+    slots: u32,
     running: u32,
     /// Calls that wait for a slot.
-    queued: u32,
+    waiting_for_plugin: u32,
     /// Calls that hold a slot and wait for the gateway's permit.
-    held: u32,
+    waiting_for_gateway: u32,
 }
 
 /// The permit that a waiting call needs next.
@@ -82,7 +82,7 @@ enum WaitStage {
 /// Counts one waiting call until it is dropped.
 struct WaitingCall {
     plugin_queue: Arc<PluginQueue>,
-    all: Arc<AtomicU32>,
+    total_waiting: Arc<AtomicU32>,
     stage: WaitStage,
 }
 
@@ -94,10 +94,10 @@ impl ConcurrencyLimiter {
         let total = total.max(1);
         Self {
             total,
-            all: Arc::new(Semaphore::new(total as usize)),
+            permits: Arc::new(Semaphore::new(total as usize)),
             waiting: Arc::default(),
             queues: Mutex::default(),
-            ended: Arc::default(),
+            call_ended: Arc::default(),
         }
     }
 
@@ -122,19 +122,19 @@ impl ConcurrencyLimiter {
         plugin_queue.resize(concurrency.clamp(1, (self.total - 1).max(1)));
         let slot = Arc::clone(&plugin_queue.slots).try_acquire_owned().ok();
         if slot.is_some()
-            && let Ok(all) = Arc::clone(&self.all).try_acquire_owned()
+            && let Ok(all) = Arc::clone(&self.permits).try_acquire_owned()
         {
             return Ok(CallPermit::new(plugin_queue, slot, all));
         }
         let stage = if slot.is_some() { WaitStage::Gateway } else { WaitStage::Plugin };
-        let mut waiting = self.wait(Arc::clone(&plugin_queue), stage, queue)?;
+        let mut waiting = self.enqueue(Arc::clone(&plugin_queue), stage, queue)?;
         let permits = async {
             let slot = match slot {
                 Some(slot) => slot,
                 None => acquire(&plugin_queue.slots).await,
             };
             waiting.holds_slot();
-            (slot, acquire(&self.all).await)
+            (slot, acquire(&self.permits).await)
         };
         let (slot, all) = tokio::select! {
             biased;
@@ -148,22 +148,22 @@ impl ConcurrencyLimiter {
 
     /// The calls of one plugin.
     #[must_use]
-    pub fn load(&self, plugin: &PluginId) -> Load {
+    pub fn load(&self, plugin: &PluginId) -> CallLoad {
         self.queues().get(plugin).map(|plugin_queue| plugin_queue.load()).unwrap_or_default()
     }
 
     /// The calls of each plugin that was called since it was last removed, in no particular order.
     #[must_use]
-    pub fn loads(&self) -> Vec<(PluginId, Load)> {
+    pub fn loads(&self) -> Vec<(PluginId, CallLoad)> {
         self.queues().iter().map(|(id, plugin_queue)| (id.clone(), plugin_queue.load())).collect()
     }
 
     /// Waits until no call of any plugin runs or waits.
     pub async fn idle(&self) {
         loop {
-            let mut ended = std::pin::pin!(self.ended.notified());
+            let mut ended = std::pin::pin!(self.call_ended.notified());
             ended.as_mut().enable(); // before looking: what ends meanwhile isn't missed
-            if self.loads().iter().all(|(_, load)| *load == Load::default()) {
+            if self.loads().iter().all(|(_, load)| *load == CallLoad::default()) {
                 return;
             }
             ended.await;
@@ -186,13 +186,13 @@ impl ConcurrencyLimiter {
             None => Arc::clone(
                 queues
                     .entry(plugin.clone())
-                    .or_insert_with(|| Arc::new(PluginQueue::new(Arc::clone(&self.ended)))),
+                    .or_insert_with(|| Arc::new(PluginQueue::new(Arc::clone(&self.call_ended)))),
             ),
         }
     }
 
     /// Counts a call that has to wait, if it may.
-    fn wait(
+    fn enqueue(
         &self,
         plugin_queue: Arc<PluginQueue>,
         stage: WaitStage,
@@ -202,17 +202,20 @@ impl ConcurrencyLimiter {
         {
             let mut state = plugin_queue.state();
             match stage {
-                WaitStage::Plugin if state.queued >= queue => {
-                    let busy = Busy::Plugin { running: state.running + state.held, waiting: state.queued };
+                WaitStage::Plugin if state.waiting_for_plugin >= queue => {
+                    let busy = BusyReason::Plugin {
+                        running: state.running + state.waiting_for_gateway,
+                        waiting: state.waiting_for_plugin,
+                    };
                     return Err(CallError::Busy(busy));
                 }
-                WaitStage::Plugin => state.queued += 1,
-                WaitStage::Gateway => state.held += 1,
+                WaitStage::Plugin => state.waiting_for_plugin += 1,
+                WaitStage::Gateway => state.waiting_for_gateway += 1,
             }
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = WaitingCall { plugin_queue, all: Arc::clone(&self.waiting), stage };
-        if before >= most { Err(CallError::Busy(Busy::Gateway)) } else { Ok(waiting) }
+        let waiting = WaitingCall { plugin_queue, total_waiting: Arc::clone(&self.waiting), stage };
+        if before >= most { Err(CallError::Busy(BusyReason::Gateway)) } else { Ok(waiting) }
     }
 }
 
@@ -227,7 +230,7 @@ impl CallPermit {
         all: OwnedSemaphorePermit,
     ) -> Self {
         plugin_queue.state().running += 1;
-        Self { plugin_queue, slot, _all: all }
+        Self { plugin_queue, plugin_slot: slot, _all: all }
     }
 }
 
@@ -236,11 +239,11 @@ impl Drop for CallPermit {
         let mut state = self.plugin_queue.state();
         state.running -= 1;
         // If the configuration has lowered `concurrency` in the meantime, the slot is removed.
-        if state.size > state.target
-            && let Some(slot) = self.slot.take()
+        if state.slots > state.target
+            && let Some(slot) = self.plugin_slot.take()
         {
             slot.forget();
-            state.size -= 1;
+            state.slots -= 1;
         }
         drop(state);
         self.plugin_queue.ended.notify_waiters();
@@ -265,19 +268,19 @@ impl PluginQueue {
     /// Adds or removes slots. Slots in use are removed when they are returned.
     fn resize(&self, target: u32) {
         let mut state = self.state();
-        if target > state.size {
-            self.slots.add_permits((target - state.size) as usize);
-            state.size = target;
-        } else if target < state.size {
-            let gone = self.slots.forget_permits((state.size - target) as usize);
-            state.size -= u32::try_from(gone).expect("no more are forgotten than asked for");
+        if target > state.slots {
+            self.slots.add_permits((target - state.slots) as usize);
+            state.slots = target;
+        } else if target < state.slots {
+            let gone = self.slots.forget_permits((state.slots - target) as usize);
+            state.slots -= u32::try_from(gone).expect("no more are forgotten than asked for");
         }
         state.target = target;
     }
 
-    fn load(&self) -> Load {
+    fn load(&self) -> CallLoad {
         let state = self.state();
-        Load { running: state.running, waiting: state.queued + state.held }
+        CallLoad { running: state.running, waiting: state.waiting_for_plugin + state.waiting_for_gateway }
     }
 }
 
@@ -286,8 +289,8 @@ impl WaitingCall {
     fn holds_slot(&mut self) {
         if matches!(self.stage, WaitStage::Plugin) {
             let mut state = self.plugin_queue.state();
-            state.queued -= 1;
-            state.held += 1;
+            state.waiting_for_plugin -= 1;
+            state.waiting_for_gateway += 1;
             self.stage = WaitStage::Gateway;
         }
     }
@@ -297,11 +300,11 @@ impl Drop for WaitingCall {
     fn drop(&mut self) {
         let mut state = self.plugin_queue.state();
         match self.stage {
-            WaitStage::Plugin => state.queued -= 1,
-            WaitStage::Gateway => state.held -= 1,
+            WaitStage::Plugin => state.waiting_for_plugin -= 1,
+            WaitStage::Gateway => state.waiting_for_gateway -= 1,
         }
         drop(state);
-        self.all.fetch_sub(1, Ordering::Relaxed);
+        self.total_waiting.fetch_sub(1, Ordering::Relaxed);
         self.plugin_queue.ended.notify_waiters();
     }
 }

@@ -7,7 +7,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use crate::manifest::{Annotations, Entries, Icon, IconTheme, Role};
+use crate::manifest::{Annotations, Icon, IconTheme, JsonMembers, Role};
 
 use super::revision::{Feature, Revision};
 
@@ -56,7 +56,11 @@ pub(super) fn render(value: &impl Serialize) -> Box<RawValue> {
 }
 
 /// Writes an optional member.
-fn optional<M: SerializeMap>(map: &mut M, key: &str, value: Option<&impl Serialize>) -> Result<(), M::Error> {
+fn write_optional<M: SerializeMap>(
+    map: &mut M,
+    key: &str,
+    value: Option<&impl Serialize>,
+) -> Result<(), M::Error> {
     match value {
         Some(value) => map.serialize_entry(key, value),
         None => Ok(()),
@@ -68,30 +72,30 @@ struct CommonMembers<'a> {
     title: Option<&'a String>,
     icons: &'a [Icon],
     annotations: Option<&'a Annotations>,
-    meta: &'a Entries,
-    extra: &'a Entries,
+    meta: &'a JsonMembers,
+    extra: &'a JsonMembers,
 }
 
 impl CommonMembers<'_> {
     fn write<M: SerializeMap>(&self, map: &mut M, revision: Revision) -> Result<(), M::Error> {
         let Self { title, icons, annotations, meta, extra } = self;
         if revision.has(Feature::Titles) {
-            optional(map, "title", *title)?;
+            write_optional(map, "title", *title)?;
         }
         if revision.has(Feature::Icons) && !icons.is_empty() {
             map.serialize_entry("icons", &View::new(*icons, revision).each(icons))?;
         }
-        decoration(map, revision, *annotations, meta, extra)
+        write_decoration(map, revision, *annotations, meta, extra)
     }
 }
 
 /// The common members of content blocks: `annotations`, `_meta`, and members of a later revision.
-fn decoration<M: SerializeMap>(
+fn write_decoration<M: SerializeMap>(
     map: &mut M,
     revision: Revision,
     annotations: Option<&Annotations>,
-    meta: &Entries,
-    extra: &Entries,
+    meta: &JsonMembers,
+    extra: &JsonMembers,
 ) -> Result<(), M::Error> {
     if let Some(annotations) = annotations.map(|it| View::new(it, revision)).filter(View::says_something) {
         map.serialize_entry("annotations", &annotations)?;
@@ -106,7 +110,7 @@ fn decoration<M: SerializeMap>(
 fn write_later_members<M: SerializeMap>(
     map: &mut M,
     revision: Revision,
-    extra: &Entries,
+    extra: &JsonMembers,
 ) -> Result<(), M::Error> {
     if has_later_members(revision) {
         for (key, value) in extra {
@@ -121,7 +125,7 @@ fn has_later_members(revision: Revision) -> bool {
 }
 
 /// An object of exactly these members.
-pub(super) struct JsonObject<'a>(pub(super) &'a Entries);
+pub(super) struct JsonObject<'a>(pub(super) &'a JsonMembers);
 
 impl Serialize for JsonObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -134,13 +138,13 @@ impl Serialize for View<'_, Icon> {
         let Icon { src, mime_type, sizes, theme, extra } = self.value;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("src", src)?;
-        optional(&mut map, "mimeType", mime_type.as_ref())?;
-        optional(&mut map, "sizes", sizes.as_ref())?;
+        write_optional(&mut map, "mimeType", mime_type.as_ref())?;
+        write_optional(&mut map, "sizes", sizes.as_ref())?;
         let theme = theme.map(|theme| match theme {
             IconTheme::Light => "light",
             IconTheme::Dark => "dark",
         });
-        optional(&mut map, "theme", theme.as_ref())?;
+        write_optional(&mut map, "theme", theme.as_ref())?;
         write_later_members(&mut map, self.revision, extra)?;
         map.end()
     }
@@ -154,10 +158,10 @@ impl Serialize for View<'_, Annotations> {
             .as_ref()
             .filter(|roles| !roles.is_empty())
             .map(|roles| roles.iter().map(|role| role_name(*role)).collect::<Vec<_>>());
-        optional(&mut map, "audience", audience.as_ref())?;
-        optional(&mut map, "priority", priority.as_ref())?;
+        write_optional(&mut map, "audience", audience.as_ref())?;
+        write_optional(&mut map, "priority", priority.as_ref())?;
         if self.revision.has(Feature::LastModified) {
-            optional(&mut map, "lastModified", last_modified.as_ref())?;
+            write_optional(&mut map, "lastModified", last_modified.as_ref())?;
         }
         write_later_members(&mut map, self.revision, extra)?;
         map.end()

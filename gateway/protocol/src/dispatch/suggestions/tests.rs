@@ -13,7 +13,7 @@ const TOOLS: [(&str, &str); 6] = [
 
 fn tool(asked: &str) -> String {
     let tools = TOOLS.into_iter().filter(|(public, _)| *public != "greet");
-    Unknown::name(asked, tools).to_string()
+    UnknownName::with_name_suggestions(asked, tools).to_string()
 }
 
 #[test]
@@ -45,27 +45,36 @@ fn suggests_public_names_for_any_spelling() {
 #[test]
 fn suggests_nothing_for_dissimilar_names() {
     for asked in ["", "_", "weather", "gr", "x".repeat(200).as_str()] {
-        assert!(Unknown::name(asked, TOOLS.into_iter()).nearest.is_empty(), "{asked}");
+        assert!(
+            UnknownName::with_name_suggestions(asked, TOOLS.into_iter()).suggestions.is_empty(),
+            "{asked}"
+        );
     }
 }
 
 #[test]
 fn suggests_the_longest_matching_suffix() {
-    let found = Unknown::name("mcp__moongate__hello_greet", TOOLS.into_iter());
-    assert_eq!(found.nearest, ["hello_greet"]);
-    assert_eq!(Unknown::name("moongate_greet", TOOLS.into_iter()).nearest, ["greet"]);
+    let found = UnknownName::with_name_suggestions("mcp__moongate__hello_greet", TOOLS.into_iter());
+    assert_eq!(found.suggestions, ["hello_greet"]);
+    assert_eq!(
+        UnknownName::with_name_suggestions("moongate_greet", TOOLS.into_iter()).suggestions,
+        ["greet"]
+    );
 }
 
 #[test]
 fn suggests_at_most_three_names() {
     let all = ["a_x", "b_x", "c_x", "d_x"].map(|public| (public, "x"));
-    assert_eq!(Unknown::name("x", all.into_iter()).to_string(), "`x`; did you mean `a_x`, `b_x` or `c_x`?");
+    assert_eq!(
+        UnknownName::with_name_suggestions("x", all.into_iter()).to_string(),
+        "`x`; did you mean `a_x`, `b_x` or `c_x`?"
+    );
 }
 
 #[test]
 fn suggests_the_most_similar_uri() {
     let all = ["statistics://formulas", "notes://a/b", "notes://a/c"];
-    let meant = |asked: &str| Unknown::uri(asked, all.into_iter()).to_string();
+    let meant = |asked: &str| UnknownName::with_uri_suggestion(asked, all.into_iter()).to_string();
     for asked in ["formulas", "statistics://formula", "statistic://formulas", "statistics:/formulas"] {
         assert_eq!(meant(asked), format!("`{asked}`; did you mean `statistics://formulas`?"));
     }
@@ -79,14 +88,16 @@ fn suggests_the_most_similar_uri() {
 fn suggests_cheap_matches_only_among_many_names() {
     let names: Vec<String> = (0..10_000).map(|at| format!("plugin_of_many_tool_number_{at:05}")).collect();
     let tools = || names.iter().map(|name| (name.as_str(), name.strip_prefix("plugin_of_").unwrap()));
-    let meant = |asked: &str, most| Unknown::name(asked, tools().take(most)).nearest;
+    let meant = |asked: &str, most| UnknownName::with_name_suggestions(asked, tools().take(most)).suggestions;
     assert_eq!(meant("plugin_of_many_tool_numbr_00007", 100), ["plugin_of_many_tool_number_00007"]);
     assert!(meant("plugin_of_many_tool_numbr_00007", 10_000).is_empty());
     for asked in ["mcp__x__Plugin-of-many-tool-number-09999", "many.tool.number.09999"] {
         assert_eq!(meant(asked, 10_000), ["plugin_of_many_tool_number_09999"], "{asked}");
     }
     let uris: Vec<String> = (0..10_000).map(|at| format!("notes://folder/of/many/{at:05}")).collect();
-    let meant = |asked: &str, most| Unknown::uri(asked, uris.iter().map(String::as_str).take(most)).nearest;
+    let meant = |asked: &str, most| {
+        UnknownName::with_uri_suggestion(asked, uris.iter().map(String::as_str).take(most)).suggestions
+    };
     assert_eq!(meant("notes://foldr/of/many/00007", 100), ["notes://folder/of/many/00007"]);
     assert!(meant("notes://foldr/of/many/00007", 10_000).is_empty());
     assert_eq!(meant("of/many/09999", 10_000), ["notes://folder/of/many/09999"]);

@@ -66,19 +66,19 @@ impl HeaderArgument {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InvalidAnnotation {
     /// Its place, as a JSON pointer.
-    pub(super) at: String,
+    pub(super) pointer: String,
     /// The reason.
-    pub(super) why: String,
+    pub(super) reason: String,
 }
 
 /// The arguments of a tool with this input schema that clients repeat in headers.
 #[must_use]
 pub fn header_arguments(schema: &Value) -> Vec<HeaderArgument> {
-    find(&mut schema.clone()).0
+    find_annotations(&mut schema.clone()).0
 }
 
 /// Finds the annotations of a schema and removes the invalid ones.
-pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<InvalidAnnotation>) {
+pub(super) fn find_annotations(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<InvalidAnnotation>) {
     let mut search = AnnotationSearch { found: Vec::new(), wrong: Vec::new(), taken: HashMap::new() };
     search.visit(schema, "", Some(&[]));
     (search.found, search.wrong)
@@ -97,11 +97,11 @@ impl AnnotationSearch {
     fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
         let Value::Object(members) = schema else { return };
         if let Some(name) = members.get(HEADER_ANNOTATION) {
-            match self.judge(name, members, at, path) {
+            match self.parse_annotation(name, members, at, path) {
                 Ok(argument) => self.found.push(argument),
                 Err(why) => {
                     members.shift_remove(HEADER_ANNOTATION);
-                    self.wrong.push(InvalidAnnotation { at: at.to_owned(), why });
+                    self.wrong.push(InvalidAnnotation { pointer: at.to_owned(), reason: why });
                 }
             }
         }
@@ -130,7 +130,7 @@ impl AnnotationSearch {
         }
     }
 
-    fn judge(
+    fn parse_annotation(
         &mut self,
         name: &Value,
         schema: &Map<String, Value>,

@@ -12,47 +12,50 @@ const MAX_SUGGESTIONS: usize = 3;
 
 /// An unknown name or URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownName {
     /// The name or URI that the caller sent.
-    pub asked: String,
+    pub requested: String,
     /// Suggestions, from what the caller may see.
-    pub nearest: Vec<String>,
+    pub suggestions: Vec<String>,
 }
 
-impl Unknown {
+impl UnknownName {
     /// An unknown name or URI without suggestions.
     #[must_use]
     pub fn new(asked: &str) -> Self {
-        Self { asked: asked.to_owned(), nearest: Vec::new() }
+        Self { requested: asked.to_owned(), suggestions: Vec::new() }
     }
 
     /// An unknown name, with suggestions from `all`: pairs of a public name and the plugin's own.
-    pub(super) fn name<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
-        Self { nearest: names(asked, all), ..Self::new(asked) }
+    pub(super) fn with_name_suggestions<'a>(
+        asked: &str,
+        all: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    ) -> Self {
+        Self { suggestions: suggest_names(asked, all), ..Self::new(asked) }
     }
 
     /// An unknown URI, with a suggestion from `all`.
-    pub(super) fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Self {
-        Self { nearest: uri(asked, all).into_iter().collect(), ..Self::new(asked) }
+    pub(super) fn with_uri_suggestion<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Self {
+        Self { suggestions: suggest_uri(asked, all).into_iter().collect(), ..Self::new(asked) }
     }
 }
 
-impl fmt::Display for Unknown {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", quotable(&self.asked))?;
-        for (at, name) in self.nearest.iter().enumerate() {
+        write!(f, "`{}`", quotable(&self.requested))?;
+        for (at, name) in self.suggestions.iter().enumerate() {
             f.write_str(match at {
                 0 => "; did you mean ",
-                at if at + 1 == self.nearest.len() => " or ",
+                at if at + 1 == self.suggestions.len() => " or ",
                 _ => ", ",
             })?;
             write!(f, "`{}`", quotable(name))?;
         }
-        f.write_str(if self.nearest.is_empty() { "" } else { "?" })
+        f.write_str(if self.suggestions.is_empty() { "" } else { "?" })
     }
 }
 
-fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+fn suggest_names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
     // In order of precedence. Similar names come before the last group.
     let mut same = Vec::new();
     let mut within = Vec::new();
@@ -79,7 +82,7 @@ fn names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone)
     found.into_iter().take(MAX_SUGGESTIONS).map(str::to_owned).collect()
 }
 
-fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+fn suggest_uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     if asked.is_empty() {
         return None;
     }

@@ -8,7 +8,7 @@ use super::*;
 fn told<'s>(schema: &'s Value, value: &Value) -> (Vec<String>, ErrorDescriber<'s>) {
     let validator = jsonschema::validator_for(schema).unwrap();
     let mut words = ErrorDescriber::new(schema);
-    let told = validator.iter_errors(value).map(|error| words.flaw(&error).message).collect();
+    let told = validator.iter_errors(value).map(|error| words.describe(&error).message).collect();
     (told, words)
 }
 
@@ -72,9 +72,9 @@ fn bounds_nested_forms() {
     let (said, words) = told(&form, &json!({ "nmae": 1 }));
     assert!(said.len() == 1 && said[0].contains("matches none of the forms"), "{said:?}");
     // Four on each level down to the last, and then upwards from the last as long as there are any.
-    assert_eq!(words.forms, 0);
+    assert_eq!(words.forms_left, 0);
     let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
     let (said, words) = told(&small, &json!({ "nmae": 1 }));
     assert_eq!(said, ["`name` is missing (did you mean `nmae`?)"]);
-    assert_eq!(words.forms, MAX_FORMS_PER_ANSWER - 2);
+    assert_eq!(words.forms_left, MAX_FORMS_PER_ANSWER - 2);
 }

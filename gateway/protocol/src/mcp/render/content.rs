@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::call::{Content, EmbeddedResource, MediaContent, ResourceBody, ResourceContents, TextContent};
 
 use super::super::revision::Feature;
-use super::{JsonObject, View, decoration, optional, write_later_members};
+use super::{JsonObject, View, write_decoration, write_later_members, write_optional};
 
 impl Serialize for View<'_, Content> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -50,7 +50,7 @@ impl Serialize for View<'_, TextContent> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "text")?;
         map.serialize_entry("text", text)?;
-        decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
+        write_decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
         map.end()
     }
 }
@@ -62,7 +62,7 @@ impl View<'_, MediaContent> {
         map.serialize_entry("type", kind)?;
         map.serialize_entry("data", &Base64(data))?;
         map.serialize_entry("mimeType", mime_type)?;
-        decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
+        write_decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
         map.end()
     }
 }
@@ -73,7 +73,7 @@ impl Serialize for View<'_, EmbeddedResource> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "resource")?;
         map.serialize_entry("resource", &self.of(contents))?;
-        decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
+        write_decoration(&mut map, self.revision, annotations.as_ref(), meta, extra)?;
         map.end()
     }
 }
@@ -83,7 +83,7 @@ impl Serialize for View<'_, ResourceContents> {
         let ResourceContents { uri, mime_type, body, meta, extra } = self.value;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("uri", uri.as_str())?;
-        optional(&mut map, "mimeType", mime_type.as_ref())?;
+        write_optional(&mut map, "mimeType", mime_type.as_ref())?;
         match body {
             ResourceBody::Text(text) => map.serialize_entry("text", text)?,
             ResourceBody::Blob(bytes) => map.serialize_entry("blob", &Base64(bytes))?,

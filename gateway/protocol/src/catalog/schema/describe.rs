@@ -25,7 +25,7 @@ const MAX_FORMS_PER_ANSWER: usize = 32;
 /// One error of a value.
 pub(in crate::catalog) struct ValueError {
     /// The place of the invalid member, as a JSON pointer.
-    pub(in crate::catalog) at: String,
+    pub(in crate::catalog) pointer: String,
     /// The message.
     pub(in crate::catalog) message: String,
     /// The kind.
@@ -52,33 +52,33 @@ pub(super) struct ErrorDescriber<'s> {
     /// The budget for suggestions.
     budget: MatchBudget,
     /// The number of forms that may still be examined.
-    forms: usize,
+    forms_left: usize,
 }
 
 impl<'s> ErrorDescriber<'s> {
     pub(super) fn new(schema: &'s Value) -> Self {
-        Self { schema, budget: MatchBudget::default(), forms: MAX_FORMS_PER_ANSWER }
+        Self { schema, budget: MatchBudget::default(), forms_left: MAX_FORMS_PER_ANSWER }
     }
 
     /// Describes one error.
-    pub(super) fn flaw(&mut self, error: &ValidationError<'_>) -> ValueError {
-        self.flaw_within(error, 0)
+    pub(super) fn describe(&mut self, error: &ValidationError<'_>) -> ValueError {
+        self.describe_nested(error, 0)
     }
 
-    fn flaw_within(&mut self, error: &ValidationError<'_>, level: usize) -> ValueError {
+    fn describe_nested(&mut self, error: &ValidationError<'_>, level: usize) -> ValueError {
         let at = error.instance_path().to_string();
-        let it = named(&at);
+        let it = place_name(&at);
         let mut kind = ValueErrorKind::Value;
         let message = match error.kind() {
             ValidationErrorKind::Required { property } => {
-                return self.missing(&at, property.as_str().unwrap_or_default(), error);
+                return self.describe_missing(&at, property.as_str().unwrap_or_default(), error);
             }
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                return self.unknown(&at, unexpected, error);
+                return self.describe_unknown(&at, unexpected, error);
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-                return self.no_form(at, context, level);
+                return self.describe_unmatched_forms(at, context, level);
             }
             ValidationErrorKind::Type { kind: wanted } => {
                 kind = ValueErrorKind::Type;
@@ -91,16 +91,18 @@ impl<'s> ErrorDescriber<'s> {
                 format!("{it} must be of type {expected}, not {}", type_of(error.instance().as_ref()))
             }
             ValidationErrorKind::Enum { options } => {
-                let listed = sentence(&listed(options)).replace('`', "'");
-                format!("{it} must be one of {listed}{}", self.option(options, error.instance()))
+                let listed = quote_long(&join_options(options)).replace('`', "'");
+                format!("{it} must be one of {listed}{}", self.suggest_option(options, error.instance()))
             }
             ValidationErrorKind::Constant { expected_value } => {
-                format!("{it} must be {}", cut(&expected_value.to_string()))
+                format!("{it} must be {}", quote(&expected_value.to_string()))
             }
             ValidationErrorKind::Pattern { pattern } => {
-                format!("{it} must match the pattern `{}`", cut(pattern))
+                format!("{it} must match the pattern `{}`", quote(pattern))
             }
-            ValidationErrorKind::Format { format } => format!("{it} must have the format `{}`", cut(format)),
+            ValidationErrorKind::Format { format } => {
+                format!("{it} must have the format `{}`", quote(format))
+            }
             ValidationErrorKind::Minimum { limit } => format!("{it} must be at least {limit}"),
             ValidationErrorKind::Maximum { limit } => format!("{it} must be at most {limit}"),
             ValidationErrorKind::ExclusiveMinimum { limit } => format!("{it} must be more than {limit}"),
@@ -122,39 +124,39 @@ impl<'s> ErrorDescriber<'s> {
                 format!("{it} matches several forms, but the schema allows only one")
             }
             // The enum belongs to another crate, which may add cases.
-            _ => format!("{it}: {}", cut(&error.masked_with("the value").to_string())),
+            _ => format!("{it}: {}", quote(&error.masked_with("the value").to_string())),
         };
-        ValueError { at, message, kind }
+        ValueError { pointer: at, message, kind }
     }
 
     /// A missing member, which may be present under another name that the schema allows.
-    fn missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> ValueError {
+    fn describe_missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> ValueError {
         let at = format!("{at}/{}", pointer_step(name));
-        let mut message = format!("{} is missing", named(&at));
-        let around = around(error, self.schema);
+        let mut message = format!("{} is missing", place_name(&at));
+        let around = containing_schema(error, self.schema);
         let declared = &around["properties"];
         let given = error.instance().as_object().into_iter().flatten().map(|(given, _)| given.as_str());
         let strays = given.take(MAX_COMPARED_MEMBERS).filter(|given| declared.get(given).is_none());
         if around["additionalProperties"] != false
             && let Some(stray) = self.budget.nearest_name(name, strays)
         {
-            message.push_str(&format!(" (did you mean `{}`?)", cut(stray)));
+            message.push_str(&format!(" (did you mean `{}`?)", quote(stray)));
         }
-        ValueError { at, message, kind: ValueErrorKind::Missing }
+        ValueError { pointer: at, message, kind: ValueErrorKind::Missing }
     }
 
     /// Members that aren't allowed, with suggestions.
-    fn unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> ValueError {
+    fn describe_unknown(&mut self, at: &str, names: &[String], error: &ValidationError<'_>) -> ValueError {
         let pointer = |name: &str| format!("{at}/{}", pointer_step(name));
-        let around = around(error, self.schema);
+        let around = containing_schema(error, self.schema);
         let declared = around["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
         let declared = declared.take(MAX_COMPARED_MEMBERS);
         let mut is_any_like_none = false;
         let mut said = Vec::new();
         for name in names.iter().take(MAX_NAMED_MEMBERS) {
-            let it = format!("{} is unknown", named(&pointer(name)));
+            let it = format!("{} is unknown", place_name(&pointer(name)));
             said.push(match self.budget.nearest_name(name, declared.clone()) {
-                Some(meant) => format!("{it} (did you mean `{}`?)", cut(meant)),
+                Some(meant) => format!("{it} (did you mean `{}`?)", quote(meant)),
                 None => {
                     is_any_like_none = true;
                     it
@@ -162,33 +164,42 @@ impl<'s> ErrorDescriber<'s> {
             });
         }
         let mut message = said.join("; ");
-        let known: Vec<_> = declared.take(MAX_NAMED_MEMBERS).map(|name| format!("`{}`", cut(name))).collect();
+        let known: Vec<_> =
+            declared.take(MAX_NAMED_MEMBERS).map(|name| format!("`{}`", quote(name))).collect();
         if is_any_like_none && !known.is_empty() {
             message.push_str(&format!("; known members are {}", known.join(", ")));
         }
         let at = names.first().map_or_else(|| at.to_owned(), |name| pointer(name));
-        ValueError { at, message, kind: ValueErrorKind::Unknown }
+        ValueError { pointer: at, message, kind: ValueErrorKind::Unknown }
     }
 
     /// A value that matches none of several forms. If only one form isn't `null`, the message is that form's error,
     /// otherwise those of all.
-    fn no_form(&mut self, at: String, context: &[Vec<ValidationError<'_>>], level: usize) -> ValueError {
+    fn describe_unmatched_forms(
+        &mut self,
+        at: String,
+        context: &[Vec<ValidationError<'_>>],
+        level: usize,
+    ) -> ValueError {
         let is_null = |error: &ValidationError<'_>| {
             matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
         };
-        let mut message = format!("{} matches none of the forms that the schema allows", named(&at));
+        let mut message = format!("{} matches none of the forms that the schema allows", place_name(&at));
         let forms: Vec<_> = context.iter().filter_map(|errors| errors.first()).collect();
-        if let Some(message) = self.no_choice(&at, forms.iter().copied().filter(|error| !is_null(error))) {
-            return ValueError { at, message, kind: ValueErrorKind::Value };
+        if let Some(message) =
+            self.describe_choice(&at, forms.iter().copied().filter(|error| !is_null(error)))
+        {
+            return ValueError { pointer: at, message, kind: ValueErrorKind::Value };
         }
-        let left = self.forms.checked_sub(forms.len());
+        let left = self.forms_left.checked_sub(forms.len());
         let Some(left) = left.filter(|_| level < MAX_FORMS_PER_PLACE && forms.len() <= MAX_FORMS_PER_PLACE)
         else {
-            return ValueError { at, message, kind: ValueErrorKind::Value };
+            return ValueError { pointer: at, message, kind: ValueErrorKind::Value };
         };
-        self.forms = left;
+        self.forms_left = left;
         let wanted = forms.into_iter().filter(|error| !is_null(error));
-        let mut wanted: Vec<ValueError> = wanted.map(|error| self.flaw_within(error, level + 1)).collect();
+        let mut wanted: Vec<ValueError> =
+            wanted.map(|error| self.describe_nested(error, level + 1)).collect();
         if wanted.len() == 1 {
             return wanted.remove(0);
         }
@@ -199,13 +210,13 @@ impl<'s> ErrorDescriber<'s> {
             }
         }
         if !reasons.is_empty() {
-            message.push_str(&format!(" ({})", sentence(&reasons.join(", or "))));
+            message.push_str(&format!(" ({})", quote_long(&reasons.join(", or "))));
         }
-        ValueError { at, message, kind: ValueErrorKind::Value }
+        ValueError { pointer: at, message, kind: ValueErrorKind::Value }
     }
 
     /// The same if each form is one value, as in a choice whose options have titles. `None` if it isn't such a choice.
-    fn no_choice<'e>(
+    fn describe_choice<'e>(
         &mut self,
         at: &str,
         forms: impl Iterator<Item = &'e ValidationError<'e>>,
@@ -222,51 +233,51 @@ impl<'s> ErrorDescriber<'s> {
             .collect();
         let options = Value::from(options?);
         let given = given?;
-        let meant = self.option(&options, given);
-        Some(format!("{} must be one of {}{meant}", named(at), sentence(&listed(&options))))
+        let meant = self.suggest_option(&options, given);
+        Some(format!("{} must be one of {}{meant}", place_name(at), quote_long(&join_options(&options))))
     }
 
     /// A suggestion for an option.
-    fn option(&mut self, options: &Value, given: &Value) -> String {
+    fn suggest_option(&mut self, options: &Value, given: &Value) -> String {
         let texts = options.as_array().into_iter().flatten().filter_map(Value::as_str);
         let meant = given
             .as_str()
             .and_then(|given| self.budget.nearest_name(given, texts.take(MAX_COMPARED_MEMBERS)));
-        meant.map(|meant| format!(" (did you mean \"{}\"?)", cut(meant))).unwrap_or_default()
+        meant.map(|meant| format!(" (did you mean \"{}\"?)", quote(meant))).unwrap_or_default()
     }
 }
 
 /// The schema that contains the keyword.
-fn around<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
+fn containing_schema<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
     let keyword = error.schema_path().to_string();
     let (around, _) = keyword.rsplit_once('/').unwrap_or_default();
     schema.pointer(around).unwrap_or(&Value::Null)
 }
 
 /// Describes an error of a schema.
-pub(super) fn schema(error: &ValidationError<'_>) -> String {
+pub(super) fn describe_schema_error(error: &ValidationError<'_>) -> String {
     match error.kind() {
         ValidationErrorKind::Format { format } if format == "regex" => format!(
             "unsupported regular expression {}: lookaround, backreferences and very large expressions are not supported",
-            cut(&error.instance().to_string())
+            quote(&error.instance().to_string())
         ),
-        ValidationErrorKind::Referencing(error) => cut(&error.to_string()),
-        _ => cut(&error.to_string()),
+        ValidationErrorKind::Referencing(error) => quote(&error.to_string()),
+        _ => quote(&error.to_string()),
     }
 }
 
 /// A place in words: a top-level member by its name, a deeper one by its pointer.
-fn named(pointer: &str) -> String {
+fn place_name(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the value".to_owned(),
         Some(name) if !name.contains('/') => {
-            format!("`{}`", cut(&name.replace("~1", "/").replace("~0", "~")))
+            format!("`{}`", quote(&name.replace("~1", "/").replace("~0", "~")))
         }
-        Some(_) => format!("`{}`", cut(pointer)),
+        Some(_) => format!("`{}`", quote(pointer)),
     }
 }
 
-fn listed(options: &Value) -> String {
+fn join_options(options: &Value) -> String {
     match options {
         Value::Array(list) => list.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
@@ -276,13 +287,13 @@ fn listed(options: &Value) -> String {
 }
 
 /// A short quotation from a value or a schema, for use between backticks.
-pub(super) fn cut(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     blanked_line(text, MAX_QUOTED_CHARS).replace('`', "'")
 }
 
 /// A longer quotation, such as a sentence of the validator. It may quote the schema, whose names can be as long as the
 /// schema itself.
-pub(super) fn sentence(text: &str) -> String {
+pub(super) fn quote_long(text: &str) -> String {
     blanked_line(text, 4 * MAX_QUOTED_CHARS)
 }
 
