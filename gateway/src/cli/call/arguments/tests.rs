@@ -37,7 +37,7 @@ fn a_whole_object_stays_unchanged() {
     assert!(parse_arguments(Some("[1]"), &[], None).unwrap_err().to_string().contains("isn't a JSON object"));
     assert!(
         format!("{:#}", parse_arguments(Some("{\"a\":1,\"a\":2}"), &[], None).unwrap_err())
-            .contains("`a` stands here twice")
+            .contains("duplicate key `a`")
     );
 }
 
