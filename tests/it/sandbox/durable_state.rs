@@ -197,8 +197,10 @@ fn the_state_limit_applies_across_gateways() {
 fn unusable_state_affects_only_plugins_that_use_state() {
     let original = "[plugins.time]\nsource = \"@time@\"\n";
     let workspace = Workspace::new(&format!("{ON_DISK}{original}"));
-    workspace
-        .write("state/state.sqlite3", "somebody's notes, which are no database at all and stay as they are");
+    workspace.write(
+        "state/state.sqlite3",
+        "another program's data, which isn't a database and must stay unchanged",
+    );
     fs::set_permissions(file(&workspace), fs::Permissions::from_mode(0o600)).unwrap();
     let before = fs::read(file(&workspace)).unwrap();
     let mut stdio = greeted(&workspace);

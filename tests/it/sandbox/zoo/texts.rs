@@ -218,7 +218,7 @@ fn assert_log_clean(log: &str) {
 }
 
 #[test]
-fn what_operators_are_told_holds_no_hidden_characters() {
+fn removes_hidden_characters_from_operator_output() {
     let workspace = Workspace::new(GATEWAY);
     for arguments in
         [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
