@@ -109,9 +109,9 @@ fn new_overwrites_nothing_and_suggests_an_alternative() {
     let workspace = Workspace::new("");
     workspace.write("taken/precious", "x");
     for (words, what) in [
-        (&["new", "taken"][..], "there already"),
+        (&["new", "taken"][..], "already exists"),
         (&["new", "gateway.toml"], "invalid plugin name"),
-        (&["new", "match"], "a meaning in Rust"),
+        (&["new", "match"], "reserved in Rust"),
         (&["new", "fine", "--sdk", "nowhere"], "no `moongate-sdk` in `nowhere`"),
     ] {
         let output = workspace.run(words);
@@ -260,7 +260,7 @@ fn client_names_only_the_variables_that_are_needed() {
         utf8(&output.stderr)
     };
     let named = notes("ZONE", "Asia/Tokyo");
-    assert!(named.contains("takes ZONE from the environment"), "{named}");
+    assert!(named.contains("uses the environment variables ZONE;"), "{named}");
     let none = notes("XDG_CACHE_HOME", "/nowhere");
     assert!(!none.contains("environment"), "{none}");
 }

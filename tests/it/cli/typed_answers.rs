@@ -69,7 +69,7 @@ fn prints_questions_with_answers_that_work() {
 fn count_answer_notes(stderr: &[u8]) -> usize {
     let stderr = utf8(stderr);
     assert!(
-        stderr.lines().all(|line| line.starts_with("note: answering `") && line.contains("; it asks ")),
+        stderr.lines().all(|line| line.starts_with("note: answering `") && line.contains("; the tool asks ")),
         "{stderr}"
     );
     stderr.lines().count()
@@ -203,7 +203,7 @@ fn answers_several_rounds_and_reports_unused_answers() {
     let endless = rounds(9);
     assert_eq!(endless.status.code(), Some(5));
     assert!(
-        utf8(&endless.stderr).contains("it asked the client 8 times and still has questions"),
+        utf8(&endless.stderr).contains("it asked the client 8 times and still requires input"),
         "{endless:?}"
     );
 }

@@ -230,11 +230,6 @@ fn unusable_state_affects_only_plugins_that_use_state() {
 
 #[test]
 fn reports_an_unusable_state_directory_without_falling_back() {
-    let workspace = Workspace::new(&ON_DISK.replace("\"state\"", "\"/proc/moongate/state\""));
-    let check = workspace.run(&["check"]);
-    assert_eq!(check.status.code(), Some(78), "{check:?}");
-    assert!(String::from_utf8_lossy(&check.stderr).contains("no files can be kept in `/proc`"), "{check:?}");
-
     // Not even root can create anything below a file, and the check finds the symlink only when following it.
     let workspace = Workspace::new(&ON_DISK.replace("\"state\"", "\"later/state\""));
     symlink("gateway.toml", workspace.path().join("later")).unwrap();
@@ -245,7 +240,7 @@ fn reports_an_unusable_state_directory_without_falling_back() {
     assert!(call(&mut stdio, "keeper_get", json!({ "key": "a" })).contains("log shows the reason"));
     let (_, _, log) = stdio.finish();
     assert!(log.contains("later/state` can't be used"), "{log}");
-    assert!(log.contains("something else than a directory stands on the way"), "{log}");
+    assert!(log.contains("a part of the path isn't a directory"), "{log}");
 
     let workspace = Workspace::new(ON_DISK);
     fs::create_dir(workspace.path().join("state")).unwrap();
