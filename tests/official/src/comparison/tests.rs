@@ -1,52 +1,56 @@
-//! What fails a comparison, and what doesn't.
+//! Comparisons that pass and fail.
 
 use serde_json::{Value, json};
 
-use super::Bench;
+use super::Comparison;
 use crate::difference::Difference;
 use crate::options::Options;
 use crate::subjects::Subject;
 
-/// Titles may differ, and nothing else.
+/// A subject in which only titles may differ.
 const SUBJECT: Subject = Subject {
     plugin: "p",
     package: "p",
     compared: "",
-    differences: &[Difference { what: "titles", reason: "", meant: |gap| gap.lists("t", "/title") }],
+    differences: &[Difference {
+        description: "titles",
+        reason: "",
+        matches: |mismatch| mismatch.is_tool_property("t", "/title"),
+    }],
     check: |_| Ok(()),
 };
 
-/// Is this comparison good: two lists of tools with these tools `t`?
-fn good(theirs: &Value, ours: &Value) -> bool {
+/// Does the comparison of these two versions of the tool `t` pass?
+fn passes(theirs: &Value, ours: &Value) -> bool {
     let options = Options::default();
-    let mut bench = Bench::new(&SUBJECT, &options).unwrap();
-    bench.check("tools", |bench| {
+    let mut comparison = Comparison::new(&SUBJECT, &options).unwrap();
+    comparison.check("tools", |comparison| {
         let [theirs, ours] = [theirs, ours].map(|tool| json!({ "order": ["t"], "items": { "t": tool } }));
-        bench.compare("tools/list", &json!({}), &theirs, &ours);
+        comparison.compare("tools/list", &json!({}), &theirs, &ours);
         Ok(())
     });
-    bench.close()
+    comparison.close()
 }
 
 #[test]
-fn a_difference_that_is_listed_and_occurs_is_good() {
-    assert!(good(&json!({ "title": "T" }), &json!({})));
+fn passes_if_a_listed_difference_occurs() {
+    assert!(passes(&json!({ "title": "T" }), &json!({})));
 }
 
 #[test]
-fn a_difference_that_isnt_listed_fails() {
-    assert!(!good(&json!({ "title": "T", "name": "a" }), &json!({ "name": "b" })));
+fn fails_on_an_unlisted_difference() {
+    assert!(!passes(&json!({ "title": "T", "name": "a" }), &json!({ "name": "b" })));
 }
 
 #[test]
-fn a_difference_that_is_listed_and_doesnt_occur_fails() {
-    assert!(!good(&json!({ "title": "T" }), &json!({ "title": "T" })));
+fn fails_if_a_listed_difference_does_not_occur() {
+    assert!(!passes(&json!({ "title": "T" }), &json!({ "title": "T" })));
 }
 
 #[test]
-fn a_check_that_breaks_off_fails() {
+fn fails_if_a_check_aborts() {
     let options = Options::default();
-    let mut bench = Bench::new(&Subject { differences: &[], ..SUBJECT }, &options).unwrap();
-    bench.check("nothing runs", |bench| bench.call("t", &json!({})).map(drop));
-    assert!(!bench.close());
+    let mut comparison = Comparison::new(&Subject { differences: &[], ..SUBJECT }, &options).unwrap();
+    comparison.check("nothing runs", |comparison| comparison.call("t", &json!({})).map(drop));
+    assert!(!comparison.close());
 }
