@@ -5,7 +5,7 @@
 /// The content of a page: blocks, links, headings.
 mod page;
 /// Placeholders for values that differ between runs.
-mod same;
+mod normalize;
 /// The commands of a page, run in order.
 mod session;
 

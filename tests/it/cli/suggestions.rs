@@ -4,10 +4,10 @@ use moongate_tests::{Stdio, Workspace, text};
 use serde_json::{Value, json};
 
 /// Unknown names and invalid arguments.
-mod meant;
+mod corrections;
 
 /// Missing grants, as reported to the caller and the operator.
-mod missing;
+mod missing_grants;
 
 /// The message to the caller and the log of a crash.
 #[track_caller]

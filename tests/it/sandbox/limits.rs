@@ -2,17 +2,17 @@
 //! key, and the next call and every other plugin work.
 
 /// Questions to the client.
-mod asking;
+mod questions;
 /// Reading, writing and open files.
 mod files;
 /// Limits while a plugin loads.
 mod loading;
 /// Limits across calls, and stored state.
-mod many;
+mod across_calls;
 /// The tables of `docs/limits.md` and `docs/tests.md`.
-mod table;
+mod limits_page;
 /// Lengths of the strings that a plugin sends.
-mod words;
+mod long_strings;
 
 use moongate_tests::{Stdio, Workspace, is_trap, text};
 use serde_json::json;

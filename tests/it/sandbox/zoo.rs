@@ -4,8 +4,8 @@
 /// Every guest tool is called by a test, and no test calls a missing one.
 mod inventory;
 /// The promises of `SECURITY.md`.
-mod promises;
+mod security_promises;
 /// Hidden characters in every string that a plugin can send.
-mod texts;
+mod hidden_characters;
 /// System calls that no library makes.
-mod wild;
+mod host_calls;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use moongate_tests::{Workspace, binary, root, until};
 
+use super::normalize::normalize;
 use super::page::Block;
-use super::same::normalize;
 
 /// Commands that no test runs, and why.
 pub(super) const NOT_RUN: &[(&str, &str)] = &[
