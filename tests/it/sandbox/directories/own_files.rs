@@ -144,7 +144,7 @@ fn a_guest_cannot_change_a_readable_component() {
     assert_eq!(fs::read(workspace.path().join("plugins/neighbour.wasm")).unwrap(), before);
     assert_eq!(fs::read_dir(workspace.path().join("plugins")).unwrap().count(), 1);
     signal(http.pid(), "HUP");
-    until("the signal was reloads", || http.log().contains("signal=\"SIGHUP\""));
+    until("the gateway handled the signal", || http.log().contains("signal=\"SIGHUP\""));
     let result = http.call("neighbour_get_current_time", json!({ "timezone": "UTC" }));
     assert!(text(&result).contains("UTC"), "{result}");
 }
@@ -158,7 +158,9 @@ fn a_reload_never_exposes_the_gateways_own_files() {
         workspace.write("gateway.toml", config);
         signal(http.pid(), "HUP");
         reloads += 1;
-        until("the signal was reloads", || http.log().matches("signal=\"SIGHUP\"").count() >= reloads);
+        until("the gateway handled the signal", || {
+            http.log().matches("signal=\"SIGHUP\"").count() >= reloads
+        });
     };
     // The harness sets the cache directory, so `own/cache` isn't in use here.
     for (host, modes, _) in FORBIDDEN_GRANTS.into_iter().filter(|(host, ..)| *host != "own/cache") {
