@@ -30,7 +30,7 @@ fn inspects_a_file_without_a_configuration() {
     assert!(text.stderr.is_empty(), "{text:?}");
     for part in [
         "contract  moongate:plugin@0.1.0",
-        "\nasks for\n",
+        "\nneeds\n",
         "keep state",
         "to allow it, add `state = true`",
         "\ntools\n",

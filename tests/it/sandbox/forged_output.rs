@@ -30,7 +30,7 @@ fn setting_names_cannot_forge_output_lines() {
         let output = workspace.run(words);
         let all = utf8(&output.stdout) + &utf8(&output.stderr);
         assert!(!all.lines().any(|line| line.starts_with("2026")), "{words:?}: {all}");
-        let grants = all.lines().filter(|line| line.starts_with("asks for")).count();
+        let grants = all.lines().filter(|line| line.starts_with("needs")).count();
         assert_eq!(grants, usize::from(words[0] == "inspect"), "{words:?}: {all}");
         assert!(words[0] == "inspect" || !all.contains("`http"), "{words:?}: {all}");
     }
