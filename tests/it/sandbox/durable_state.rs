@@ -195,8 +195,8 @@ fn the_state_limit_applies_across_gateways() {
 
 #[test]
 fn unusable_state_affects_only_plugins_that_use_state() {
-    let original = "[plugins.time]\nsource = \"@time@\"\n";
-    let workspace = Workspace::new(&format!("{ON_DISK}{original}"));
+    let time = "[plugins.time]\nsource = \"@time@\"\n";
+    let workspace = Workspace::new(&format!("{ON_DISK}{time}"));
     workspace.write(
         "state/state.sqlite3",
         "another program's data, which isn't a database and must stay unchanged",
@@ -223,7 +223,7 @@ fn unusable_state_affects_only_plugins_that_use_state() {
     assert!(problem["hint"].as_str().unwrap().contains("`state` in `[gateway]`"), "{report}");
 
     // Without a grant of state, the directory isn't checked.
-    let workspace = Workspace::new(&format!("gateway.state = \"state\"\n{original}"));
+    let workspace = Workspace::new(&format!("gateway.state = \"state\"\n{time}"));
     assert!(workspace.run(&["check"]).status.success());
     assert!(!workspace.path().join("state").exists());
 }
@@ -267,8 +267,8 @@ fn read_only_commands_create_no_state() {
 fn in_memory_state_survives_removing_and_adding_the_plugin() {
     let keeper = component("keeper").display().to_string();
     let written = |more: &str| format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n{more}");
-    let original = format!("[plugins.keeper]\nsource = {keeper:?}\nallow.state = true\n");
-    let workspace = Workspace::new(&written(&original));
+    let plugin = format!("[plugins.keeper]\nsource = {keeper:?}\nallow.state = true\n");
+    let workspace = Workspace::new(&written(&plugin));
     let http = Http::start(&workspace);
     assert_eq!(text(&http.call("keeper_set", json!({ "key": "a", "value": "b" }))), "set");
     let configure = |text: &str| {
@@ -278,7 +278,7 @@ fn in_memory_state_survives_removing_and_adding_the_plugin() {
     };
     configure(&written(""));
     http.logged("`keeper` removed");
-    configure(&written(&original));
+    configure(&written(&plugin));
     http.logged("`keeper` added");
     until("the plugin serves", || {
         !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown")

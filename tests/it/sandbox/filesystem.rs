@@ -214,11 +214,8 @@ fn a_missing_file_in_a_granted_directory_reports_no_grant() {
     ] {
         let arguments = json!({ "path": path, "edits": [] });
         let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
-        let notification = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(5), "{notification}");
-        assert!(
-            !notification.contains("missing\n") && !notification.contains("was denied"),
-            "{tool} {path}: {notification}"
-        );
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{stderr}");
+        assert!(!stderr.contains("missing\n") && !stderr.contains("was denied"), "{tool} {path}: {stderr}");
     }
 }

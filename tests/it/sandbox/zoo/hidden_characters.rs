@@ -164,13 +164,13 @@ impl Client {
     fn answer_question(&mut self) {
         let (id, message) = self.message("tools/call", json!({ "name": "speaker_ask", "arguments": {} }));
         self.stdio.send(&message);
-        let inbox = self.stdio.receive();
-        if inbox["method"] == "elicitation/create" {
+        let question = self.stdio.receive();
+        if question["method"] == "elicitation/create" {
             let answer = json!({ "action": "accept", "content": { "word": "x" } });
-            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": inbox["id"], "result": answer }));
+            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
             assert_eq!(text(&self.stdio.response(id)), "was answered");
         }
-        self.inbox.push(inbox);
+        self.inbox.push(question);
     }
 }
 

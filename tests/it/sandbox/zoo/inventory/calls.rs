@@ -2,17 +2,17 @@
 //!
 //! A literal counts as a called name if it is an argument of a calling function, the `name` in a request's parameters,
 //! or an item of a list that a calling function iterates over. A function is a calling function if it belongs to the
-//! harness (`CALL`), or is defined in the file and uses another calling function.
+//! harness (`CALLING_FUNCTIONS`), or is defined in the file and uses another calling function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// The calling functions of the harness.
-const CALL: [&str; 2] = ["call", "call_begun"];
+const CALLING_FUNCTIONS: [&str; 2] = ["call", "call_begun"];
 
 /// The methods of requests that count as calls.
-const METHODS: [&str; 2] = ["tools/call", "prompts/get"];
+const CALLING_METHODS: [&str; 2] = ["tools/call", "prompts/get"];
 
 /// All literals of a source that are called names, plus some that match no guest's tool.
 pub(super) fn in_source(text: &str) -> BTreeSet<String> {
@@ -107,12 +107,12 @@ impl File {
 
     /// Finds the calling functions, transitively.
     fn find_callers(&mut self) {
-        self.callers.extend(CALL.map(str::to_owned));
+        self.callers.extend(CALLING_FUNCTIONS.map(str::to_owned));
         loop {
             let before = self.callers.len();
             for function in &self.functions {
                 let calls = function.calls.iter().any(|(called, _)| self.callers.contains(called))
-                    || METHODS.iter().any(|method| function.literals.contains(*method));
+                    || CALLING_METHODS.iter().any(|method| function.literals.contains(*method));
                 if calls {
                     self.callers.insert(function.name.clone());
                 }
