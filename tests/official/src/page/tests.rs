@@ -8,7 +8,7 @@ use crate::subjects;
 use super::{page, version};
 
 #[test]
-fn the_committed_page_is_up_to_date() {
+fn the_official_servers_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/official-servers.md");
     let kept = fs::read_to_string(path).unwrap_or_default();
     assert!(kept == page(), "`docs/official-servers.md` is out of date: run `cargo xtask interop official`");
