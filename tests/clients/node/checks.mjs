@@ -234,9 +234,9 @@ async function audio(connection) {
 /** A structured result, which exists since 2025-06-18, equals its text. */
 async function structured(connection) {
     const result = await connection.call('zoo_echo_context');
-    const told = JSON.parse(textOf(result));
-    assert.equal(told.revision, connection.revision);
-    assert.deepEqual(result.structuredContent, connection.revision >= '2025-06-18' ? told : undefined);
+    const parsed = JSON.parse(textOf(result));
+    assert.equal(parsed.revision, connection.revision);
+    assert.deepEqual(result.structuredContent, connection.revision >= '2025-06-18' ? parsed : undefined);
 }
 
 async function manyAtOnce(connection) {

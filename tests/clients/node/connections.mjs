@@ -18,7 +18,7 @@ class Seen {
     answer = {};
     #waiting = new Set();
 
-    told(note) {
+    record(note) {
         note();
         for (const look of this.#waiting) {
             look();
@@ -26,7 +26,7 @@ class Seen {
     }
 
     ask(method, params) {
-        this.told(() => this.asked.push({ method, params }));
+        this.record(() => this.asked.push({ method, params }));
         return (this.answer[method] ?? ANSWERS[method])(params);
     }
 
@@ -59,12 +59,12 @@ export class Connection {
         for (const method of Object.keys(ANSWERS)) {
             on(method, request => this.seen.ask(method, request.params));
         }
-        on('notifications/message', ({ params }) => this.seen.told(() => this.seen.logs.push(params)));
+        on('notifications/message', ({ params }) => this.seen.record(() => this.seen.logs.push(params)));
         for (const kind of ['tools', 'prompts', 'resources']) {
-            on(`notifications/${kind}/list_changed`, () => this.seen.told(() => this.seen.changed.add(kind)));
+            on(`notifications/${kind}/list_changed`, () => this.seen.record(() => this.seen.changed.add(kind)));
         }
         on('notifications/resources/updated', ({ params }) =>
-            this.seen.told(() => this.seen.changed.add(params.uri))
+            this.seen.record(() => this.seen.changed.add(params.uri))
         );
     }
 
@@ -131,10 +131,10 @@ export async function first(load, transport) {
     );
     const client = new Client(INFO, { capabilities: CAPABILITIES });
     // The SDK 1.x exposes the revision only to the transport.
-    let told;
+    let negotiated;
     const tell = transport.setProtocolVersion?.bind(transport);
     transport.setProtocolVersion = version => {
-        told = version;
+        negotiated = version;
         tell?.(version);
     };
     const on = (method, handler) =>
@@ -143,7 +143,7 @@ export async function first(load, transport) {
             : client.setRequestHandler(schemas.get(method), handler);
     const connection = new Connection(client, '2025-11-25', on);
     connection.callTool = (params, options) => client.callTool(params, undefined, options);
-    return { connection, connect: () => client.connect(transport), spoken: () => told };
+    return { connection, connect: () => client.connect(transport), spoken: () => negotiated };
 }
 
 /** The SDK 2.x, which supports every revision. */

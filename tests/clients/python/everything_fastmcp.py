@@ -92,8 +92,8 @@ def handlers(seen: Seen) -> dict[str, Any]:
 
     async def message(message: Any) -> None:
         if not isinstance(message, Exception):
-            told = wire(message)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message)
+            seen.notification(received["method"], received.get("params", {}))
 
     return {
         "elicitation_handler": elicit,

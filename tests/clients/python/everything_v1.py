@@ -93,8 +93,8 @@ def callbacks(seen: Seen) -> dict[str, Any]:
 
     async def message(message: Any) -> None:
         if isinstance(message, types.ServerNotification):
-            told = wire(message.root)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message.root)
+            seen.notification(received["method"], received.get("params", {}))
 
     return {
         "elicitation_callback": elicit,

@@ -116,8 +116,8 @@ def handler(seen: Seen) -> Any:
 
     async def message(message: Any) -> None:
         if not isinstance(message, Exception):
-            told = wire(message)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message)
+            seen.notification(received["method"], received.get("params", {}))
 
     return message
 

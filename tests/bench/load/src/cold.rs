@@ -29,7 +29,7 @@ pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow:
         });
         let answer = listed.await.context("no list of tools")??;
         times.push(start.elapsed());
-        ensure!(lists(&answer, &spec.tool)?, "the first list lacks `{}`", spec.tool);
+        ensure!(lists(&answer, &spec.tool)?, "the first list doesn't contain `{}`", spec.tool);
         resident = server.pid.and_then(process::resident_kib);
         server.end().await?;
     }

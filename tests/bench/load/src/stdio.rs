@@ -163,7 +163,7 @@ impl Window {
             let now = Instant::now();
             ensure!(line.starts_with(b"{"), "not a message: {}", shown(&line));
             let id = find_id(&line).with_context(|| format!("no id: {}", shown(&line)))?;
-            let at = self.sent.remove(&id).with_context(|| format!("nobody asked {id}"))?;
+            let at = self.sent.remove(&id).with_context(|| format!("an answer with the unknown id {id}"))?;
             self.template.check(id, &line)?;
             figures.record(now - at);
             if now < end {

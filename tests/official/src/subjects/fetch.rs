@@ -313,14 +313,14 @@ fn normalize_markdown(_: Side, method: &str, answer: &mut Value) {
     let place = if method == "tools/call" { "/content/0/text" } else { "/messages/0/content/text" };
     let failed = answer["isError"] == true;
     let Some(text) = answer.pointer_mut(place) else { return };
-    let said = text.as_str().unwrap_or_default();
-    let is_other = ["Content type ", "Failed to fetch "].iter().any(|start| said.starts_with(start));
+    let markdown_text = text.as_str().unwrap_or_default();
+    let is_other = ["Content type ", "Failed to fetch "].iter().any(|start| markdown_text.starts_with(start));
     if failed || is_other {
         return;
     }
-    let (head, body) = match said.split_once(":\n") {
+    let (head, body) = match markdown_text.split_once(":\n") {
         Some((head, body)) if head.starts_with("Contents of ") => (head, body),
-        _ => ("", said),
+        _ => ("", markdown_text),
     };
     *text = json!({ "head": head, "lines": markdown::lines(body) });
 }
@@ -329,9 +329,10 @@ fn normalize_markdown(_: Side, method: &str, answer: &mut Value) {
 fn official(comparison: &Comparison<'_>) -> Result<Command> {
     let python = comparison.python("").get_program().to_owned();
     let script = "import os, readabilipy; print(os.path.dirname(readabilipy.__file__))";
-    let said = Command::new(python).args(["-c", script]).output();
-    let said = said.context("can't run Python to find `readabilipy`")?;
-    let folder = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()).join("javascript/node_modules");
+    let output = Command::new(python).args(["-c", script]).output();
+    let output = output.context("can't run Python to find `readabilipy`")?;
+    let folder =
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("javascript/node_modules");
     // The server uses Readability if this directory is next to its script, and otherwise installs the newest version.
     let modules = comparison.modules().canonicalize().context("the packages from npm are missing")?;
     if fs::read_link(&folder).ok().as_ref() != Some(&modules) {

@@ -1,4 +1,4 @@
-//! The plugin `sequential-thinking` beside `@modelcontextprotocol/server-sequential-thinking`.
+//! The plugin `sequential-thinking` and `@modelcontextprotocol/server-sequential-thinking`.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
