@@ -1,4 +1,4 @@
-//! What plugins of the SDK ask and keep, through the real gateway: what the SDK's own tests do with a fake.
+//! Questions and state of SDK plugins with the real gateway. The SDK's own tests use a fake host.
 
 use std::thread;
 
@@ -16,7 +16,7 @@ state = true
 
 const KEEPING: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nprefix = \"\"\n";
 
-/// What a client answers that fills in each form.
+/// The answer of a client that fills in each form.
 fn answer(message: &str) -> Value {
     let content = if message.ends_with("Step 1: What is your name?") {
         json!({ "name": "Ada" })
@@ -28,7 +28,7 @@ fn answer(message: &str) -> Value {
 }
 
 #[test]
-fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_gateway_asks() {
+fn a_multi_round_call_keeps_its_progress_with_elicitation() {
     let workspace = Workspace::new(ASKING);
     let mut stdio = Stdio::start(&workspace);
     let mut greeting = hello("2025-11-25");
@@ -46,7 +46,7 @@ fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_gateway_asks() {
 }
 
 #[test]
-fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_client_carries_it() {
+fn a_multi_round_call_keeps_its_progress_in_request_state() {
     let workspace = Workspace::new(ASKING);
     let http = Http::start(&workspace);
     let name = "test_input_required_result_multi_round";
@@ -69,7 +69,7 @@ fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_client_carries_it()
 }
 
 #[test]
-fn updates_of_many_calls_at_once_lose_nothing() {
+fn concurrent_state_updates_lose_nothing() {
     const CLIENTS: usize = 4;
     const CALLS: usize = 10;
     let workspace = Workspace::new(&format!("{KEEPING}allow.state = true\n"));
@@ -89,7 +89,7 @@ fn updates_of_many_calls_at_once_lose_nothing() {
 }
 
 #[test]
-fn what_can_not_be_kept_has_a_name() {
+fn state_errors_are_distinguishable() {
     let call = |more: &str, arguments: Value| {
         let workspace = Workspace::new(&format!("{KEEPING}{more}"));
         let mut stdio = Stdio::greeted(&workspace, "2025-11-25");

@@ -1,17 +1,17 @@
-//! Where plugins' requests go, and where not: against web servers on loopback addresses, which no plugin reaches
-//! without a grant of their network.
+//! Destinations of plugins' HTTP requests, tested with web servers on loopback addresses, which require a grant of their
+//! network.
 
 use std::process::Command;
 
 use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
 use serde_json::{Value, json};
 
-/// How much, how long, how many; and what servers do wrong.
+/// Sizes, time-outs, counts and misbehaving servers.
 mod limits;
-/// TLS, and what is added to requests.
+/// TLS and credentials.
 mod tls;
 
-/// The zoo with what it is granted.
+/// The zoo with this `allow` table.
 fn zoo(allow: &str) -> Workspace {
     Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
 }
@@ -21,7 +21,7 @@ fn all_of(remote: &Remote) -> String {
     format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
 }
 
-/// What the zoo got.
+/// The response to the zoo's request.
 #[track_caller]
 fn request(stdio: &mut Stdio, request: Value) -> Value {
     let arguments = Value::from_iter([("request".to_owned(), request)]);
@@ -36,7 +36,7 @@ fn get(stdio: &mut Stdio, url: &str) -> Value {
     request(stdio, json!({ "url": url }))
 }
 
-/// Why the zoo got nothing.
+/// The error of the zoo's request.
 #[track_caller]
 fn refused(stdio: &mut Stdio, url: &str) -> String {
     let got = get(stdio, url);
@@ -44,7 +44,7 @@ fn refused(stdio: &mut Stdio, url: &str) -> String {
 }
 
 #[test]
-fn a_granted_request_is_answered() {
+fn a_granted_request_succeeds() {
     let remote = Remote::start();
     let workspace = zoo(&all_of(&remote));
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
@@ -55,10 +55,10 @@ fn a_granted_request_is_answered() {
         "url": remote.url("/echo"), "method": "POST", "headers": ["x-mine: 1"], "body": "a body",
     });
     let got = request(&mut stdio, post);
-    let said = got["body"].as_str().unwrap();
-    assert!(said.starts_with("POST /echo HTTP/1.1\r\n") && said.ends_with("\r\na body"), "{said}");
+    let echo = got["body"].as_str().unwrap();
+    assert!(echo.starts_with("POST /echo HTTP/1.1\r\n") && echo.ends_with("\r\na body"), "{echo}");
     assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
-    // Nothing is added by which the plugin or the gateway could be told.
+    // The gateway adds no header that would identify the plugin or itself.
     let seen = &remote.seen()[0];
     assert_eq!(
         seen.head.lines().collect::<Vec<_>>(),
@@ -67,7 +67,7 @@ fn a_granted_request_is_answered() {
 }
 
 #[test]
-fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
+fn denies_requests_without_a_grant_and_logs_the_line_to_add() {
     let remote = Remote::start();
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
@@ -76,8 +76,8 @@ fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
         assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
     }
     let (_, _, log) = stdio.finish();
-    let said: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
-    let [own, example] = said.as_slice() else { panic!("{log}") };
+    let denials: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
+    let [own, example] = denials.as_slice() else { panic!("{log}") };
     let line = format!("http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]", remote.origin());
     assert!(own.contains(&line) && !own.contains("secret"), "{own}");
     assert!(example.contains("add `http = [\"https://example.com\"]` to `[plugins.zoo.allow]`"), "{example}");
@@ -85,8 +85,9 @@ fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
 }
 
 #[test]
-fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
-    let (remote, other) = (Remote::start(), Remote::start());
+fn a_grant_matches_scheme_host_port_method_and_path_together() {
+    let remote = Remote::start();
+    let other = Remote::start();
     let port = remote.address().port();
     let workspace = zoo(&format!(
         "http = [\
@@ -103,7 +104,7 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
     for (method, path) in [("GET", "/read"), ("GET", "/read/more?x"), ("POST", "/write"), ("get", "/read")] {
         assert_eq!(status(method, &remote.url(path)), "200", "{method} {path}");
     }
-    // What was compared is what is sent.
+    // The URL that was checked is the URL that is sent.
     assert_eq!(remote.last().line(), "GET /read HTTP/1.1");
     assert_eq!(status("GET", &remote.url("/write/../read/x")), "200");
     assert_eq!(remote.last().line(), "GET /read/x HTTP/1.1");
@@ -130,7 +131,7 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
 }
 
 #[test]
-fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
+fn rejects_a_destination_header_outside_the_grant() {
     let remote = Remote::start();
     let workspace = zoo(&format!(
         "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
@@ -161,13 +162,13 @@ fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
 }
 
 #[test]
-fn where_something_is_moved_to_is_sent_as_it_was_compared() {
+fn sends_the_destination_header_as_it_was_checked() {
     let remote = Remote::start();
     let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
     for (written, sent) in [
         ("/b?c", "/b?c"),
         ("/a/./c/%2E%2e/b#d", "/a/b"),
-        // Each server would make a path of it, and some then a host of the path.
+        // Servers treat this as a path, but some then parse a host from the path.
         ("/.//a.example/b", "//a.example/b"),
     ] {
         for method in ["MOVE", "copy"] {
@@ -180,10 +181,10 @@ fn where_something_is_moved_to_is_sent_as_it_was_compared() {
 }
 
 #[test]
-fn addresses_in_odd_spellings_are_what_they_are() {
+fn odd_spellings_of_addresses_are_checked_as_addresses() {
     let remote = Remote::start();
     let port = remote.address().port();
-    // Granted by name, which covers no address; and by another address.
+    // A grant by name, which covers no address, and a grant of another address.
     let workspace = zoo(&format!(
         "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
     ));
@@ -242,8 +243,9 @@ fn addresses_in_odd_spellings_are_what_they_are() {
 }
 
 #[test]
-fn redirects_are_the_plugins_own_and_checked_anew() {
-    let (remote, inner) = (Remote::start(), Remote::start());
+fn returns_redirects_to_the_plugin_and_checks_each_request() {
+    let remote = Remote::start();
+    let inner = Remote::start();
     let workspace = zoo(&all_of(&remote));
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
@@ -256,7 +258,7 @@ fn redirects_are_the_plugins_own_and_checked_anew() {
 }
 
 #[test]
-fn the_gateways_own_listeners_are_never_reached() {
+fn plugins_never_reach_the_gateways_own_listeners() {
     let remote = Remote::start();
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
@@ -275,14 +277,14 @@ fn the_gateways_own_listeners_are_never_reached() {
         grants.push(format!("{{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}"));
         urls.extend([format!("http://{address}/"), format!("{local}/")]);
     }
-    // Without a grant nobody is told to write one, and with one it is the same.
+    // Without a grant the log suggests none, and a grant has no effect.
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
     workspace.write("gateway.toml", text.replace("[http]", &granted));
-    until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
+    until("the new grants are in use", || get(&remote.url("/hello"))["status"] == 200);
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
@@ -291,8 +293,8 @@ fn the_gateways_own_listeners_are_never_reached() {
     assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
 }
 
-/// A table for two plugins that are the zoo.
-fn two(remote: &Remote) -> Workspace {
+/// Two plugins that use the zoo's component.
+fn two_plugins(remote: &Remote) -> Workspace {
     let one = |name: &str, uris: &str| {
         format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
     };
@@ -300,9 +302,9 @@ fn two(remote: &Remote) -> Workspace {
 }
 
 #[test]
-fn connections_are_used_again_by_the_same_plugin_and_no_other() {
+fn reuses_connections_only_for_the_same_plugin() {
     let remote = Remote::start();
-    let workspace = two(&remote);
+    let workspace = two_plugins(&remote);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let mut get = |plugin: &str, path: &str| {
         let asked = json!({ "request": { "url": remote.url(path) } });
@@ -319,13 +321,13 @@ fn connections_are_used_again_by_the_same_plugin_and_no_other() {
     assert_eq!(remote.connections(), 2);
     let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
-    // A server that closes without a word is met once more, on a new connection.
+    // If the server closes a kept connection, the request is retried on a new one.
     get("two", "/leave");
     get("two", "/hello");
 }
 
 #[test]
-fn a_grant_that_is_taken_away_holds_for_no_request_more() {
+fn a_removed_grant_denies_the_next_request() {
     let remote = Remote::start();
     let workspace = zoo(&all_of(&remote));
     let http = Http::start(&workspace);
@@ -338,14 +340,14 @@ fn a_grant_that_is_taken_away_holds_for_no_request_more() {
     remote.until_open(1);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
-    remote.until_open(0); // the kept connection goes with the table
+    remote.until_open(0); // the kept connection closes with the removed grant
     let got = get();
     assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
     assert_eq!(remote.seen().len(), 2);
 }
 
 #[test]
-fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
+fn limits_lengths_of_method_and_authority() {
     let remote = Remote::start();
     let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
     let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
@@ -355,8 +357,8 @@ fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
     assert_eq!(get(&mut stdio, &host)["refused"], "the authority can't be set");
 }
 
-/// Headers that no plugin may add, in spellings that servers take for the same.
-const OURS: [&str; 25] = [
+/// Headers that a plugin can't set, in spellings that servers treat as equal.
+const FORBIDDEN_HEADERS: [&str; 25] = [
     "host",
     "Host",
     "connection",
@@ -369,7 +371,7 @@ const OURS: [&str; 25] = [
     "trailer",
     "http2-settings",
     "expect",
-    // A plugin is no proxy, and stands for no other request than its own.
+    // A plugin isn't a proxy, and sends only its own requests.
     "via",
     "Forwarded",
     "X-Forwarded-For",
@@ -386,14 +388,14 @@ const OURS: [&str; 25] = [
 ];
 
 #[test]
-fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
+fn rejects_framing_and_routing_headers_of_plugins() {
     let remote = Remote::start();
     let workspace = zoo(&all_of(&remote));
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let mut header = |name: &str, value: &str| {
         text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
     };
-    for name in OURS {
+    for name in FORBIDDEN_HEADERS {
         assert_eq!(header(name, "x"), "refused: HeaderError::Forbidden", "{name}");
     }
     for name in ["date", "cookie", "authorization", "origin", "x-forward"] {
@@ -416,12 +418,12 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
         let got = request(&mut stdio, json!({ "url": remote.url(path) }));
         assert!(got["refused"].is_string(), "{path:?}: {got}");
     }
-    for (length, body, said) in
+    for (length, body, expected) in
         [("5", "hello", "200"), ("5", "hello, more", "refused: "), ("50", "hello", "refused: ")]
     {
         let lie = json!({ "url": remote.url("/echo"), "length": length, "body": body });
         let answer = stdio.call("zoo_http_lie", lie);
-        assert!(text(&answer).starts_with(said), "{length} {body}: {answer}");
+        assert!(text(&answer).starts_with(expected), "{length} {body}: {answer}");
     }
     assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
     let flood = stdio.call("zoo_http_headers_flood", json!({}));
@@ -429,13 +431,13 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
 }
 
 #[test]
-fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
+fn forwarded_headers_contain_no_forbidden_ones() {
     let remote = Remote::start();
-    let told =
+    let headers =
         ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
-    remote.put("/told", &told, "hello");
+    remote.put("/told", &headers, "hello");
     let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
-    // Of an answer only what frames it is kept back.
+    // Only framing headers are removed from a response.
     let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
     assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
     let passed = json!({ "from": remote.url("/told"), "to": remote.url("/echo") });
@@ -446,9 +448,9 @@ fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
     assert!(["via", "forwarded", "override", "te: "].iter().all(|name| !head.contains(name)), "{head}");
 }
 
-/// What a request lacks, as `moongate call --explain` has it: nothing if it goes through.
+/// The grant that a request needs, from `moongate call --explain`. `None` means that the request succeeded.
 #[track_caller]
-fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
+fn missing_grant(workspace: &Workspace, request: &Value) -> Option<String> {
     let request = format!("request={request}");
     let output = workspace.run(&["call", "zoo_http_request", &request, "--explain", "--format", "json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
@@ -461,7 +463,7 @@ fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
 }
 
 #[test]
-fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
+fn the_suggested_grant_allows_the_request() {
     let remote = Remote::start();
     let port = remote.address().port();
     let granted = |rest: &str| {
@@ -478,20 +480,20 @@ fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
         (format!("\"http://*:{port}\""), "GET", format!("http://localhost:{port}/hello")),
     ] {
         let request = json!({ "url": url, "method": method });
-        let cure =
-            cure(&zoo(&format!("http = [{grant}]")), &request).unwrap_or_else(|| panic!("{url}: granted"));
-        assert!(!cure.contains("secret"), "{cure}");
-        let item = cure.strip_prefix("http = [").and_then(|cure| cure.strip_suffix(']')).unwrap();
+        let fix = missing_grant(&zoo(&format!("http = [{grant}]")), &request)
+            .unwrap_or_else(|| panic!("{url}: granted"));
+        assert!(!fix.contains("secret"), "{fix}");
+        let item = fix.strip_prefix("http = [").and_then(|items| items.strip_suffix(']')).unwrap();
         let both = if grant.is_empty() { item.to_owned() } else { format!("{grant}, {item}") };
         let workspace = zoo(&format!("http = [{both}]"));
         let check = workspace.run(&["check"]);
-        assert!(check.status.success(), "{cure}: {check:?}");
-        assert_eq!(self::cure(&workspace, &request), None, "{url}: {cure}");
+        assert!(check.status.success(), "{fix}: {check:?}");
+        assert_eq!(missing_grant(&workspace, &request), None, "{url}: {fix}");
     }
 }
 
 #[test]
-fn what_became_of_requests_is_counted() {
+fn counts_outgoing_requests_by_outcome() {
     let remote = Remote::start();
     let workspace = Workspace::new(&format!(
         "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
@@ -516,8 +518,9 @@ fn what_became_of_requests_is_counted() {
 }
 
 #[test]
-fn proxies_of_the_machine_are_not_used() {
-    let (remote, proxy) = (Remote::start(), Remote::start());
+fn ignores_proxy_environment_variables() {
+    let remote = Remote::start();
+    let proxy = Remote::start();
     let workspace = zoo(&all_of(&remote));
     let mut command: Command = workspace.command(&["serve", "--stdio"]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {

@@ -1,4 +1,4 @@
-//! Missing grants are logged with the line that grants them, and shown to callers except for what only operators may know.
+//! Missing grants are logged with the line to add, and reported to callers without details that only operators may see.
 
 use super::*;
 
@@ -7,23 +7,24 @@ fn zoo(allow: &str) -> Workspace {
     Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
 }
 
-/// What `call --explain` says of a call.
+/// The stderr of `call --explain`.
 fn explained(workspace: &Workspace, tool: &str, arguments: &Value) -> String {
-    said(workspace, &["call", tool, "--json", &arguments.to_string(), "--explain"])
+    stderr_of(workspace, &["call", tool, "--json", &arguments.to_string(), "--explain"])
 }
 
 const NOTES: &str = "dirs = [{ host = \"notes\", guest = \"/notes\" }]";
 
 #[test]
-fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
-    let (nothing, notes) = (zoo(""), zoo(NOTES));
+fn reports_a_path_outside_grants_with_the_line_to_add() {
+    let nothing = zoo("");
+    let notes = zoo(NOTES);
     notes.write("notes/a.txt", "hello");
     let open = "{ host = \"…\", guest = \"…\", mode = \"ro\" }";
     let host = notes.path().join("notes").display().to_string();
     let there = format!("{{ host = {host:?}, guest = \"/notes\", mode = \"ro\" }}");
     let needed = |named: bool| json!({ "path": "/data/x.txt", "named": named });
     for (workspace, tool, arguments, wanted, line) in [
-        // One that succeeds all the same, and one that fails.
+        // One call that still succeeds, and one that fails.
         (
             &nothing,
             "zoo_read_file",
@@ -53,22 +54,23 @@ fn a_path_without_a_granted_directory_is_told_with_the_line_that_grants_one() {
             format!("dirs = [{there}, {open}]"),
         ),
     ] {
-        let told = explained(workspace, tool, &arguments);
+        let stderr = explained(workspace, tool, &arguments);
         let lacked = format!("missing\n  {wanted}\n");
         let pasted = format!("  [plugins.zoo.allow]\n  {line}\nreplace ");
-        assert!(told.contains(&lacked) && told.contains(&pasted), "{tool}: {told}");
+        assert!(stderr.contains(&lacked) && stderr.contains(&pasted), "{tool}: {stderr}");
     }
 }
 
 #[test]
-fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
-    let (nothing, notes) = (zoo(""), zoo(NOTES));
+fn reports_no_grant_for_granted_or_unopened_paths() {
+    let nothing = zoo("");
+    let notes = zoo(NOTES);
     notes.write("notes/a.txt", "hello");
     for (workspace, tool, arguments) in [
         (&nothing, "zoo_echo", json!({ "text": "/data/x" })),
         (&nothing, "zoo_error_result", json!({ "message": "`/data/x` isn't there" })),
         (&nothing, "zoo_panic", json!({})),
-        // Python looks for its sources when it shows a traceback; this is what it shows.
+        // Python tries to open its sources for a traceback; this is such a traceback.
         (
             &nothing,
             "zoo_last_words",
@@ -79,13 +81,13 @@ fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
         (&notes, "zoo_need_file", json!({ "path": "/notes/b.txt", "named": false })),
         (&notes, "zoo_list_dirs", json!({})),
     ] {
-        let told = explained(workspace, tool, &arguments);
-        assert!(!told.contains("lacked") && !told.contains("was denied"), "{tool}: {told}");
+        let stderr = explained(workspace, tool, &arguments);
+        assert!(!stderr.contains("missing\n") && !stderr.contains("was denied"), "{tool}: {stderr}");
     }
 }
 
 #[test]
-fn paths_without_a_grant_are_logged_once_if_calls_fail_and_no_caller_hears_of_it() {
+fn logs_missing_directory_grants_once_and_only_to_the_operator() {
     let workspace = zoo("");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.call("zoo_read_file", json!({ "path": "/data/other" }));
@@ -96,13 +98,13 @@ fn paths_without_a_grant_are_logged_once_if_calls_fail_and_no_caller_hears_of_it
     let (_, _, log) = stdio.finish();
     let lines: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
     let [line] = lines.as_slice() else { panic!("{log}") };
-    let told = "plugin `zoo` was denied access to a file or directory; to allow it, add `dirs = [{ host = \"…\", guest = \"…\", \
+    let expected = "plugin `zoo` was denied access to a file or directory; to allow it, add `dirs = [{ host = \"…\", guest = \"…\", \
                 mode = \"ro\" }]` to `[plugins.zoo.allow]`";
-    assert!(line.contains("WARN") && line.contains(told), "{line}");
+    assert!(line.contains("WARN") && line.contains(expected), "{line}");
 }
 
 #[test]
-fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
+fn reports_a_denied_request_to_caller_and_operator() {
     let fetch = |http: &str| {
         Workspace::new(&format!(
             "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\nhttp = [{http}]\n"
@@ -118,19 +120,19 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
     ] {
         let workspace = fetch(granted);
         let arguments = json!({ "url": "https://moongate.example/a/b" });
-        let told = explained(&workspace, "fetch_fetch", &arguments);
-        assert!(told.contains(&format!("missing\n  {wanted}\n")) && told.contains(line), "{told}");
+        let stderr = explained(&workspace, "fetch_fetch", &arguments);
+        assert!(stderr.contains(&format!("missing\n  {wanted}\n")) && stderr.contains(line), "{stderr}");
         let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
         let answer = stdio.call("fetch_fetch", arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let content = answer["result"]["content"].as_array().unwrap();
-        let heard: Vec<_> = content.iter().filter_map(|block| block["text"].as_str()).collect();
-        assert_eq!(heard.join("\n").matches(&format!("`{line}`")).count(), 1, "{answer}");
+        let texts: Vec<_> = content.iter().filter_map(|block| block["text"].as_str()).collect();
+        assert_eq!(texts.join("\n").matches(&format!("`{line}`")).count(), 1, "{answer}");
         if !granted.is_empty() {
             let sentence = format!(
                 "moongate: plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]` in `gateway.toml`"
             );
-            assert_eq!(heard.last(), Some(&&*sentence), "{answer}");
+            assert_eq!(texts.last(), Some(&&*sentence), "{answer}");
         }
         let (_, _, log) = stdio.finish();
         let logged = format!(
@@ -141,17 +143,17 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
 }
 
 #[test]
-fn the_networks_of_other_grants_are_the_operators_alone() {
+fn hides_networks_of_other_grants_from_callers() {
     let workspace = Workspace::new(
         "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\n\
          http = [{ url = \"https://inner.example/a\", networks = [\"10.1.2.0/24\"] }]\n",
     );
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
-    let heard = answer["result"]["content"].to_string();
+    let texts = answer["result"]["content"].to_string();
     let sentence =
         "was denied GET https://inner.example/robots.txt; the gateway's log shows the line that allows it";
-    assert!(heard.contains(sentence) && !heard.contains("10.1.2"), "{heard}");
+    assert!(texts.contains(sentence) && !texts.contains("10.1.2"), "{texts}");
     let (_, _, log) = stdio.finish();
     assert!(
         log.contains("networks = [\\\"10.1.2.0/24\\\"]") || log.contains("networks = [\"10.1.2.0/24\"]"),
@@ -160,14 +162,14 @@ fn the_networks_of_other_grants_are_the_operators_alone() {
 }
 
 #[test]
-fn a_question_without_a_grant_names_the_grant_and_what_the_client_lacks() {
+fn reports_missing_grant_and_capability_of_a_question() {
     let workspace = zoo("");
     let why = "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
                `[plugins.zoo.allow]`";
-    let told = explained(&workspace, "zoo_ask_name", &json!({}));
-    assert!(told.contains(&format!("error: plugin `zoo`: {why}\n")), "{told}");
+    let stderr = explained(&workspace, "zoo_ask_name", &json!({}));
+    assert!(stderr.contains(&format!("error: plugin `zoo`: {why}\n")), "{stderr}");
     let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
-    assert!(told.contains(lacked), "{told}");
+    assert!(stderr.contains(lacked), "{stderr}");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(text(&answer), format!("plugin `zoo`: {why}, but this client doesn't offer elicitation"));

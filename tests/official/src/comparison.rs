@@ -1,4 +1,5 @@
-//! One comparison: both servers, the checks that are made of them, what they found, and what of it is meant.
+//! One comparison of an official server and a plugin: both servers, the checks, their mismatches and the intended
+//! differences.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::difference::{self, Gap};
+use crate::difference::{self, Mismatch};
 use crate::normal;
 use crate::options::Options;
 use crate::random::Random;
@@ -17,11 +18,11 @@ use crate::report;
 use crate::server::Server;
 use crate::subjects::Subject;
 
-/// So many gaps of a check are printed; the others are counted.
-const SHOWN: usize = 5;
+/// The number of mismatches of a check that are printed; the others are only counted.
+const MAX_SHOWN_MISMATCHES: usize = 5;
 
-/// So much of a value is printed.
-const CUT: usize = 400;
+/// The maximum length of a printed value.
+const MAX_SHOWN_CHARS: usize = 400;
 
 /// One of the two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,39 +33,39 @@ pub(crate) enum Side {
     Ours,
 }
 
-/// What makes two answers comparable beyond the common normal form: called with the side, the method and the answer.
-pub(crate) type Adjust = Box<dyn Fn(Side, &str, &mut Value)>;
+/// An additional normalization of answers, called with the side, the method and the answer in normal form.
+pub(crate) type Normalizer = Box<dyn Fn(Side, &str, &mut Value)>;
 
-/// What a subject's checks work with.
-pub(crate) struct Bench<'a> {
+/// The running comparison of a subject.
+pub(crate) struct Comparison<'a> {
     subject: &'a Subject,
     options: &'a Options,
     folder: TempDir,
     servers: Option<[Server; 2]>,
-    adjust: Option<Adjust>,
-    /// Which of the subject's differences were met.
-    met: Vec<bool>,
-    /// What the running check found that isn't meant.
-    gaps: Vec<String>,
+    adjust: Option<Normalizer>,
+    /// For each intended difference of the subject, whether it occurred.
+    occurred: Vec<bool>,
+    /// The unintended mismatches of the running check.
+    mismatches: Vec<String>,
     failed: bool,
 }
 
-/// Makes all checks of a subject; gives back whether none failed.
-pub(crate) fn compare(subject: &Subject, options: &Options) -> bool {
-    let mut bench = match Bench::new(subject, options) {
-        Ok(bench) => bench,
+/// Runs all checks of a subject. Returns whether all of them passed.
+pub(crate) fn run(subject: &Subject, options: &Options) -> bool {
+    let mut comparison = match Comparison::new(subject, options) {
+        Ok(comparison) => comparison,
         Err(error) => {
-            report::failed(subject.plugin, "a temporary folder", &error.to_string());
+            report::failed(subject.plugin, "a temporary directory", &error.to_string());
             return false;
         }
     };
-    if let Err(error) = (subject.check)(&mut bench) {
-        bench.fails("the comparison", &format!("{error:#}"));
+    if let Err(error) = (subject.check)(&mut comparison) {
+        comparison.fail("the comparison", &format!("{error:#}"));
     }
-    bench.close()
+    comparison.close()
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Comparison<'a> {
     fn new(subject: &'a Subject, options: &'a Options) -> std::io::Result<Self> {
         Ok(Self {
             subject,
@@ -72,15 +73,15 @@ impl<'a> Bench<'a> {
             folder: TempDir::new()?,
             servers: None,
             adjust: None,
-            met: vec![false; subject.differences.len()],
-            gaps: Vec::new(),
+            occurred: vec![false; subject.differences.len()],
+            mismatches: Vec::new(),
             failed: false,
         })
     }
 
     // --- starting ---
 
-    /// A folder for this comparison alone, removed at its end.
+    /// The temporary directory of this comparison, removed at its end.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -97,7 +98,7 @@ impl<'a> Bench<'a> {
         &self.options.node
     }
 
-    /// The folder `node_modules` of the packages from npm.
+    /// The `node_modules` directory of the packages from npm.
     pub(crate) fn modules(&self) -> &Path {
         &self.options.modules
     }
@@ -109,11 +110,11 @@ impl<'a> Bench<'a> {
         command
     }
 
-    /// Starts both servers, in place of those that run. The plugin keeps its names; `rest` is what `gateway.toml` says
-    /// of it besides, such as `[plugins.<name>.allow]` with its lines.
+    /// Starts both servers, and replaces running ones. The plugin's tools keep their names. `rest` is the rest of
+    /// `gateway.toml`, such as `[plugins.<name>.allow]` with its lines.
     ///
     /// # Errors
-    /// One of them doesn't start.
+    /// A server doesn't start.
     pub(crate) fn start(&mut self, official: Command, rest: &str) -> Result<()> {
         self.servers = None;
         let plugin = self.subject.plugin;
@@ -131,40 +132,40 @@ impl<'a> Bench<'a> {
         fs::write(&config, text).with_context(|| format!("`{}` can't be written", config.display()))?;
         let mut gateway = Command::new(&self.options.gateway);
         gateway.args(["serve", "--stdio", "-c"]).arg(&config);
-        gateway.env_remove("MOONGATE_STATE_DIR"); // each start begins with nothing
+        gateway.env_remove("MOONGATE_STATE_DIR"); // every start has empty state
         let theirs = Server::start("official", official, self.folder())?;
         let ours = Server::start("gateway's", gateway, self.folder())?;
         self.servers = Some([theirs, ours]);
         Ok(())
     }
 
-    /// What makes two answers comparable from here on, beyond the common normal form.
-    pub(crate) fn adjust(&mut self, adjust: impl Fn(Side, &str, &mut Value) + 'static) {
+    /// Adds a normalization of all later answers, in addition to the common normal form.
+    pub(crate) fn normalize_with(&mut self, adjust: impl Fn(Side, &str, &mut Value) + 'static) {
         self.adjust = Some(Box::new(adjust));
     }
 
     // --- checking ---
 
-    /// One check: passes if `body` finds no gap that isn't meant.
+    /// Runs one check, which passes if all mismatches in `body` are intended.
     pub(crate) fn check(&mut self, name: &str, body: impl FnOnce(&mut Self) -> Result<()>) {
-        self.gaps.clear();
+        self.mismatches.clear();
         if let Err(error) = body(self) {
-            self.gaps.push(format!("{error:#}"));
+            self.mismatches.push(format!("{error:#}"));
         }
-        let gaps = std::mem::take(&mut self.gaps);
-        let Some((first, others)) = gaps.split_first() else {
+        let mismatches = std::mem::take(&mut self.mismatches);
+        let Some((first, others)) = mismatches.split_first() else {
             return report::passed(self.subject.plugin, name);
         };
-        self.fails(name, first);
-        for gap in others.iter().take(SHOWN) {
-            report::note(&format!("       and {gap}"));
+        self.fail(name, first);
+        for mismatch in others.iter().take(MAX_SHOWN_MISMATCHES) {
+            report::note(&format!("       and {mismatch}"));
         }
-        if others.len() > SHOWN {
-            report::note(&format!("       and {} more", others.len() - SHOWN));
+        if others.len() > MAX_SHOWN_MISMATCHES {
+            report::note(&format!("       and {} more", others.len() - MAX_SHOWN_MISMATCHES));
         }
     }
 
-    /// A check for each seed, whose calls are made up from it. The seed is part of the check's name.
+    /// Runs one check for each seed, with random calls. The seed is part of the check's name.
     pub(crate) fn generated(
         &mut self,
         name: &str,
@@ -172,60 +173,62 @@ impl<'a> Bench<'a> {
         mut body: impl FnMut(&mut Self, &mut Random) -> Result<()>,
     ) {
         for seed in seeds {
-            self.check(&format!("{name}, seed {seed}"), |bench| body(bench, &mut Random::new(seed)));
+            self.check(&format!("{name}, seed {seed}"), |comparison| {
+                body(comparison, &mut Random::new(seed))
+            });
         }
     }
 
-    /// Compares the lists of tools, resources, templates and prompts: a check.
-    pub(crate) fn lists(&mut self) {
-        self.check("what is listed", |bench| {
+    /// Runs a check that compares the lists of tools, resources, templates and prompts.
+    pub(crate) fn compare_lists(&mut self) {
+        self.check("lists", |comparison| {
             for kind in ["tools", "resources", "resources/templates", "prompts"] {
-                bench.ask(&format!("{kind}/list"), &json!({}))?;
+                comparison.ask(&format!("{kind}/list"), &json!({}))?;
             }
             Ok(())
         });
     }
 
-    /// Calls a tool of both and compares; gives back the official answer in normal form.
+    /// Calls a tool of both servers and compares the answers. Returns the official answer in normal form.
     ///
     /// # Errors
-    /// One of them doesn't answer.
+    /// A server doesn't answer.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         self.call_each(tool, arguments, arguments)
     }
 
-    /// The same, with arguments that say the same to each in other words, such as paths of another folder.
+    /// Like [`Comparison::call`], with equivalent arguments for each server, such as paths in different directories.
     ///
     /// # Errors
-    /// As [`Bench::call`].
+    /// As [`Comparison::call`].
     pub(crate) fn call_each(&mut self, tool: &str, theirs: &Value, ours: &Value) -> Result<Value> {
         let params = |arguments: &Value| json!({ "name": tool, "arguments": arguments });
         self.ask_each("tools/call", &params(theirs), &params(ours))
     }
 
-    /// Sends both a request and compares; gives back the official answer in normal form.
+    /// Sends both servers a request and compares the answers. Returns the official answer in normal form.
     ///
     /// # Errors
-    /// As [`Bench::call`].
+    /// As [`Comparison::call`].
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.ask_each(method, params, params)
     }
 
-    /// The same, with parameters that say the same to each in other words.
+    /// Like [`Comparison::ask`], with equivalent parameters for each server.
     ///
     /// # Errors
-    /// As [`Bench::call`].
+    /// As [`Comparison::call`].
     pub(crate) fn ask_each(&mut self, method: &str, theirs: &Value, ours: &Value) -> Result<Value> {
-        let [expected, got] = self.answers(method, theirs, ours)?;
+        let [expected, got] = self.request_both(method, theirs, ours)?;
         self.compare(method, theirs, &expected, &got);
         Ok(expected)
     }
 
-    /// What both answer, in normal form, the official answer first; nothing is compared.
+    /// Returns both answers in normal form, the official one first, without comparing them.
     ///
     /// # Errors
-    /// As [`Bench::call`].
-    pub(crate) fn answers(&mut self, method: &str, theirs: &Value, ours: &Value) -> Result<[Value; 2]> {
+    /// As [`Comparison::call`].
+    pub(crate) fn request_both(&mut self, method: &str, theirs: &Value, ours: &Value) -> Result<[Value; 2]> {
         let [official, gateway] = self.servers.as_mut().context("no server was started")?;
         let mut answers = [official.request(method, theirs)?, gateway.request(method, ours)?]
             .map(|answer| normal::answer(method, answer));
@@ -237,21 +240,21 @@ impl<'a> Bench<'a> {
         Ok(answers)
     }
 
-    /// What the plugin alone answers, in normal form, where the official server can't be asked.
+    /// Returns the plugin's answer in normal form, for requests that the official server can't handle.
     ///
     /// # Errors
-    /// It doesn't answer.
-    pub(crate) fn ours(&mut self, method: &str, params: &Value) -> Result<Value> {
+    /// The gateway doesn't answer.
+    pub(crate) fn request_ours(&mut self, method: &str, params: &Value) -> Result<Value> {
         let [_, gateway] = self.servers.as_mut().context("no server was started")?;
         Ok(normal::answer(method, gateway.request(method, params)?))
     }
 
-    /// Compares two values and notes each gap that isn't meant. `method` and `params` say what they answer; they may be
-    /// words of the check's own where no request is compared.
+    /// Compares two values and records each unintended mismatch. `method` and `params` describe the request; if the values
+    /// aren't answers, the check supplies its own description.
     pub(crate) fn compare(&mut self, method: &str, params: &Value, theirs: &Value, ours: &Value) {
         let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default();
         for (at, left, right) in difference::places(theirs, ours) {
-            let gap = Gap {
+            let mismatch = Mismatch {
                 method,
                 name,
                 arguments: &params["arguments"],
@@ -260,10 +263,11 @@ impl<'a> Bench<'a> {
                 ours: right,
                 answers: (theirs, ours),
             };
-            let meant = self.subject.differences.iter().position(|difference| (difference.meant)(&gap));
-            match meant {
-                Some(index) => self.met[index] = true,
-                None => self.gaps.push(format!(
+            let intended =
+                self.subject.differences.iter().position(|difference| (difference.matches)(&mismatch));
+            match intended {
+                Some(index) => self.occurred[index] = true,
+                None => self.mismatches.push(format!(
                     "{method} {} at `{at}`: official {}, ours {}",
                     cut(Some(params)),
                     cut(left),
@@ -273,51 +277,52 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Waits until both have told a notification, and compares what it says.
+    /// Waits for a notification of both servers, and compares its parameters.
     ///
     /// # Errors
-    /// One of them doesn't tell it.
-    pub(crate) fn hear(&mut self, method: &str) -> Result<()> {
+    /// A server doesn't send the notification.
+    pub(crate) fn wait_for_notification(&mut self, method: &str) -> Result<()> {
         let [official, gateway] = self.servers.as_mut().context("no server was started")?;
-        let [expected, got] = [official.hear(method)?, gateway.hear(method)?];
+        let [expected, got] =
+            [official.wait_for_notification(method)?, gateway.wait_for_notification(method)?];
         self.compare(method, &json!({}), &expected, &got);
         Ok(())
     }
 
-    fn fails(&mut self, check: &str, why: &str) {
+    fn fail(&mut self, check: &str, why: &str) {
         self.failed = true;
         report::failed(self.subject.plugin, check, why);
     }
 
-    /// Fails for each meant difference that didn't occur: the list says what is, not what was. Where something failed
-    /// before, nobody can tell.
+    /// Fails for each intended difference that didn't occur, so that the list stays current. If a check failed, this isn't
+    /// tested, because the failed check may have missed some.
     fn close(mut self) -> bool {
         self.servers = None;
         if self.failed {
             return false;
         }
-        let unmet: Vec<&str> = self
+        let missing: Vec<&str> = self
             .subject
             .differences
             .iter()
-            .zip(&self.met)
-            .filter(|(_, met)| !**met)
-            .map(|(difference, _)| difference.what)
+            .zip(&self.occurred)
+            .filter(|(_, occurred)| !**occurred)
+            .map(|(difference, _)| difference.description)
             .collect();
-        for what in &unmet {
-            let why = format!("nothing differs any more in this, so it doesn't belong there: {what}");
-            self.fails("the list of differences", &why);
+        for description in &missing {
+            let why = format!("this difference no longer occurs; remove it: {description}");
+            self.fail("the list of differences", &why);
         }
-        if unmet.is_empty() {
-            report::passed(self.subject.plugin, "every difference that is listed still occurs");
+        if missing.is_empty() {
+            report::passed(self.subject.plugin, "every listed difference still occurs");
         }
         !self.failed
     }
 }
 
-impl fmt::Debug for Bench<'_> {
+impl fmt::Debug for Comparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bench").field("subject", &self.subject.plugin).finish_non_exhaustive()
+        f.debug_struct("Comparison").field("subject", &self.subject.plugin).finish_non_exhaustive()
     }
 }
 
@@ -325,7 +330,7 @@ impl fmt::Debug for Bench<'_> {
 fn cut(value: Option<&Value>) -> String {
     let Some(value) = value else { return "nothing".to_owned() };
     let text = value.to_string();
-    match text.char_indices().nth(CUT) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -1,4 +1,4 @@
-//! What a plugin says of itself or beside its results is passed on in part where it is too long.
+//! Long strings from a plugin are truncated: descriptions, log lines, progress and error messages.
 
 use moongate_tests::{Stdio, Workspace, hello, text};
 use serde_json::{Value, json};
@@ -14,12 +14,13 @@ config = { describes = "long texts" }
 allow.instructions = true
 "#;
 
-/// The longest sentence around a message of a plugin: who said it, and in the log when and where.
-const AROUND: usize = 300;
+/// The maximum length of the text that the gateway adds to a plugin's message: the plugin, and in the log the time
+/// and the target.
+const MAX_PREFIX_BYTES: usize = 300;
 
-/// The message of this method, of those that came.
+/// The parameters of the first message with this method.
 #[track_caller]
-fn heard<'a>(messages: &'a [Value], method: &str) -> &'a Value {
+fn params_of<'a>(messages: &'a [Value], method: &str) -> &'a Value {
     let found = messages.iter().find(|message| message["method"] == method);
     &found.unwrap_or_else(|| panic!("no {method}: {messages:?}"))["params"]
 }
@@ -29,7 +30,7 @@ fn length(text: &Value) -> usize {
 }
 
 #[test]
-fn long_words_beside_a_result_are_cut() {
+fn truncates_long_log_lines_and_progress() {
     let mut stdio = Stdio::greeted(&Workspace::new(WORDY), "2025-11-25");
     stdio.ask("logging/setLevel", json!({ "level": "debug" }));
     for (bytes, name, message, value) in
@@ -39,8 +40,8 @@ fn long_words_beside_a_result_are_cut() {
         let answer = stdio.ask("tools/call", params);
         assert_eq!(text(&answer), "the words were said");
         let messages = stdio.early();
-        let (log, progress) =
-            (heard(&messages, "notifications/message"), heard(&messages, "notifications/progress"));
+        let log = params_of(&messages, "notifications/message");
+        let progress = params_of(&messages, "notifications/progress");
         let its = |length: usize, most: usize| (most.saturating_sub(3)..=most).contains(&length);
         assert!(its(length(&log["logger"]), name), "{bytes}: the logger");
         assert!(its(length(&progress["message"]), message), "{bytes}: progress");
@@ -48,19 +49,19 @@ fn long_words_beside_a_result_are_cut() {
     }
     let (_, _, log) = stdio.finish();
     let longest = log.lines().map(str::len).max().unwrap();
-    assert!((4 << 10..(4 << 10) + AROUND).contains(&longest), "a line of {longest} bytes");
+    assert!((4 << 10..(4 << 10) + MAX_PREFIX_BYTES).contains(&longest), "a line of {longest} bytes");
 }
 
 #[test]
-fn the_message_of_a_failure_is_cut() {
+fn truncates_a_long_error_message() {
     let mut stdio = Stdio::greeted(&Workspace::new(WORDY), "2025-11-25");
     let answer = stdio.call("speaker_fail_hugely", json!({}));
     let message = length(&answer["error"]["message"]);
-    assert!((4 << 10..=(4 << 10) + AROUND).contains(&message), "{message} bytes");
+    assert!((4 << 10..=(4 << 10) + MAX_PREFIX_BYTES).contains(&message), "{message} bytes");
 }
 
 #[test]
-fn more_suggestions_than_a_hundred_are_left_out() {
+fn limits_completions_to_one_hundred() {
     let mut stdio = Stdio::greeted(&Workspace::new(WORDY), "2025-11-25");
     let prompt = json!({ "type": "ref/prompt", "name": "speaker_speech" });
     let asked = json!({ "ref": prompt, "argument": { "name": "word", "value": "many" } });
@@ -71,7 +72,7 @@ fn more_suggestions_than_a_hundred_are_left_out() {
 }
 
 #[test]
-fn long_texts_of_a_description_are_cut() {
+fn truncates_long_descriptions() {
     let workspace = Workspace::new(WORDY);
     let mut stdio = Stdio::start(&workspace);
     let greeting = stdio.ask("initialize", hello("2025-11-25"));

@@ -1,10 +1,10 @@
-//! What holds for all calls together, and what they may keep.
+//! Limits across all calls, and of stored state.
 
 use moongate_tests::{Http, Stdio, Workspace, request, text, until};
 use serde_json::json;
 
 #[test]
-fn calls_beyond_what_the_gateway_runs_at_once_wait_for_their_turn() {
+fn calls_beyond_the_gateways_concurrency_wait() {
     let workspace = Workspace::new(
         r#"
         [gateway]
@@ -28,15 +28,17 @@ fn calls_beyond_what_the_gateway_runs_at_once_wait_for_their_turn() {
     let gauge = |name: &str, plugin: &str| http.admin().metric(&format!("{name}{{plugin=\"{plugin}\"}}"));
     std::thread::scope(|scope| {
         let time = || http.call("time_get_current_time", json!({ "timezone": "UTC" }));
-        // They sleep until somebody lets go of them.
+        // These sleep until they are dropped.
         let sleeping = [(); 2].map(|()| http.call_begun("zoo_sleep_forever", json!({})));
-        until("one of a plugin runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
-        until("the other waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
-        assert!(text(&time()).contains("UTC"), "the last place is never for a plugin that has all others");
+        until("one call of the zoo runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
+        until("the other one waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
+        assert!(text(&time()).contains("UTC"), "a plugin that has all other slots never gets the last one");
         let another = http.call_begun("another_sleep_forever", json!({}));
-        until("one of another runs", || gauge("moongate_plugin_instances", "another") == Some(1.0));
+        until("one call of the other zoo runs", || {
+            gauge("moongate_plugin_instances", "another") == Some(1.0)
+        });
         let waiting = scope.spawn(time);
-        until("there is no place left", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
+        until("no slot is free", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
         assert!(!waiting.is_finished());
         drop((sleeping, another));
         assert!(text(&waiting.join().unwrap()).contains("UTC"));
@@ -44,7 +46,7 @@ fn calls_beyond_what_the_gateway_runs_at_once_wait_for_their_turn() {
 }
 
 #[test]
-fn keys_and_values_have_a_longest_and_every_key_costs_something() {
+fn limits_length_of_keys_and_values_and_counts_each_key() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
     );
@@ -56,14 +58,14 @@ fn keys_and_values_have_a_longest_and_every_key_costs_something() {
     assert!(long.contains("1.0 MiB"), "{long}");
     let long = call("set", json!({ "key": "k".repeat((1 << 10) + 1), "value": "x" }));
     assert!(long.contains("1024"), "{long}");
-    // Nothing but keys: each has five bytes or less, and costs 64 beside.
+    // Keys only: each has at most five bytes and costs 64 more.
     let full = call("fill", json!({ "key": "", "value": "" }));
     let count: u64 = full.split(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{full}"));
     assert!(full.contains("limits.state") && (30_000..32_768).contains(&count), "{full}");
 }
 
 #[test]
-fn a_client_has_so_many_questions_open_and_no_more() {
+fn limits_open_questions_per_client() {
     let workspace = crate::protocol::questions::free();
     let mut stdio = crate::protocol::questions::greeted(
         &workspace,

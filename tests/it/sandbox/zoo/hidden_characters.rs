@@ -1,5 +1,5 @@
-//! Text that a model, a terminal or a log will see holds no character that can't be seen, whoever said it and wherever:
-//! names, descriptions, instructions, messages, log lines. What a call returns is data, and comes as it is.
+//! Hidden characters are removed from every string that a model, a terminal or a log displays: names, descriptions,
+//! instructions, messages and log lines. The result of a call is data and is passed through unchanged.
 
 use moongate_tests::{Http, Stdio, Workspace, component, hello, is_trap, request, stateless, text};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ instructions = true
 client = ["elicitation"]
 "#;
 
-/// What each client asks for, beside the tools.
-const ASKED: &[(&str, &str)] = &[
+/// The requests of each client, in addition to tool calls.
+const REQUESTS: &[(&str, &str)] = &[
     ("tools/list", "{}"),
     ("resources/list", "{}"),
     ("resources/templates/list", "{}"),
@@ -32,7 +32,7 @@ const ASKED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tools of the plugin, each of which says something in another place.
+/// Tools of the plugin, each of which sends text in a different place.
 const TOOLS: [&str; 12] = [
     "log",
     "log_no_json",
@@ -48,7 +48,7 @@ const TOOLS: [&str; 12] = [
     "answer",
 ];
 
-/// Where the plugin says something that every client is told.
+/// The places where every client receives text from the plugin.
 const PLACES: [&str; 19] = [
     "instructions",
     "tool description",
@@ -71,10 +71,11 @@ const PLACES: [&str; 19] = [
     "custom",
 ];
 
-/// The same, since there are titles, and progress with words.
-const TITLES: [&str; 5] = ["tool title", "resource title", "template title", "prompt title", "progress"];
+/// The additional places in revisions that have titles and progress messages.
+const TITLE_PLACES: [&str; 5] =
+    ["tool title", "resource title", "template title", "prompt title", "progress"];
 
-/// Whether what stands there is data that a call returned.
+/// Does this path belong to the data that a call returned?
 fn is_data(path: &[String]) -> bool {
     let path: Vec<&str> =
         path.iter().map(String::as_str).filter(|part| part.parse::<u32>().is_err()).collect();
@@ -86,7 +87,7 @@ fn is_data(path: &[String]) -> bool {
     )
 }
 
-/// Every text and key of a message that isn't data is clean.
+/// Asserts that every string and key of a message, except for data, has no hidden characters.
 #[track_caller]
 fn assert_clean(value: &Value, path: &mut Vec<String>) {
     match value {
@@ -112,17 +113,17 @@ fn assert_clean(value: &Value, path: &mut Vec<String>) {
     }
 }
 
-/// A client in some revision, and all that it was told.
+/// A client of one revision, with all messages that it received.
 struct Client {
     stdio: Stdio,
     revision: &'static str,
     next: u64,
-    heard: Vec<Value>,
+    inbox: Vec<Value>,
 }
 
 impl Client {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
-        let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, heard: Vec::new() };
+        let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, inbox: Vec::new() };
         if revision < "2026" {
             let mut params = hello(revision);
             params["capabilities"] = json!({ "elicitation": {} });
@@ -154,62 +155,62 @@ impl Client {
         let (id, message) = self.message(method, params);
         self.stdio.send(&message);
         let answer = self.stdio.response(id);
-        self.heard.extend(self.stdio.early());
-        self.heard.push(answer.clone());
+        self.inbox.extend(self.stdio.early());
+        self.inbox.push(answer.clone());
         answer
     }
 
-    /// Calls the tool that asks the person, and answers.
-    fn is_asked(&mut self) {
+    /// Calls the tool that asks the user a question, and answers it.
+    fn answer_question(&mut self) {
         let (id, message) = self.message("tools/call", json!({ "name": "speaker_ask", "arguments": {} }));
         self.stdio.send(&message);
-        let heard = self.stdio.receive();
-        if heard["method"] == "elicitation/create" {
+        let question = self.stdio.receive();
+        if question["method"] == "elicitation/create" {
             let answer = json!({ "action": "accept", "content": { "word": "x" } });
-            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": heard["id"], "result": answer }));
+            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
             assert_eq!(text(&self.stdio.response(id)), "was answered");
         }
-        self.heard.push(heard);
+        self.inbox.push(question);
     }
 }
 
 #[test]
-fn what_clients_are_told_holds_no_hidden_characters_in_any_revision() {
+fn removes_hidden_characters_in_every_revision() {
     let workspace = Workspace::new(GATEWAY);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let mut client = Client::start(&workspace, revision);
-        for (method, params) in ASKED {
+        for (method, params) in REQUESTS {
             client.ask(method, serde_json::from_str(params).unwrap());
         }
         for tool in TOOLS {
             client.ask("tools/call", json!({ "name": format!("speaker_{tool}"), "arguments": {} }));
         }
-        client.is_asked();
-        for message in &client.heard {
+        client.answer_question();
+        for message in &client.inbox {
             assert_clean(message, &mut Vec::new());
         }
-        let all = client.heard.iter().map(Value::to_string).collect::<String>();
+        let all = client.inbox.iter().map(Value::to_string).collect::<String>();
         let has_titles = revision >= "2025-06-18";
-        for place in PLACES.iter().chain(TITLES.iter().filter(|_| has_titles)) {
+        for place in PLACES.iter().chain(TITLE_PLACES.iter().filter(|_| has_titles)) {
             assert!(
                 all.contains(&format!("{place} begins")),
-                "{revision}: nothing is heard of {place}: {all}"
+                "{revision}: no message has the {place}: {all}"
             );
         }
         let is_asked = all.contains("question begins") && all.contains("label begins");
         assert_eq!(is_asked, has_titles, "{revision}: {all}");
         let (_, status, log) = client.stdio.finish();
         assert!(status.success());
-        log_is_clean(&log);
+        assert_log_clean(&log);
         for place in ["log value", "message", "logger", "printed", "panic"] {
             assert!(log.contains(&format!("{place} begins")), "{revision}: {place} isn't logged: {log}");
         }
     }
 }
 
-/// Every line is the gateway's own, and none moves a cursor.
+/// Asserts that every line was written by the gateway, and none moves the cursor.
 #[track_caller]
-fn log_is_clean(log: &str) {
+fn assert_log_clean(log: &str) {
     for line in log.lines() {
         assert!(!line.contains(is_trap), "{line:?}");
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
@@ -217,14 +218,14 @@ fn log_is_clean(log: &str) {
 }
 
 #[test]
-fn what_operators_are_told_holds_no_hidden_characters() {
+fn removes_hidden_characters_from_operator_output() {
     let workspace = Workspace::new(GATEWAY);
     for arguments in
         [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
     {
         let output = workspace.run(arguments);
-        let said = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
-        for line in said.iter().flat_map(|said| said.lines()) {
+        let streams = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
+        for line in streams.iter().flat_map(|stream| stream.lines()) {
             assert!(!line.contains(is_trap), "{arguments:?}: {line:?}");
         }
     }
@@ -233,10 +234,10 @@ fn what_operators_are_told_holds_no_hidden_characters() {
         let body = http.admin().get(page).body;
         assert!(!body.contains(is_trap) && !body.contains("\\u00"), "{page}: {body:?}");
     }
-    log_is_clean(&http.log());
+    assert_log_clean(&http.log());
 }
 
-/// What a plugin does when it is asked what it offers, and words of what the operator is told; none: it is loaded.
+/// A plugin's behaviour when it is asked for its lists, and words of the log. `None` means that it is loaded.
 const MOODS: &[(&str, Option<&[&str]>)] = &[
     ("panic", Some(&["`lifecycle.describe` failed", "aborted"])),
     ("exit", Some(&["`lifecycle.describe` failed", "it exited instead of returning a result"])),
@@ -260,10 +261,11 @@ const MOODS: &[(&str, Option<&[&str]>)] = &[
 ];
 
 #[test]
-fn a_plugin_that_misbehaves_when_it_describes_itself_is_refused_alone_and_in_clean_words() {
+fn rejects_only_the_plugin_whose_description_fails() {
     let mut config = String::from("[plugins.time]\nsource = \"@time@\"\n");
     for (at, (mood, _)) in MOODS.iter().enumerate() {
-        let (timeout, cpu) = ("2s", "1s");
+        let timeout = "2s";
+        let cpu = "1s";
         config.push_str(&format!(
             "[plugins.m{at}]\nsource = \"{}\"\nconfig = {{ describes = \"{mood}\" }}\n[plugins.m{at}.limits]\ndescribe_timeout = \"{timeout}\"\ncpu_time = \"{cpu}\"\n",
             component("speaker").display()
@@ -276,7 +278,7 @@ fn a_plugin_that_misbehaves_when_it_describes_itself_is_refused_alone_and_in_cle
     let tools = stdio.ask("tools/list", json!({})).to_string();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{log}");
-    log_is_clean(&log);
+    assert_log_clean(&log);
     for (at, (mood, words)) in MOODS.iter().enumerate() {
         let is_there = tools.contains(&format!("\"m{at}_log\""));
         assert_eq!(is_there, words.is_none(), "{mood}: {log}");

@@ -1,7 +1,7 @@
-//! Two runs of one command differ in times, digests and versions: here they become words.
+//! Replaces times, digests and versions, which differ between runs, with placeholders.
 
-/// The text with a word in place of everything that may differ.
-pub(super) fn plain(text: &str) -> String {
+/// Replaces everything that may differ with a placeholder.
+pub(super) fn normalize(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -34,14 +34,14 @@ fn word(token: &str) -> &str {
     }
 }
 
-/// Does it begin so? A `0` stands for any digit. A longer day is a time.
+/// Does the token start with this shape? A `0` matches any digit. A date with more after it is a time.
 fn is_like(token: &str, shape: &str) -> bool {
     let fits = |(shape, c): (u8, u8)| if shape == b'0' { c.is_ascii_digit() } else { shape == c };
     token.len() >= shape.len() && shape.bytes().zip(token.bytes()).all(fits)
 }
 
 #[test]
-fn only_what_may_differ_becomes_a_word() {
+fn replaces_only_values_that_may_differ() {
     for (text, expected) in [
         ("at 2026-11-28T08:45:47.25+09:00.", "at <time>"),
         ("since 2026-11-28 12:55:20 UTC", "since <day> <time> UTC"),
@@ -50,6 +50,6 @@ fn only_what_may_differ_becomes_a_word() {
         ("4 plugins at 127.0.0.1:8931", "4 plugins at 127.0.0.1:8931"),
         ("Hello, Ada!", "Hello, Ada!"),
     ] {
-        assert_eq!(plain(text), expected);
+        assert_eq!(normalize(text), expected);
     }
 }

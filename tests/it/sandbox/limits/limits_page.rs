@@ -6,29 +6,29 @@ use std::fs;
 use moongate_tests::{Source, Stdio, Workspace, root, tables};
 use serde_json::{Value, json};
 
-/// A limit, as `docs/limits.md` and `docs/tests.md` describe it together.
+/// A limit, from its rows in `docs/limits.md` and `docs/tests.md`.
 struct Row {
     limit: String,
     key: String,
     default: String,
-    tried: Vec<Tried>,
+    triggers: Vec<LimitTrigger>,
     tests: Vec<String>,
 }
 
-/// What runs into the limit.
+/// The cause that exceeds a limit.
 #[derive(Debug)]
-enum Tried {
+enum LimitTrigger {
     /// A tool or a prompt of a guest.
     Tool(String),
-    /// A way in which the speaker describes itself.
+    /// A mood of the speaker while it describes itself.
     Mood(String),
     /// A property of a generated plugin.
     Made(String),
-    /// A file that is no usable plugin.
+    /// A file that isn't a usable plugin.
     Case(String),
 }
 
-impl Tried {
+impl LimitTrigger {
     fn read(text: &str) -> Self {
         let name = quoted(text).remove(0);
         match text.split('`').next() {
@@ -41,12 +41,12 @@ impl Tried {
     }
 }
 
-/// What stands between backticks.
+/// The parts between backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The rows of all tables of the page `file` with these columns.
+/// The rows of all tables with these columns in the page `file`.
 fn cells<const COLUMNS: usize>(file: &str, header: [&str; COLUMNS]) -> Vec<[String; COLUMNS]> {
     let rows = tables(file, &header).into_iter().flat_map(|table| table.rows);
     rows.map(|row| row.try_into().expect("as many cells as columns")).collect()
@@ -60,17 +60,17 @@ fn rows() -> Vec<Row> {
     let names: Vec<&String> = limits.iter().map(|[limit, ..]| limit).collect();
     let tested: Vec<&String> = tests.iter().map(|[limit, ..]| limit).collect();
     assert_eq!(names, tested, "limits without a row of tests");
-    let row = |([limit, key, default, _], [_, tried, tests]): ([String; 4], [String; 3])| Row {
+    let row = |([limit, key, default, _], [_, triggers, tests]): ([String; 4], [String; 3])| Row {
         limit,
         key: key.trim_matches('`').to_owned(),
         default,
-        tried: tried.split(", ").map(Tried::read).collect(),
+        triggers: triggers.split(", ").map(LimitTrigger::read).collect(),
         tests: quoted(&tests),
     };
     limits.into_iter().zip(tests).map(row).collect()
 }
 
-/// The keys of a table of `gateway.toml`, with their defaults where these are values.
+/// The keys of a table of `gateway.toml`, with their defaults. `None` means that the default isn't a value.
 fn keys(at: &str) -> BTreeMap<String, Option<String>> {
     let schema = fs::read_to_string(root().join("schema/gateway.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -88,28 +88,28 @@ fn keys(at: &str) -> BTreeMap<String, Option<String>> {
 }
 
 #[test]
-fn the_table_of_limits_has_every_key_with_its_default() {
+fn limits_page_has_every_key_with_its_default() {
     let rows = rows();
     let limits = keys("/properties/defaults/properties/limits");
-    let told: BTreeMap<_, _> = rows.iter().map(|row| (row.key.clone(), row.default.clone())).collect();
+    let documented: BTreeMap<_, _> = rows.iter().map(|row| (row.key.clone(), row.default.clone())).collect();
     for (key, default) in &limits {
-        let told = told.get(key).unwrap_or_else(|| panic!("`{key}` isn't in docs/limits.md"));
+        let documented = documented.get(key).unwrap_or_else(|| panic!("`{key}` isn't in docs/limits.md"));
         if let Some(default) = default {
-            assert_eq!(told, default, "the default of `{key}`");
+            assert_eq!(documented, default, "the default of `{key}`");
         }
     }
     let gateway = keys("/properties/gateway");
     for Row { limit, key, default, .. } in &rows {
         match key.strip_prefix("[gateway] ") {
             Some(own) => assert_eq!(gateway.get(own), Some(&Some(default.clone())), "{limit}"),
-            None => assert!(key == "fixed" || limits.contains_key(key), "{limit}: `{key}` is no key"),
+            None => assert!(key == "fixed" || limits.contains_key(key), "{limit}: unknown key `{key}`"),
         }
     }
     let counted = rows.iter().filter(|row| row.key != "fixed").count();
-    assert_eq!(counted, told.keys().filter(|key| *key != "fixed").count(), "a key stands there twice");
+    assert_eq!(counted, documented.keys().filter(|key| *key != "fixed").count(), "a key is listed twice");
 }
 
-/// What the guests offer, under their own names.
+/// The guests' tools and prompts, under their own names.
 fn offered() -> BTreeSet<String> {
     let guests = ["zoo", "keeper", "speaker"];
     let config: String =
@@ -126,37 +126,38 @@ fn offered() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_table_of_limits_names_what_tries_them_and_tests_that_there_are() {
+fn limits_pages_name_existing_triggers_and_tests() {
     let offered = offered();
     let source = |file: &str| fs::read_to_string(root().join(file)).unwrap();
     let moods = source("tests/guests/speaker/src/moods.rs");
-    let (made, cases) = (source("tests/generated/src/lib.rs"), source("tests/it/reload/load_errors.rs"));
+    let made = source("tests/generated/src/lib.rs");
+    let cases = source("tests/it/reload/load_errors.rs");
     let sources = ["gateway", "tests"].map(|folder| Source::below(&root().join(folder)));
-    let there: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
-    let proven = |limit: &str, tests: &[String]| {
-        assert!(!tests.is_empty(), "{limit}: no test proves it");
+    let existing: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
+    let assert_tested = |limit: &str, tests: &[String]| {
+        assert!(!tests.is_empty(), "{limit}: no test covers it");
         for test in tests {
-            assert!(there.contains(&**test), "{limit}: there is no test `{test}`");
+            assert!(existing.contains(&**test), "{limit}: there is no test `{test}`");
         }
     };
-    for Row { limit, tried, tests, .. } in rows() {
-        for tried in tried {
-            let known = match &tried {
-                Tried::Tool(name) => offered.contains(name),
-                Tried::Mood(name) => moods.contains(&format!("Some(\"{name}\")")),
-                Tried::Made(name) => made.contains(&format!("pub fn {name}(mut self")),
-                Tried::Case(name) => cases.contains(&format!("(\"{name}\", ")),
+    for Row { limit, triggers, tests, .. } in rows() {
+        for trigger in triggers {
+            let known = match &trigger {
+                LimitTrigger::Tool(name) => offered.contains(name),
+                LimitTrigger::Mood(name) => moods.contains(&format!("Some(\"{name}\")")),
+                LimitTrigger::Made(name) => made.contains(&format!("pub fn {name}(mut self")),
+                LimitTrigger::Case(name) => cases.contains(&format!("(\"{name}\", ")),
             };
-            assert!(known, "{limit}: there is no {tried:?}");
+            assert!(known, "{limit}: {trigger:?} doesn't exist");
         }
-        proven(&limit, &tests);
+        assert_tested(&limit, &tests);
     }
     let clients = cells("docs/limits.md", ["limit", "default", "effect"]);
     let tested = cells("docs/tests.md", ["limit", "tests"]);
-    assert!(clients.len() > 3, "the table of clients isn't found");
+    assert!(clients.len() > 3, "the table of client limits isn't found");
     let names: Vec<&String> = clients.iter().map(|[limit, ..]| limit).collect();
     assert_eq!(names, tested.iter().map(|[limit, _]| limit).collect::<Vec<_>>());
     for [limit, tests] in &tested {
-        proven(limit, &quoted(tests));
+        assert_tested(limit, &quoted(tests));
     }
 }

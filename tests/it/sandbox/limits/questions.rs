@@ -1,4 +1,4 @@
-//! What a plugin may ask the client at once: what nobody would answer isn't asked.
+//! Limits of the questions that a plugin asks the client: oversized questions aren't sent.
 
 use moongate_tests::text;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn named(key: usize) -> Value {
     json!({ "key": "k".repeat(key), "method": "roots/list" })
 }
 
-/// What may just be asked, what may not, and words of the answer.
+/// The largest allowed question, one that is too large, and words of the error.
 fn questions() -> Vec<(Value, Value, &'static str)> {
     vec![
         (named(128), named(129), "1 to 128 bytes"),
@@ -57,7 +57,7 @@ fn questions() -> Vec<(Value, Value, &'static str)> {
 }
 
 #[test]
-fn questions_that_nobody_would_answer_are_not_asked() {
+fn rejects_oversized_questions() {
     let mut declared = everything("2025-11-25");
     declared["sampling"] = json!({ "tools": {} });
     let mut stdio = greeted(&free(), "2025-11-25", declared);
@@ -79,7 +79,7 @@ fn questions_that_nobody_would_answer_are_not_asked() {
 }
 
 #[test]
-fn long_words_of_a_question_are_cut() {
+fn truncates_long_texts_of_a_question() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     let mut question = form(&json!({ "word": { "type": "string", "description": "d".repeat(5_000) } }));
     question["params"]["message"] = "m".repeat(10_000).into();
@@ -93,7 +93,7 @@ fn long_words_of_a_question_are_cut() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_none() {
+fn rejects_an_oversized_answer_of_the_client() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&moongate_tests::request(
         500,
@@ -101,8 +101,8 @@ fn an_answer_that_is_too_long_is_none() {
         json!({ "name": "zoo_ask", "arguments": { "questions": [messages(1, 0)] } }),
     ));
     let question = stdio.receive();
-    let said = crate::protocol::questions::said(&"x".repeat(1 << 20));
-    stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": said }));
+    let reply = crate::protocol::questions::said(&"x".repeat(1 << 20));
+    stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply }));
     let answer = stdio.response(500);
     assert!(answer["result"]["isError"] == true && text(&answer).contains("1024 KiB"), "{answer}");
 }

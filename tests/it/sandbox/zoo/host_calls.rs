@@ -1,5 +1,5 @@
-//! Calls of WASI that no library makes: with sizes, times and flags that make no sense, in loops, and for what isn't
-//! granted. Each is refused or ended; the next call and every other plugin work.
+//! WASI calls that no library makes: with invalid sizes, times and flags, in loops, and without a grant. Each one is
+//! denied or ends the call; the next call and every other plugin work.
 
 use moongate_tests::{Stdio, Workspace, is_trap, text};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// What a call came to: whether it failed, and its texts.
+/// The result of a call: the error flag and the text.
 #[track_caller]
 fn outcome(answer: &Value) -> (bool, String) {
     let blocks = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("no result: {answer}"));
@@ -38,7 +38,7 @@ fn outcome(answer: &Value) -> (bool, String) {
     (answer["result"]["isError"] == true, texts.join("\n"))
 }
 
-/// Tools whose calls the gateway ends, and words of what it says.
+/// Tools whose calls the gateway ends, with words of the error.
 const ENDED: &[(&str, &[&str])] = &[
     ("recurse_through_host", &["crashed"]),
     ("copy_memory", &["plugins.zoo.limits.cpu_time"]),
@@ -51,7 +51,7 @@ const ENDED: &[(&str, &[&str])] = &[
     ("write_zeros", &["crashed"]),
 ];
 
-/// Tools that are refused something and go on, and what they say then.
+/// Tools that are denied something and continue, with words of their result.
 const REFUSED: &[(&str, &str, &[&str])] = &[
     ("leak_handles", "{}", &["leaked 50 handles"]),
     ("strange_alarms", "{}", &["0 of 8"]),
@@ -66,33 +66,33 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn what_makes_no_sense_ends_one_call() {
+fn nonsensical_host_calls_end_only_their_call() {
     let workspace = workspace();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for (tool, words) in ENDED {
-        let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), json!({})));
-        assert!(failed && said.contains("plugin `zoo`"), "{tool}: {said}");
+        let (failed, message) = outcome(&stdio.call(&format!("zoo_{tool}"), json!({})));
+        assert!(failed && message.contains("plugin `zoo`"), "{tool}: {message}");
         for word in *words {
-            assert!(said.contains(word), "{tool}: `{word}` isn't in: {said}");
+            assert!(message.contains(word), "{tool}: `{word}` isn't in: {message}");
         }
         assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next", "{tool}");
     }
     let hasty = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"300ms\"\n");
     let mut stdio = Stdio::greeted(&hasty, "2025-11-25");
-    let (failed, said) = outcome(&stdio.call("zoo_wait_for_the_end_of_time", json!({})));
-    assert!(failed && said.contains("plugins.zoo.limits.timeout"), "{said}");
+    let (failed, message) = outcome(&stdio.call("zoo_wait_for_the_end_of_time", json!({})));
+    assert!(failed && message.contains("plugins.zoo.limits.timeout"), "{message}");
 }
 
 #[test]
-fn what_is_not_there_to_be_had_is_refused_and_the_call_goes_on() {
+fn denied_host_calls_do_not_end_the_call() {
     let workspace = workspace();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for (tool, arguments, words) in REFUSED {
         let arguments = serde_json::from_str(arguments).unwrap();
-        let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), arguments));
-        assert!(!failed, "{tool}: {said}");
+        let (failed, message) = outcome(&stdio.call(&format!("zoo_{tool}"), arguments));
+        assert!(!failed, "{tool}: {message}");
         for word in *words {
-            assert!(said.contains(word), "{tool}: `{word}` isn't in: {said}");
+            assert!(message.contains(word), "{tool}: `{word}` isn't in: {message}");
         }
     }
     let (_, _, log) = stdio.finish();
