@@ -1,5 +1,5 @@
-//! Reads a struct from pairs of name and text, as settings and arguments of prompts are: what a field wants decides how
-//! its text is read.
+//! Reads a struct from pairs of name and string, such as settings and arguments of prompts. The type of a field
+//! determines how its string is read.
 
 use serde::de::value::{MapDeserializer, StringDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 type Error = serde_json::Error;
 
-/// What is wrong with the texts.
+/// An error in the strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// One isn't there.
+    /// A required value is missing.
     Missing {
-        /// Its key.
+        /// The key.
         key: String,
-        /// What it must be, where that can be told.
+        /// The expected value, if it is known.
         wanted: Option<String>,
     },
-    /// One isn't what it must be.
+    /// A value is invalid.
     Unfit {
-        /// Its key, where one of them is to blame.
+        /// The key, if the error is in one of the values.
         key: Option<String>,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Begins the message by which a field says what it wants, which no other message does.
+/// Marks the error message that a missing field produces to name its expected value. No other message starts with it.
 const WANTED: char = '\u{1}';
 
-/// Reads all of them as a `T`.
+/// Reads all pairs into a `T`.
 pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T, Wrong> {
     let given = || pairs.iter().map(|(key, text)| (key.as_str(), Text(Some(text))));
     let error = match deserialize(given()) {
@@ -44,14 +44,14 @@ pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T,
         let wanted = wanted.filter(|words| !words.is_empty());
         return Err(Wrong::Missing { key: key.to_owned(), wanted });
     }
-    // serde's message names the form, not the field: find the one without which the message is another.
+    // serde's message describes the problem but not the field: find the one without which the message changes.
     let is_to_blame =
         |key: &str| complaint(given().filter(|(other, _)| *other != key).collect()).as_ref() != Some(&error);
     let culprit = pairs.iter().map(|(key, _)| key).find(|key| is_to_blame(key)).cloned();
     Err(Wrong::Unfit { key: culprit, reason: error })
 }
 
-/// What a text must be that is read as a `T`, for types that most settings have.
+/// The expected value of a string that is parsed as a `T`, for the types of most settings.
 pub(crate) fn wanted<T>() -> Option<&'static str> {
     Some(match std::any::type_name::<T>() {
         "bool" => BOOL,
@@ -64,20 +64,20 @@ pub(crate) fn wanted<T>() -> Option<&'static str> {
         "f32" | "f64" => NUMBER,
         "char" => CHARACTER,
         "alloc::string::String" => TEXT,
-        _ => return None, // a type with words of its own
+        _ => return None, // a type with its own error messages
     })
 }
 
 const BOOL: &str = "`true` or `false`";
-const U8: &str = "a whole number from 0 to 255";
-const U16: &str = "a whole number from 0 to 65535";
-const UNSIGNED: &str = "a whole number, 0 or more";
-const I8: &str = "a whole number from -128 to 127";
-const I16: &str = "a whole number from -32768 to 32767";
-const SIGNED: &str = "a whole number";
+const U8: &str = "an integer from 0 to 255";
+const U16: &str = "an integer from 0 to 65535";
+const UNSIGNED: &str = "an integer, 0 or more";
+const I8: &str = "an integer from -128 to 127";
+const I16: &str = "an integer from -32768 to 32767";
+const SIGNED: &str = "an integer";
 const NUMBER: &str = "a number";
 const CHARACTER: &str = "one character";
-const TEXT: &str = "a text";
+const TEXT: &str = "a string";
 const LIST: &str = "a list";
 const TABLE: &str = "a table";
 
@@ -87,13 +87,13 @@ fn deserialize<'a, T: DeserializeOwned>(
     T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| plain(&error))
 }
 
-/// The message without the place in a text of one line.
+/// The message without the position in a one-line string.
 fn plain(error: &Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.as_str(), |(words, _)| words).to_owned()
 }
 
-/// One text; or none, which makes the field say what it wants.
+/// A string, or `None` for a missing one, which makes the field report its expected value.
 struct Text<'a>(Option<&'a str>);
 
 impl<'a> Text<'a> {
@@ -110,26 +110,26 @@ impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
     }
 }
 
-/// Kinds of values that are read as JSON, each with its words and the JSON that is of this kind.
+/// Types that are read as JSON, each with its description and the JSON values of this type.
 macro_rules! as_json {
     ($($method:ident($($arg:ident: $Arg:ty),*) = $wanted:expr, $is_kind:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, Error> {
             let text = self.or_wanted($wanted)?;
             let mut json = serde_json::Deserializer::from_str(text);
-            // `5 apples` is no five.
+            // Reject trailing text, as in `5 apples`.
             let read = json.$method($($arg,)* visitor).and_then(|value| json.end().map(|()| value));
             read.map_err(|error| unfit(text, $wanted, $is_kind, &error))
         }
     )*};
 }
 
-/// What is wrong with a text that must be of a kind.
+/// The error for a string with an invalid value.
 fn unfit(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -> Error {
-    // What is of another kind isn't shown: it may be another setting's, and secret.
+    // Don't show a value of a different type: it could belong to another setting and be secret.
     if serde_json::from_str(text).is_ok_and(|value| is_kind(&value)) {
-        Error::custom(format_args!("it must be {wanted}: {}", plain(error)))
+        Error::custom(format_args!("expected {wanted}: {}", plain(error)))
     } else {
-        Error::custom(format_args!("it must be {wanted}"))
+        Error::custom(format_args!("expected {wanted}"))
     }
 }
 
@@ -157,7 +157,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         deserialize_struct(name: &'static str, fields: &'static [&'static str]) = TABLE, Value::is_object;
     }
 
-    /// Nobody says what it should be: the value that the text stands for, or the text itself.
+    /// A field without an expected type: the value of the JSON, or the string itself.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.or_wanted("")?;
         match serde_json::from_str::<Value>(text) {
@@ -208,7 +208,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
         }
         let choice: StringDeserializer<Error> = text.to_owned().into_deserializer();
         choice.deserialize_enum(name, variants, visitor).map_err(|error| {
-            if variants.contains(&text) { error } else { Error::custom(format_args!("it must be {wanted}")) }
+            if variants.contains(&text) { error } else { Error::custom(format_args!("expected {wanted}")) }
         })
     }
 

@@ -109,7 +109,7 @@ fn without_the_grant_a_call_says_which_line_is_missing() {
     let mut gateway = greeted(&workspace);
     let answer = gateway.call("memory_read_graph", json!({}));
     assert_eq!(answer["result"]["isError"], true);
-    assert!(text(&answer).contains("`state = true` below `[plugins.<name>.allow]`"), "{answer}");
+    assert!(text(&answer).contains("`state = true` in `[plugins.<name>.allow]`"), "{answer}");
 }
 
 /// Collecting every error once took 1.3 GiB for this request, so that two of them killed a machine of 2 GiB.

@@ -1,6 +1,6 @@
-//! `wasi:http/outgoing-handler` as plain functions that wait, so that the fake needs no WASI resources.
+//! `wasi:http/outgoing-handler` as plain blocking functions, so that the fake needs no WASI resources.
 //!
-//! A resource of WASI may only go after those made of it, so fields stand in the order in which they have to be dropped.
+//! A WASI resource must be dropped after its children, so the order of the fields is the order of their drops.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 use super::failure::explain;
 use crate::http::{Headers, HttpError, Outgoing, Place};
 
-/// What is added where a request isn't granted: nothing, the gateway adds its own words to a failed answer.
+/// The hint added to a denied request. Empty, because the gateway adds its own.
 pub(crate) const ON_REFUSAL: &str = "";
 
-/// The head of an answer, and its body.
+/// The head of a response, and its body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
     pub(crate) body: Body,
 }
 
-/// A body that is still coming.
+/// A body that is being received.
 pub(crate) struct Body {
     stream: InputStream,
     _body: IncomingBody,
@@ -34,12 +34,12 @@ pub(crate) struct Body {
     place: Place,
 }
 
-/// Sends a request and waits for the head of the answer.
+/// Sends a request and waits for the head of the response.
 pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Answer, HttpError> {
     let place = outgoing.place();
     let request = request(outgoing, &place)?;
     let body = match &outgoing.body {
-        Some(bytes) => Some((request.body().map_err(|()| unexpected("its body was taken"))?, bytes)),
+        Some(bytes) => Some((request.body().map_err(|()| unexpected("its body is already taken"))?, bytes)),
         None => None,
     };
     let answer = outgoing_handler::handle(request, options(deadline))
@@ -50,13 +50,13 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     let response = response(&answer, deadline, &place)?;
     let status = response.status();
     let headers = response.headers().entries().into_iter().collect();
-    let body = response.consume().map_err(|()| unexpected("its body was read"))?;
-    let stream = body.stream().map_err(|()| unexpected("its body was read"))?;
+    let body = response.consume().map_err(|()| unexpected("its body is already read"))?;
+    let stream = body.stream().map_err(|()| unexpected("its body is already read"))?;
     Ok(Answer { status, headers, body: Body { stream, _body: body, _response: response, place } })
 }
 
 impl Body {
-    /// What came next, at most `most` bytes; nothing at the end.
+    /// Returns the next chunk of at most `most` bytes. Empty at the end.
     pub(crate) fn read(&mut self, most: usize, deadline: Option<Instant>) -> Result<Vec<u8>, HttpError> {
         loop {
             match self.stream.read(most as u64) {
@@ -94,7 +94,7 @@ fn request(outgoing: &Outgoing, place: &Place) -> Result<OutgoingRequest, HttpEr
     let set = set.and_then(|()| request.set_path_with_query(Some(&path)));
     set.map_err(|()| HttpError::InvalidUrl {
         url: place.origin.clone(),
-        reason: "the gateway reads its method, host or path in another way".to_owned(),
+        reason: "the gateway rejected its method, host or path".to_owned(),
     })?;
     Ok(request)
 }
@@ -120,18 +120,18 @@ fn method(name: &str) -> Method {
     }
 }
 
-/// The gateway has limits of its own; a shorter one of the author's lets it end the connection in time.
+/// Sets the timeouts of a shorter deadline, so that the gateway ends the connection in time.
 fn options(deadline: Option<Instant>) -> Option<RequestOptions> {
     let left = nanoseconds(deadline?.saturating_duration_since(Instant::now()));
     let options = RequestOptions::new();
-    // One that can't be set isn't needed: the wait ends at the deadline in any case.
+    // Ignore an unsupported timeout: the wait ends at the deadline in any case.
     let _ = options.set_connect_timeout(Some(left));
     let _ = options.set_first_byte_timeout(Some(left));
     let _ = options.set_between_bytes_timeout(Some(left));
     Some(options)
 }
 
-/// Writes the whole body. A server may answer before it has read all; then the rest isn't written.
+/// Writes the whole body, unless the server responds before it has read everything.
 fn upload(
     body: OutgoingBody,
     bytes: &[u8],
@@ -139,12 +139,12 @@ fn upload(
     deadline: Option<Instant>,
     place: &Place,
 ) -> Result<(), HttpError> {
-    let stream = body.write().map_err(|()| unexpected("its body was written"))?;
+    let stream = body.write().map_err(|()| unexpected("its body is already written"))?;
     let written = write(&stream, bytes, answer, deadline, place)?;
     drop(stream);
     match written {
         Written::All => OutgoingBody::finish(body, None).map_err(|error| explain(&error, place.clone())),
-        Written::NotAll => Ok(()), // the answer says why
+        Written::NotAll => Ok(()), // the response explains it
     }
 }
 
@@ -194,13 +194,13 @@ fn response(
     loop {
         match answer.get() {
             Some(Ok(end)) => return end.map_err(|error| explain(&error, place.clone())),
-            Some(Err(())) => return Err(unexpected("it was answered twice")),
+            Some(Err(())) => return Err(unexpected("its response is already taken")),
             None => wait(&[&answer.subscribe()], deadline, place)?,
         }
     }
 }
 
-/// Waits until one of them is ready.
+/// Waits until one of the pollables is ready.
 fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &Place) -> Result<(), HttpError> {
     let Some(deadline) = deadline else {
         poll(pollables);
@@ -227,7 +227,7 @@ fn broken(error: &StreamError, place: &Place) -> HttpError {
 }
 
 fn unexpected(what: &str) -> HttpError {
-    HttpError::Other(format!("the gateway has lost a request: {what}"))
+    HttpError::Other(format!("internal error in an HTTP request: {what}"))
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -1,11 +1,11 @@
-//! What only native tests watch over: in a component, nothing happens here.
+//! Checks that only native tests do. In a component, these functions do nothing.
 
 use crate::InputRequest;
 
-/// Questions are looked at even where their answer is there.
+/// Questions that have an answer aren't checked.
 pub(crate) const CHECKED: bool = false;
 
-/// The time in which `once` works.
+/// Marks the time while `once` runs its work.
 pub(crate) struct Once;
 
 pub(crate) fn once(_key: &str) -> Once {

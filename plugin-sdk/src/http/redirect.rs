@@ -1,17 +1,17 @@
-//! What an answer of 3xx leads to, as browsers do it (Fetch standard, "HTTP-redirect fetch"; RFC 9110, section 15.4).
+//! Follows redirects like browsers do (Fetch standard, "HTTP-redirect fetch"; RFC 9110, section 15.4).
 
 use url::Url;
 
 use super::request::{Outgoing, check_url};
 use super::{Headers, HttpError};
 
-/// What only the first origin was meant to see.
+/// Headers that are removed when the origin changes.
 const PRIVATE: &[&str] = &["authorization", "cookie"];
-/// What describes a body that isn't sent on.
+/// Headers that are removed with the body.
 const OF_THE_BODY: &[&str] =
     &["content-encoding", "content-language", "content-length", "content-location", "content-type"];
 
-/// Where an answer leads to, if it leads anywhere.
+/// Returns the target of a redirect response.
 pub(super) fn target(from: &Url, status: u16, headers: &Headers) -> Result<Option<Url>, HttpError> {
     if !matches!(status, 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -19,14 +19,14 @@ pub(super) fn target(from: &Url, status: u16, headers: &Headers) -> Result<Optio
     let Some(location) = headers.get("location") else { return Ok(None) };
     let mut url = from.join(location).map_err(|error| HttpError::Protocol {
         origin: from.origin().ascii_serialization(),
-        reason: format!("it redirects to `{location}`, which is no URL: {error}"),
+        reason: format!("redirect to an invalid URL `{location}`: {error}"),
     })?;
     check_url(&url)?;
     url.set_fragment(None);
     Ok(Some(url))
 }
 
-/// The request that follows `sent`, if the answer leads to another.
+/// Returns the request that follows `sent`, if the response is a redirect.
 pub(super) fn next(sent: &Outgoing, status: u16, headers: &Headers) -> Result<Option<Outgoing>, HttpError> {
     let Some(url) = target(&sent.url, status, headers)? else { return Ok(None) };
     let mut next = Outgoing { url, ..sent.clone() };

@@ -1,4 +1,4 @@
-//! The state of a call: what is written is read again, and nothing else is taken for it.
+//! The state of a call can be read back, and other bytes are ignored.
 
 use super::Kept;
 
@@ -8,7 +8,7 @@ fn kept(once: &[(&str, &str)], own: Option<&[u8]>) -> Kept {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn round_trips() {
     for state in [
         kept(&[], Some(b"mine")),
         kept(&[("a", "[1,null]"), ("", "\"ü\"")], None),
@@ -20,7 +20,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn other_bytes_are_no_state() {
+fn ignores_other_bytes() {
     for bytes in [
         &b""[..],
         b"abc",

@@ -1,26 +1,26 @@
-//! Does structured content fit its schema? A gateway knows all of JSON Schema; here it is what a Rust type and its value
-//! can differ in: types, required members, choices.
+//! A check of structured content against its schema. A gateway supports all of JSON Schema; this checks only the
+//! differences that can occur between a Rust type and its value: types, required members and enum values.
 
 use serde_json::Value;
 
-/// Where the value doesn't fit, and what is wanted there; nothing where no difference is found.
+/// Returns the location of the first mismatch and the expected value. `None` if there is none.
 pub(super) fn misfit(schema: &Value, value: &Value) -> Option<String> {
     find(schema, value, "")
 }
 
 fn find(schema: &Value, value: &Value, at: &str) -> Option<String> {
-    let place = if at.is_empty() { "it" } else { at };
+    let place = if at.is_empty() { "the value".to_owned() } else { format!("`{at}`") };
     if let Some(wanted) = types(schema)
         && !wanted.iter().any(|name| is_of(name, value))
     {
-        return Some(format!("`{place}` is {}, not of type {}", shown(value), wanted.join(" or ")));
+        return Some(format!("{place} is {}, not of type {}", shown(value), wanted.join(" or ")));
     }
     let choices = schema["enum"].as_array().map(Vec::as_slice);
     let choices = choices.or_else(|| schema.get("const").map(std::slice::from_ref));
     if let Some(choices) = choices
         && !choices.contains(value)
     {
-        return Some(format!("`{place}` is {}, which is none of its values", shown(value)));
+        return Some(format!("{place} is {}, which isn't one of the allowed values", shown(value)));
     }
     if let Some(object) = value.as_object() {
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -32,7 +32,7 @@ fn find(schema: &Value, value: &Value, at: &str) -> Option<String> {
             .filter_map(|(name, schema)| find(schema, object.get(name)?, &format!("{at}/{name}")))
             .next();
     }
-    // Where the first items have schemas of their own, `items` is for the rest.
+    // If the first items have their own schemas, `items` applies only to the rest.
     if let (Some(list), Some(schema), None) =
         (value.as_array(), schema.get("items"), schema.get("prefixItems"))
     {
@@ -45,7 +45,7 @@ fn find(schema: &Value, value: &Value, at: &str) -> Option<String> {
     None
 }
 
-/// The types that may stand there; none: any.
+/// The allowed types. `None` allows all.
 fn types(schema: &Value) -> Option<Vec<&str>> {
     match schema.get("type")? {
         Value::String(name) => Some(vec![name]),
@@ -65,11 +65,11 @@ fn is_of(name: &str, value: &Value) -> bool {
         "integer" => {
             value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
         }
-        _ => true, // no type of JSON Schema, which a gateway says when it loads the plugin
+        _ => true, // an invalid type, which a gateway reports when it loads the plugin
     }
 }
 
-/// The value, cut where it is long.
+/// The value, truncated if it is long.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(40) {

@@ -1,32 +1,32 @@
-//! What a plugin told the gateway.
+//! The plugin's reports to the gateway.
 
 use serde_json::Value;
 
 use crate::LogLevel;
 
-/// A line that the plugin logged.
+/// A log message of the plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
-    /// How serious it is.
+    /// The level.
     pub level: LogLevel,
-    /// The part of the plugin that wrote it.
+    /// The part of the plugin that logged it.
     pub logger: Option<String>,
-    /// The message, or whatever value was logged.
+    /// The message or logged value.
     pub data: Value,
 }
 
-/// A report of progress.
+/// A progress report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// How far the call had come.
+    /// The current value.
     pub current: f64,
-    /// How far it had to go.
+    /// The total, if it is known.
     pub total: Option<f64>,
-    /// What was being done.
+    /// The message.
     pub message: Option<String>,
 }
 
-/// A notice that something isn't true any more.
+/// A change notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The list of tools.
@@ -35,6 +35,6 @@ pub enum Change {
     Resources,
     /// The list of prompts.
     Prompts,
-    /// What the resource of this URI holds.
+    /// The resource with this URI.
     Resource(String),
 }

@@ -1,34 +1,34 @@
-//! What a test has to answer, in the words of its code.
+//! Errors for missing and invalid answers, with the code that adds them to a test.
 
 use serde_json::Value;
 
 use crate::InputRequest;
 
-/// Says what answers are lacking, and how they are added; `given` are the keys of those that are there.
+/// The error for missing answers. `given` are the keys of the answers that the client has.
 pub(super) fn answers<'a>(requests: &[InputRequest], given: impl Iterator<Item = &'a str>) -> String {
     let given: Vec<&str> = given.collect();
     let lacking: Vec<&InputRequest> =
         requests.iter().filter(|request| !given.contains(&request.key.as_str())).collect();
     if lacking.is_empty() {
-        return "the call ended to ask again, but asked nothing; put a request into `NeedInput::requests`"
+        return "the call ended with `NeedInput` but asked no question; add a request to `NeedInput::requests`"
             .to_owned();
     }
     let names: Vec<String> = lacking.iter().map(|request| format!("`{}`", request.key)).collect();
     let calls: Vec<String> = lacking.iter().map(|request| format!("`{}`", call(request))).collect();
     let questions = if names.len() == 1 { "question" } else { "questions" };
     let mut message = format!(
-        "no answer for the {questions} {}; add {} to the client",
+        "no answer to the {questions} {}; add {} to the client",
         names.join(", "),
         calls.join(" and ")
     );
     if !given.is_empty() {
         let given: Vec<String> = given.iter().map(|key| format!("`{key}`")).collect();
-        message.push_str(&format!(" (it has answers for {})", given.join(", ")));
+        message.push_str(&format!(" (answers exist for {})", given.join(", ")));
     }
     message
 }
 
-/// What is wrong with an answer that no client could give, such as the content alone.
+/// The error for an answer that no client could send, such as the content alone.
 pub(super) fn wrong_answer(request: &InputRequest, answer: &Value) -> Option<String> {
     let member = match request.method.as_str() {
         "elicitation/create" => "action",
@@ -38,7 +38,7 @@ pub(super) fn wrong_answer(request: &InputRequest, answer: &Value) -> Option<Str
     };
     (answer.get(member).is_none()).then(|| {
         format!(
-            "the answer for the question `{}` is no result of `{}`, which has `{member}`; write `{}`",
+            "the answer to the question `{}` isn't a result of `{}`, which has the member `{member}`; write `{}`",
             request.key,
             request.method,
             call(request)
@@ -46,7 +46,7 @@ pub(super) fn wrong_answer(request: &InputRequest, answer: &Value) -> Option<Str
     })
 }
 
-/// The call that answers a question.
+/// The code that answers a question.
 fn call(request: &InputRequest) -> String {
     let params: Value =
         request.params.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
@@ -59,7 +59,7 @@ fn call(request: &InputRequest) -> String {
     format!(".answer({:?}, {result})", request.key)
 }
 
-/// A form, filled in.
+/// The content of a filled-in form.
 fn content(params: &Value) -> String {
     let fields = params["requestedSchema"]["properties"].as_object().into_iter().flatten();
     let fields: Vec<String> = fields.map(|(name, field)| format!("{name:?}: {}", value(field))).collect();

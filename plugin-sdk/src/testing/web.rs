@@ -1,4 +1,4 @@
-//! What a plugin asked of other servers, and what a test answers.
+//! HTTP requests of a plugin, and a test's responses.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ pub struct HttpRequest {
     pub method: String,
     /// The whole URL.
     pub url: String,
-    /// What the plugin set; a gateway adds to them.
+    /// The headers that the plugin set. A gateway adds more.
     pub headers: Headers,
-    /// The body; empty where there is none.
+    /// The body. Empty if there is none.
     pub body: Vec<u8>,
-    /// How long the plugin would wait, where it says so.
+    /// The timeout that the plugin set.
     pub remaining: Option<Duration>,
 }
 
-/// An answer of a server that a test plays.
+/// A response of a test's server.
 #[derive(Debug, Clone)]
 pub struct HttpAnswer {
     pub(crate) status: u16,
@@ -32,44 +32,44 @@ pub struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    /// An answer of this status, without a body.
+    /// A response with this status, without a body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self { status, headers: Headers::default(), body: Vec::new(), broken: None }
     }
 
-    /// 200 with this text, as `text/plain` in UTF-8.
+    /// A 200 response with this text, as `text/plain` in UTF-8.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::status(200).header("content-type", "text/plain; charset=utf-8").body(text.into())
     }
 
-    /// 200 with this page, as `text/html` in UTF-8.
+    /// A 200 response with this page, as `text/html` in UTF-8.
     #[must_use]
     pub fn html(page: impl Into<String>) -> Self {
         Self::status(200).header("content-type", "text/html; charset=utf-8").body(page.into())
     }
 
-    /// 200 with this JSON.
+    /// A 200 response with this JSON.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "`json!(…)` is written in the call")]
     pub fn json(value: Value) -> Self {
         Self::status(200).header("content-type", "application/json").body(value.to_string())
     }
 
-    /// A redirect of this status, such as 302.
+    /// A redirect with this status, such as 302.
     #[must_use]
     pub fn redirect(status: u16, location: &str) -> Self {
         Self::status(status).header("location", location)
     }
 
-    /// The same with another status.
+    /// Sets the status.
     fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// Sets a header, in the place of one of the same name.
+    /// Sets a header, replacing one with the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.headers.replace(&name.to_ascii_lowercase(), value.into());
@@ -83,7 +83,7 @@ impl HttpAnswer {
         self
     }
 
-    /// Lets the body break off with this error, in place of its end.
+    /// Breaks off the body with this error instead of ending it.
     #[must_use]
     pub fn broken(mut self, error: HttpError) -> Self {
         self.broken = Some(error);
@@ -91,11 +91,12 @@ impl HttpAnswer {
     }
 }
 
-/// The answer of a table of pages that hasn't this one. A test that wants it passes; one that fails shows what was asked.
-#[expect(clippy::print_stderr, reason = "the harness shows it with the test that fails")]
+/// The response for a URL that isn't in the table. The URL is printed, and the test harness shows it if the test
+/// fails.
+#[expect(clippy::print_stderr, reason = "the test harness shows it for failing tests")]
 pub(super) fn no_page<'a>(url: &str, known: impl Iterator<Item = &'a String>) -> HttpAnswer {
     let known: Vec<String> = known.map(|url| format!("`{url}`")).collect();
-    let said = format!("`Client::pages` has no `{url}`, so it answers with 404; it has {}", known.join(", "));
-    eprintln!("{said}");
-    HttpAnswer::text(said).with_status(404)
+    let message = format!("`Client::pages` has no `{url}`, so it returns 404; it has {}", known.join(", "));
+    eprintln!("{message}");
+    HttpAnswer::text(message).with_status(404)
 }

@@ -28,7 +28,7 @@ fn blamed<R>(fails: impl FnOnce() -> R) -> (String, u32) {
             before(panic);
         }));
     });
-    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("it doesn't fail") };
+    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("no panic") };
     (panic.downcast_ref::<String>().cloned().unwrap_or_default(), LINE.get())
 }
 
@@ -107,14 +107,14 @@ impl Asks {
 fn a_lacking_answer_is_written_out() {
     let (said, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
     let call = r#".answer("booking", testing::accepted(json!({ "name": "…", "persons": 1, "place": "garden", "quiet": true, "remarks": "…" })))"#;
-    assert_eq!(said, format!("no answer for the question `booking`; add `{call}` to the client"));
-    assert_eq!(line, line!() - 3, "it points at the call");
+    assert_eq!(said, format!("no answer to the question `booking`; add `{call}` to the client"));
+    assert_eq!(line, line!() - 3, "the panic's location is the call");
     let (said, _) = blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
     assert_eq!(
         said,
-        "no answer for the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
+        "no answer to the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
          `.answer(\"folders\", testing::roots(&[\"file:///…\"]))` and \
-         `.answer(\"page\", testing::accepted(json!({})))` to the client (it has answers for `fodlers`)"
+         `.answer(\"page\", testing::accepted(json!({})))` to the client (answers exist for `fodlers`)"
     );
     let (said, line) = blamed(|| Client::<Asks>::new().read("a://b"));
     assert_eq!(line, line!() - 1);
@@ -126,7 +126,7 @@ fn an_answer_that_no_client_gives_is_told_by_what_would_be_one() {
     let client = Client::<Asks>::new().answer("booking", json!({ "name": "Ada" }));
     let (said, line) = blamed(|| client.call("book", json!({})));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("`booking` is no result of `elicitation/create`"), "{said}");
+    assert!(said.contains("`booking` isn't a result of `elicitation/create`"), "{said}");
     assert!(said.contains(".answer(\"booking\", testing::accepted(json!("), "{said}");
 }
 
@@ -156,7 +156,7 @@ impl moongate_sdk::Plugin for Broken {
 fn a_list_that_can_not_be_given_fails_the_line_that_wants_it() {
     let (said, line) = blamed(|| Client::<Broken>::new().prompts());
     assert_eq!(line, line!() - 1);
-    assert!(said.starts_with("the plugin can't give the list of prompts: "), "{said}");
+    assert!(said.starts_with("the plugin failed to list its prompts: "), "{said}");
 }
 
 #[test]
@@ -164,5 +164,5 @@ fn a_kept_value_of_another_form_is_shown() {
     let client = Client::<Broken>::new().kept("count", "many");
     let (said, line) = blamed(|| client.kv::<u32>("count"));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("under `count` isn't of this type") && said.contains("\"many\""), "{said}");
+    assert!(said.contains("the value under `count` has another type") && said.contains("\"many\""), "{said}");
 }

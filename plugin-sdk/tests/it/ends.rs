@@ -17,7 +17,7 @@ struct Outer(std::num::ParseIntError);
 
 impl fmt::Display for Outer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the page can't be read")
+        f.write_str("cannot parse the page")
     }
 }
 
@@ -56,8 +56,8 @@ impl Ends {
     #[tool]
     fn through(&self, how: &str) -> Result<String, ToolError> {
         match how {
-            "text" => Err("just a text")?,
-            "owned" => Err("just a text".to_owned())?,
+            "text" => Err("just a string")?,
+            "owned" => Err("just a string".to_owned())?,
             "boxed" => return Ok(self.parse("x")?.to_string()),
             "failure" => Err(Failure::MissingCapability(vec!["roots".to_owned()]))?,
             "setting" => return Ok(config::typed::<Option<u8>>()?.unwrap_or_default().to_string()),
@@ -113,14 +113,14 @@ fn every_kind_of_error_can_leave_a_tool() {
     let failed = |text: &str| (true, text.to_owned());
     assert_eq!(
         said("parse", json!({ "text": "x" })),
-        failed("the page can't be read: invalid digit found in string")
+        failed("cannot parse the page: invalid digit found in string")
     );
     assert_eq!(said("parse", json!({ "text": "-1" })), failed("it is negative"));
-    assert_eq!(said("through", json!({ "how": "text" })), failed("just a text"));
-    assert_eq!(said("through", json!({ "how": "owned" })), failed("just a text"));
+    assert_eq!(said("through", json!({ "how": "text" })), failed("just a string"));
+    assert_eq!(said("through", json!({ "how": "owned" })), failed("just a string"));
     assert_eq!(
         said("through", json!({ "how": "boxed" })),
-        failed("the page can't be read: invalid digit found in string")
+        failed("cannot parse the page: invalid digit found in string")
     );
     assert_eq!(said("in_words", json!({})), failed("no such thing"));
     let missing = Client::<Ends>::new().call("through", json!({ "how": "failure" }));
@@ -155,7 +155,7 @@ fn a_result_that_breaks_the_tools_promise_fails_the_test() {
         panic("nothing")
             .starts_with("`promise` has an output schema, but its result has no structured content")
     );
-    assert!(panic("broken").starts_with("the structured content of `promise` is no JSON"));
+    assert!(panic("broken").starts_with("the structured content of `promise` isn't valid JSON"));
     assert_eq!(said("promise", json!({ "how": "failed" })), (true, "it failed".to_owned()));
 }
 
@@ -168,9 +168,9 @@ fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
     else {
         panic!()
     };
-    assert!(fault.message.starts_with("the argument `days`: "), "{}", fault.message);
+    assert!(fault.message.starts_with("invalid argument `days`: "), "{}", fault.message);
     let Err(Failure::InvalidParams(fault)) = client.prompt("trip", &[("to", "Oslo")]) else { panic!() };
-    assert_eq!(fault.message, "the argument `days` is missing; it must be a whole number from 0 to 255");
+    assert_eq!(fault.message, "missing argument `days`; expected an integer from 0 to 255");
 }
 
 #[test]

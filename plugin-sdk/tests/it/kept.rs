@@ -90,7 +90,7 @@ fn an_update_that_comes_too_late_is_made_again() {
     let busy = Client::<Keeps>::new().kv_contended(1000);
     let result = busy.call("add", json!({ "item": "b" })).unwrap();
     assert!(result.failed());
-    assert_eq!(result.all_text(), "`items` is changed by too many calls at once; try again");
+    assert_eq!(result.all_text(), "too many concurrent changes of `items`; try again");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn an_update_sees_what_others_wrote_meanwhile() {
 #[test]
 fn what_goes_wrong_is_said() {
     let client = Client::<Keeps>::new().kept("text", "a");
-    assert!(call(&client, "mistake").starts_with("what is kept under `text` has another form"));
-    assert!(call(&client, "add_to_text").contains("no number"));
+    assert!(call(&client, "mistake").starts_with("invalid value under `text`: "));
+    assert!(call(&client, "add_to_text").contains("cannot add 1 to `text`"));
     assert!(call(&client.kv_denied(), "all").contains("`state = true`"));
 }

@@ -225,7 +225,7 @@ fn wrong_arguments_are_told_to_the_model() {
     let result = client().call("multiply-it", json!({ "a": "two" })).unwrap();
     assert!(result.failed());
     assert!(
-        result.all_text().starts_with("wrong arguments: invalid type: string \"two\""),
+        result.all_text().starts_with("invalid arguments: invalid type: string \"two\""),
         "{}",
         result.all_text()
     );
@@ -258,7 +258,7 @@ fn a_wrong_setting_is_the_tools_own_failure() {
     assert!(result.failed());
     assert_eq!(
         result.all_text(),
-        "`width` below `[plugins.<name>.config]` in `gateway.toml`: it must be a whole number, 0 or more"
+        "invalid `width` in `[plugins.<name>.config]` of `gateway.toml`: expected an integer, 0 or more"
     );
 }
 
@@ -317,7 +317,7 @@ fn prompts_are_listed_and_filled_in() {
     let result = client.prompt("count-to", &[("to", "3")]).unwrap();
     assert_eq!(result.messages[0], PromptMessage::user("Count from 1 to 3"));
     let Err(Failure::InvalidParams(fault)) = client.prompt("count-to", &[("to", "300")]) else { panic!() };
-    assert_eq!(fault.message, "the argument `to`: number too large to fit in target type");
+    assert_eq!(fault.message, "invalid argument `to`: number too large to fit in target type");
     assert!(matches!(client.prompt("count-to", &[]), Err(Failure::InvalidParams(_))));
     assert!(matches!(client.prompt("other", &[]), Err(Failure::NotFound(_))));
 }

@@ -120,9 +120,9 @@ fn a_request_without_a_grant_says_which_one_it_lacks() {
     let lacking = said(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
     assert_eq!(
         lacking,
-        "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants every request there (in a test, `Client::http` or \
-         `Client::pages` plays the servers)"
+        "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` in \
+         `[plugins.<name>.allow]` of `gateway.toml` grants all requests to it (in a test, set up servers with \
+         `Client::http` or `Client::pages`)"
     );
     for (url, grant) in [
         ("http://127.0.0.1:9/x", r#"{ url = "http://127.0.0.1:9", networks = ["127.0.0.1/32"] }"#),
@@ -147,8 +147,7 @@ fn no_more_is_read_than_allowed() {
     assert_eq!(most(&page(2500)), "2500 2500");
     assert_eq!(
         most(&page(2501)),
-        "2500 the answer of `http://a.example` is larger than 2500 bytes, which is the most that is read; `Request::max_body` \
-         sets more"
+        "2500 the response of `http://a.example` is larger than 2500 bytes; to allow more, set `Request::max_body`"
     );
     assert_eq!(most(&page(0)), "0 0");
 }
@@ -159,7 +158,7 @@ fn a_body_that_breaks_off_is_no_answer() {
     let client = Client::new().http(move |_| Ok(HttpAnswer::text("half").broken(error.clone())));
     assert_eq!(
         said(&client, "get", json!({ "url": "http://a.example" })),
-        "no connection to `http://a.example`: it broke"
+        "cannot connect to `http://a.example`: it broke"
     );
 }
 
@@ -168,13 +167,10 @@ fn text_and_json_are_read() {
     let url = json!({ "url": "http://a.example/n" });
     let one = |answer: HttpAnswer| Client::<Asks>::new().pages([("http://a.example/n", answer)]);
     assert_eq!(said(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
-    assert!(
-        said(&one(HttpAnswer::text("x")), "number", url.clone())
-            .starts_with("not the JSON that it should be")
-    );
+    assert!(said(&one(HttpAnswer::text("x")), "number", url.clone()).starts_with("invalid JSON: "));
     assert_eq!(
         said(&one(HttpAnswer::status(503)), "number", url.clone()),
-        "`http://a.example` answered with status 503"
+        "`http://a.example` returned status 503"
     );
     assert_eq!(said(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
     assert_eq!(said(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
@@ -266,7 +262,7 @@ fn redirects_are_followed_where_wanted() {
 fn redirects_end() {
     let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::redirect(302, "/again")));
     let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
-    assert_eq!((answer.as_str(), client.requests().len()), ("redirected more than 3 times", 4));
+    assert_eq!((answer.as_str(), client.requests().len()), ("more than 3 redirects", 4));
     let unfollowed = said(&client, "send", json!({ "url": "http://a.example" }));
     assert_eq!(unfollowed, "302 leads to http://a.example/again");
     for (location, reason) in [

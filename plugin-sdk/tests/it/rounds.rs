@@ -170,7 +170,7 @@ fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
     let call = |tool: &str, answer: Value| client().answer("name", answer).call(tool, json!({})).unwrap();
     let refused = call("greet", testing::declined());
     assert!(refused.failed());
-    assert_eq!(refused.all_text(), "the person was asked \"Who are you?\" and declined it");
+    assert_eq!(refused.all_text(), "the user declined the question \"Who are you?\"");
     assert!(call("greet", testing::dismissed()).all_text().contains("dismissed"));
     assert_eq!(call("greet_anyone", ada()).all_text(), "Hello, Ada!");
     assert_eq!(call("greet_anyone", testing::declined()).all_text(), "Hello, whoever you are!");
@@ -231,7 +231,7 @@ fn resources_and_prompts_ask_too() {
 fn a_form_that_can_not_be_asked_says_why() {
     let Err(Failure::Internal(fault)) = client().call("wrong", json!({ "how": "no form" })) else { panic!() };
     assert!(fault.message.starts_with(
-        "the question `names` can't be asked: no form can be made of `it::rounds::Wrong`: its field `names` is a list"
+        "the question `names` can't be asked: `it::rounds::Wrong` can't be shown as a form: its field `names` is a list"
     ));
 }
 
@@ -239,7 +239,7 @@ fn a_form_that_can_not_be_asked_says_why() {
 fn blamed(how: &str) -> String {
     let how = json!({ "how": how });
     let call = std::panic::AssertUnwindSafe(move || client().answer("name", ada()).call("wrong", how));
-    let panic = std::panic::catch_unwind(call).expect_err("a call that does what it must not");
+    let panic = std::panic::catch_unwind(call).expect_err("an invalid call");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
@@ -251,10 +251,10 @@ fn a_call_that_would_do_something_twice_fails_its_test() {
 
 #[test]
 fn a_call_that_mistakes_its_questions_fails_its_test() {
-    assert!(blamed("one key").contains("`name` stands for two questions"));
+    assert!(blamed("one key").contains("`name` is used for two different questions"));
     assert!(blamed("swallow").contains("ended without the answer"));
     assert!(blamed("once twice").contains("used twice"));
-    assert!(blamed("for ever").contains("isn't over"));
+    assert!(blamed("for ever").contains("isn't done"));
 }
 
 #[test]

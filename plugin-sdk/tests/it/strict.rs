@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// What the panic says.
 #[track_caller]
 fn panics<R>(fails: impl FnOnce() -> R) -> String {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("it doesn't fail") };
+    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("no panic") };
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
@@ -123,7 +123,7 @@ fn structured_content_that_does_not_fit_its_schema_fails_the_test() {
     let give = |content: Value| client.call("give", json!({ "content": content }));
     give(json!({ "degrees": 1, "place": null, "more": [] })).unwrap();
     for (content, wrong) in [
-        (json!([]), "`it` is [], not of type object"),
+        (json!([]), "the value is [], not of type object"),
         (json!({ "place": "Oslo" }), "`/degrees` is missing"),
         (json!({ "degrees": "1", "place": null }), "`/degrees` is \"1\", not of type number"),
         (json!({ "degrees": 1, "place": 5 }), "`/place` is 5, not of type string or null"),
@@ -136,7 +136,7 @@ fn structured_content_that_does_not_fit_its_schema_fails_the_test() {
 #[test]
 fn a_question_without_a_name_fails_the_test() {
     let said = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
-    assert!(said.contains("under the empty key"), "{said}");
+    assert!(said.contains("the key of a question is empty"), "{said}");
 }
 
 #[test]

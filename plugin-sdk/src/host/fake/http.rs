@@ -1,4 +1,4 @@
-//! The fake of outgoing requests: a function of the test answers, and what was asked is kept.
+//! The fake of outgoing requests: a function of the test answers them, and they are recorded.
 
 use std::fmt;
 use std::rc::Rc;
@@ -8,30 +8,30 @@ use super::{read, rounds, tell};
 use crate::http::{Headers, HttpError, Outgoing, Place};
 use crate::testing::{HttpAnswer, HttpRequest};
 
-/// What is added where a request isn't granted: a test may have forgotten it.
-pub(crate) const ON_REFUSAL: &str = " (in a test, `Client::http` or `Client::pages` plays the servers)";
+/// The hint added to a denied request, for tests that need servers.
+pub(crate) const ON_REFUSAL: &str = " (in a test, set up servers with `Client::http` or `Client::pages`)";
 
-/// How much of a body comes at once, in bytes: little, so that tests read more than one piece.
+/// The size of a body chunk in bytes. It is small so that tests read more than one chunk.
 const PIECE: usize = 1000;
 
-/// Answers a request in the place of a server.
+/// Answers a request in place of a server.
 type Serve = dyn Fn(&HttpRequest) -> Result<HttpAnswer, HttpError>;
 
-/// The function that stands in for all servers.
+/// The function that replaces all servers.
 #[derive(Clone)]
 pub(crate) struct Servers(pub(crate) Rc<Serve>);
 
-/// The head of an answer, and its body.
+/// The head of a response, and its body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
     pub(crate) body: Body,
 }
 
-/// A body that is still coming.
+/// A body that is being received.
 pub(crate) struct Body {
     left: std::vec::IntoIter<u8>,
-    /// What comes after it in place of its end.
+    /// The error that ends the body, if it breaks off.
     broken: Option<HttpError>,
 }
 
