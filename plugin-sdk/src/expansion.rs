@@ -157,10 +157,10 @@ pub fn prompted<T: IntoPrompt>(value: Result<T, ToolError>) -> Result<PromptOutc
 /// If the type isn't allowed there, the code that reads or writes the value reports it. The list compiles anyway, so
 /// that the author sees only one error.
 #[derive(Debug)]
-pub struct Of<T>(PhantomData<fn() -> T>);
+pub struct ListType<T>(PhantomData<fn() -> T>);
 
 /// The list entries for types that aren't allowed.
-pub trait Unlisted {
+pub trait ListTypeFallback {
     /// No schema.
     fn result_schema(&self) -> Option<String> {
         None
@@ -172,9 +172,9 @@ pub trait Unlisted {
     }
 }
 
-impl<T> Unlisted for Of<T> {}
+impl<T> ListTypeFallback for ListType<T> {}
 
-impl<T> Of<T> {
+impl<T> ListType<T> {
     /// Creates the marker.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "only the macro makes one")]
@@ -183,7 +183,7 @@ impl<T> Of<T> {
     }
 }
 
-impl<T: IntoToolResult> Of<T> {
+impl<T: IntoToolResult> ListType<T> {
     /// The schema of a tool's result.
     #[must_use]
     pub fn result_schema(&self) -> Option<String> {
@@ -191,7 +191,7 @@ impl<T: IntoToolResult> Of<T> {
     }
 }
 
-impl<T: PromptArg> Of<T> {
+impl<T: PromptArg> ListType<T> {
     /// The list entry of a prompt's argument.
     #[must_use]
     pub fn argument_of_prompt(&self, name: &str, description: Option<&str>) -> PromptArgument {
