@@ -92,7 +92,7 @@ fn text_is_read_in_the_charset_that_its_server_or_it_itself_names() {
     let japanese = fetched(&mut stdio, json!({ "url": remote.url("/japanese") }));
     assert!(japanese.ends_with("日本語"), "{japanese}");
     remote.put("/picture", &["Content-Type: image/png"], b"\x89PNG".to_vec());
-    assert!(failed(&mut stdio, &remote.url("/picture")).contains("which is no text"));
+    assert!(failed(&mut stdio, &remote.url("/picture")).contains("isn't text"));
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_folder_that_may_only_be_read_is_not_changed_and_the_answer_says_why() {
         ("move_file", json!({ "source": "/notes/a b.md", "destination": "/books/a.md" })),
     ] {
         let said = refused(&mut stdio, tool, arguments);
-        assert_eq!(said, "Access denied - `/books` may only be read, not changed", "{tool}");
+        assert_eq!(said, "Access denied - `/books` is read-only", "{tool}");
     }
     assert_eq!(
         said(&mut stdio, "read_text_file", json!({ "path": "/books/long.txt", "tail": 1 })),

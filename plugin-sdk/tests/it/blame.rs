@@ -104,7 +104,7 @@ impl Asks {
 }
 
 #[test]
-fn a_lacking_answer_is_written_out() {
+fn prints_the_code_for_a_missing_answer() {
     let (said, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
     let call = r#".answer("booking", testing::accepted(json!({ "name": "…", "persons": 1, "place": "garden", "quiet": true, "remarks": "…" })))"#;
     assert_eq!(said, format!("no answer to the question `booking`; add `{call}` to the client"));
@@ -122,7 +122,7 @@ fn a_lacking_answer_is_written_out() {
 }
 
 #[test]
-fn an_answer_that_no_client_gives_is_told_by_what_would_be_one() {
+fn prints_the_code_for_an_invalid_answer() {
     let client = Client::<Asks>::new().answer("booking", json!({ "name": "Ada" }));
     let (said, line) = blamed(|| client.call("book", json!({})));
     assert_eq!(line, line!() - 1);
@@ -131,7 +131,7 @@ fn an_answer_that_no_client_gives_is_told_by_what_would_be_one() {
 }
 
 #[test]
-fn what_must_not_be_is_told_where_it_stands() {
+fn points_to_the_line_with_the_problem() {
     let client = || Client::<Asks>::new().answer("folders", testing::roots(&[]));
     let (said, line) = blamed(|| client().call("act", json!({})));
     assert_eq!(line, line_of("// asks too late"), "{said}");
@@ -153,14 +153,14 @@ impl moongate_sdk::Plugin for Broken {
 }
 
 #[test]
-fn a_list_that_can_not_be_given_fails_the_line_that_wants_it() {
+fn points_to_the_line_that_lists() {
     let (said, line) = blamed(|| Client::<Broken>::new().prompts());
     assert_eq!(line, line!() - 1);
     assert!(said.starts_with("the plugin failed to list its prompts: "), "{said}");
 }
 
 #[test]
-fn a_kept_value_of_another_form_is_shown() {
+fn shows_a_stored_value_of_another_type() {
     let client = Client::<Broken>::new().kept("count", "many");
     let (said, line) = blamed(|| client.kv::<u32>("count"));
     assert_eq!(line, line!() - 1);

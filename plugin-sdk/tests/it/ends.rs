@@ -109,7 +109,7 @@ fn said(tool: &str, args: serde_json::Value) -> (bool, String) {
 }
 
 #[test]
-fn every_kind_of_error_can_leave_a_tool() {
+fn converts_every_kind_of_error() {
     let failed = |text: &str| (true, text.to_owned());
     assert_eq!(
         said("parse", json!({ "text": "x" })),
@@ -128,14 +128,14 @@ fn every_kind_of_error_can_leave_a_tool() {
 }
 
 #[test]
-fn the_environment_of_a_test_is_what_the_test_says() {
+fn reads_only_the_tests_environment() {
     assert_eq!(said("through", json!({ "how": "PATH" })), (false, String::new()));
     let client = Client::<Ends>::new().env("PATH", "here");
     assert_eq!(client.call("through", json!({ "how": "PATH" })).unwrap().all_text(), "here");
 }
 
 #[test]
-fn a_panic_is_the_tests_own_and_the_client_goes_on() {
+fn client_works_after_a_panic() {
     let client = Client::<Ends>::new();
     let panic = catch_unwind(AssertUnwindSafe(|| client.call("give_up", json!({})))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"out of ideas"));
@@ -144,7 +144,7 @@ fn a_panic_is_the_tests_own_and_the_client_goes_on() {
 }
 
 #[test]
-fn a_result_that_breaks_the_tools_promise_fails_the_test() {
+fn fails_on_results_without_promised_content() {
     let panic = |how: &str| {
         let client = Client::<Ends>::new();
         let args = json!({ "how": how });
@@ -160,7 +160,7 @@ fn a_result_that_breaks_the_tools_promise_fails_the_test() {
 }
 
 #[test]
-fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
+fn parses_arguments_of_a_prompt() {
     let client = Client::<Ends>::new();
     let args = [("to", "7"), ("days", "3"), ("quiet", "true")];
     assert_eq!(client.prompt("trip", &args).unwrap().messages, [PromptMessage::user("7 3 Some(true)")]);
@@ -174,7 +174,7 @@ fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
 }
 
 #[test]
-fn a_resource_says_how_long_it_may_be_kept() {
+fn resource_sets_its_cache_time() {
     let result = Client::<Ends>::new().read("test://page").unwrap();
     assert_eq!((result.ttl_ms, result.shareable), (Some(5000), Some(true)));
     assert_eq!(result.contents[0].body, ResourceBody::Text("x".to_owned()));

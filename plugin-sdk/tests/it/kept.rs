@@ -68,7 +68,7 @@ fn call(client: &Client<Keeps>, tool: &str) -> String {
 }
 
 #[test]
-fn values_are_kept_under_keys() {
+fn stores_values() {
     let client = Client::<Keeps>::new();
     let said = call(&client, "all");
     assert_eq!(said, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
@@ -76,14 +76,14 @@ fn values_are_kept_under_keys() {
 }
 
 #[test]
-fn all_pages_of_keys_are_read() {
+fn lists_all_pages_of_keys() {
     let client =
         ["b", "c", "d", "e"].into_iter().fold(Client::<Keeps>::new(), |client, key| client.kept(key, 1));
     assert!(call(&client, "all").ends_with(r#"["b", "bytes", "c", "d", "e", "n", "text"]"#));
 }
 
 #[test]
-fn an_update_that_comes_too_late_is_made_again() {
+fn retries_contended_updates() {
     let client = Client::<Keeps>::new().kept("items", ["a"]).kv_contended(3);
     assert_eq!(client.call("add", json!({ "item": "b" })).unwrap().all_text(), "a b");
     assert_eq!(client.kv::<Vec<String>>("items").unwrap(), ["a", "b"]);
@@ -94,7 +94,7 @@ fn an_update_that_comes_too_late_is_made_again() {
 }
 
 #[test]
-fn an_update_may_fail_or_find_nothing_to_do() {
+fn update_can_fail_or_do_nothing() {
     let client = Client::<Keeps>::new().kept("left", 5);
     let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
     assert_eq!(take(2), "Some(3)");
@@ -104,7 +104,7 @@ fn an_update_may_fail_or_find_nothing_to_do() {
 }
 
 #[test]
-fn an_update_sees_what_others_wrote_meanwhile() {
+fn update_sees_concurrent_writes() {
     let client = Client::<Keeps>::new().kept("left", 5).kv_meanwhile("left", 4).kv_meanwhile("left", 2);
     let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
     assert_eq!(take(1), "Some(1)");
@@ -115,7 +115,7 @@ fn an_update_sees_what_others_wrote_meanwhile() {
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn reports_errors() {
     let client = Client::<Keeps>::new().kept("text", "a");
     assert!(call(&client, "mistake").starts_with("invalid value under `text`: "));
     assert!(call(&client, "add_to_text").contains("cannot add 1 to `text`"));

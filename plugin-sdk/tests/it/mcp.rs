@@ -147,7 +147,7 @@ fn every_member_has_a_field() {
 }
 
 #[test]
-fn every_record_of_an_object_can_hold_members_to_come() {
+fn every_record_has_a_field_for_future_members() {
     let resolve = contract();
     for Row { record: name, .. } in ROWS {
         let last = record(&resolve, name).fields.last().unwrap();
@@ -156,7 +156,7 @@ fn every_record_of_an_object_can_hold_members_to_come() {
 }
 
 #[test]
-fn no_field_is_foreign_to_mcp() {
+fn every_field_is_in_mcp() {
     let resolve = contract();
     for name in ROWS.iter().map(|row| row.record).collect::<BTreeSet<_>>() {
         let rows = ROWS.iter().filter(|row| row.record == name);
@@ -172,7 +172,7 @@ fn no_field_is_foreign_to_mcp() {
 }
 
 #[test]
-fn everything_is_described() {
+fn everything_has_a_description() {
     let resolve = contract();
     let described = |docs: &Docs, what: String| {
         assert!(

@@ -70,7 +70,7 @@ impl Numbers {
 }
 
 #[test]
-fn tools_of_parts_are_listed_after_the_blocks_own_and_called_by_their_names() {
+fn lists_and_calls_tools_of_parts() {
     let client = Client::<Toolbox>::new();
     let names: Vec<String> = client.tools().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["own", "join", "find"]);

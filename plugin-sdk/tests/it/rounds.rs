@@ -153,7 +153,7 @@ fn ada() -> Value {
 }
 
 #[test]
-fn a_call_ends_with_the_question_and_starts_over_with_the_answer() {
+fn asks_and_restarts_with_the_answer() {
     let CallOutcome::NeedInput(input) = client().call_outcome("greet", json!({})).unwrap() else { panic!() };
     let [request] = &input.requests[..] else { panic!() };
     assert_eq!((request.key.as_str(), request.method.as_str()), ("name", "elicitation/create"));
@@ -166,7 +166,7 @@ fn a_call_ends_with_the_question_and_starts_over_with_the_answer() {
 }
 
 #[test]
-fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
+fn a_refusal_ends_the_call_unless_it_is_allowed() {
     let call = |tool: &str, answer: Value| client().answer("name", answer).call(tool, json!({})).unwrap();
     let refused = call("greet", testing::declined());
     assert!(refused.failed());
@@ -178,7 +178,7 @@ fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
 }
 
 #[test]
-fn several_questions_are_asked_at_once() {
+fn asks_several_questions_together() {
     let asked = |client: Client<Asks>| {
         let CallOutcome::NeedInput(input) = client.call_outcome("everything", json!({})).unwrap() else {
             panic!()
@@ -202,7 +202,7 @@ fn several_questions_are_asked_at_once() {
 }
 
 #[test]
-fn what_is_done_once_is_not_done_again() {
+fn once_runs_only_once() {
     let client = client().answer("name", ada()).answer("sure", testing::accepted(json!({ "yes": true })));
     assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 1 2 true");
     assert_eq!((client.kv("orders"), client.kv("sent")), (Some(1), Some(true)));
@@ -211,13 +211,13 @@ fn what_is_done_once_is_not_done_again() {
 }
 
 #[test]
-fn state_set_by_hand_and_by_the_sdk_stand_together() {
+fn keeps_own_state_and_once_results() {
     let client = client().answer("own", testing::roots(&[])).answer("name", ada());
     assert_eq!(client.call("by_hand", json!({})).unwrap().all_text(), "kept mine Ada");
 }
 
 #[test]
-fn resources_and_prompts_ask_too() {
+fn resources_and_prompts_can_ask() {
     let answered = client().answer("name", ada());
     assert_eq!(answered.prompt("ask_name", &[]).unwrap().messages, [PromptMessage::user("Ada")]);
     assert_eq!(answered.read("test://name").unwrap().contents.len(), 1);
@@ -228,7 +228,7 @@ fn resources_and_prompts_ask_too() {
 }
 
 #[test]
-fn a_form_that_can_not_be_asked_says_why() {
+fn explains_unsupported_forms() {
     let Err(Failure::Internal(fault)) = client().call("wrong", json!({ "how": "no form" })) else { panic!() };
     assert!(fault.message.starts_with(
         "the question `names` can't be asked: `it::rounds::Wrong` can't be shown as a form: its field `names` is a list"
@@ -244,13 +244,13 @@ fn blamed(how: &str) -> String {
 }
 
 #[test]
-fn a_call_that_would_do_something_twice_fails_its_test() {
+fn fails_on_effects_before_a_question() {
     assert!(blamed("act first").contains("kv::set(\"a\") before it asked `name`"));
     assert!(blamed("act first, ask by hand").contains("kv::delete(\"a\")"));
 }
 
 #[test]
-fn a_call_that_mistakes_its_questions_fails_its_test() {
+fn fails_on_misused_questions() {
     assert!(blamed("one key").contains("`name` is used for two different questions"));
     assert!(blamed("swallow").contains("ended without the answer"));
     assert!(blamed("once twice").contains("used twice"));
@@ -258,7 +258,7 @@ fn a_call_that_mistakes_its_questions_fails_its_test() {
 }
 
 #[test]
-fn an_answer_is_made_for_each_round() {
+fn computes_an_answer_in_each_round() {
     thread_local!(static ASKED: Cell<u32> = const { Cell::new(0) });
     let client = client().answer_with("name", |_| {
         ASKED.set(ASKED.get() + 1);
@@ -305,7 +305,7 @@ impl Careful {
 }
 
 #[test]
-fn a_question_passes_through_an_error_of_the_authors_own() {
+fn carries_a_question_in_a_custom_error() {
     let call = |name: &str| {
         let answer = testing::accepted(json!({ "name": name }));
         Client::<Careful>::new().answer("name", answer).call("greet", json!({})).unwrap()

@@ -36,7 +36,7 @@ impl Eager {
 }
 
 #[test]
-fn a_plugin_that_needs_settings_to_describe_itself_is_told_so() {
+fn refuses_plugins_that_need_settings_to_describe_themselves() {
     let said = panics(|| Client::<Eager>::new().config("server", "https://a.example"));
     assert!(said.starts_with("the plugin can't be described without settings"), "{said}");
     assert!(said.contains("Missing") && said.contains("server"), "{said}");
@@ -115,7 +115,7 @@ impl Strict {
 }
 
 #[test]
-fn structured_content_that_does_not_fit_its_schema_fails_the_test() {
+fn refuses_content_that_does_not_match_its_schema() {
     let client = Client::<Strict>::new();
     assert!(!client.call("measure", json!({ "good": true })).unwrap().failed());
     let said = panics(|| client.call("measure", json!({ "good": false })));
@@ -134,13 +134,13 @@ fn structured_content_that_does_not_fit_its_schema_fails_the_test() {
 }
 
 #[test]
-fn a_question_without_a_name_fails_the_test() {
+fn refuses_questions_without_a_key() {
     let said = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
     assert!(said.contains("the key of a question is empty"), "{said}");
 }
 
 #[test]
-fn progress_that_does_not_go_on_is_dropped_as_a_gateway_drops_it() {
+fn drops_progress_that_does_not_increase() {
     let client = Client::<Strict>::new();
     for _ in 0..2 {
         client.call("report", json!({ "numbers": [1, 3, 2, 3, 4] })).unwrap();
@@ -150,7 +150,7 @@ fn progress_that_does_not_go_on_is_dropped_as_a_gateway_drops_it() {
 }
 
 #[test]
-fn a_page_that_the_table_has_not_is_named_with_those_that_it_has() {
+fn names_missing_and_known_pages() {
     let client = Client::<Strict>::new().pages([("https://a.example/b", HttpAnswer::text("b"))]);
     let page = |url: &str| client.call("page", json!({ "url": url })).unwrap().all_text();
     assert_eq!(page("https://a.example/b"), "200 b");
@@ -161,7 +161,7 @@ fn a_page_that_the_table_has_not_is_named_with_those_that_it_has() {
 }
 
 #[test]
-fn a_completion_that_breaks_says_why() {
+fn returns_errors_of_completions() {
     let target = CompletionTarget::Prompt("greet".to_owned());
     let failure =
         |client: Client<Strict>, typed: &str| client.complete(&target, "who", typed, &[]).unwrap_err();

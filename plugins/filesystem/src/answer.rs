@@ -1,4 +1,4 @@
-//! What the tools return: each answer is there twice, as a block for the model and as structured content for programs.
+//! Results of the tools: each is returned twice, as a block for the model and as structured content for programs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
-/// The largest answer, in bytes, both forms together, where the operator says nothing. A little less than crosses
-/// between plugin and gateway at once.
+/// The default of the maximum result size in bytes, counting both forms. Slightly below the gateway's
+/// `limits.transfer`.
 const LARGEST: usize = 8_000_000;
 
-/// What `gateway.toml` can say in `[plugins.<id>.config]`.
+/// The settings in `[plugins.<id>.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Settings {
-    /// The largest answer in bytes; text counts twice, because it is in the answer twice. Keep it below
+    /// The maximum size of a result in bytes. Text counts twice, because a result contains it twice. Keep it below
     /// `limits.transfer`. Default: 8000000.
     max_answer_bytes: Option<usize>,
 }
 
-/// How large an answer may be.
+/// The maximum size of a result.
 pub(crate) fn largest() -> usize {
     let settings: Settings = config::typed().unwrap_or_default();
     settings.max_answer_bytes.unwrap_or(LARGEST)
 }
 
-/// That an answer can hold a text that comes from `bytes` of a file.
+/// Checks that a result can hold `bytes` of a file.
 pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), Fault> {
     let most = largest() as u64 / 2;
     if bytes <= most {
         return Ok(());
     }
     Err(Fault::Other(format!(
-        "File too large: {path} has {bytes} bytes and one answer holds {most}; read parts of it with `head` or `tail`"
+        "File too large: {path} has {bytes} bytes, but a result can have at most {most}; read part of it with `head` or `tail`"
     )))
 }
 
-/// How much of an answer a text takes: once as it is, once as JSON.
+/// The size of a text in a result: once as text, once as JSON.
 pub(crate) fn size_of_text(text: &str) -> usize {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
@@ -47,7 +47,7 @@ pub(crate) fn size_of_text(text: &str) -> usize {
     2 * text.len() + escapes.sum::<usize>()
 }
 
-/// A text.
+/// A text result.
 #[derive(Debug)]
 pub(crate) struct Text(pub(crate) String);
 
@@ -70,7 +70,7 @@ impl IntoToolResult for Text {
     }
 }
 
-/// A file that isn't text.
+/// A binary file.
 #[derive(Debug)]
 pub(crate) enum Media {
     Image { data: Vec<u8>, mime_type: &'static str },
@@ -164,13 +164,13 @@ impl IntoToolResult for Media {
     }
 }
 
-/// That an answer isn't larger than the gateway takes.
+/// Checks the size of a result.
 fn checked(bytes: usize) -> Result<(), ToolError> {
     let most = largest();
     if bytes <= most {
         return Ok(());
     }
     Err(ToolError::failed(format_args!(
-        "Answer too large: it has {bytes} bytes and may have {most}; ask for less at once"
+        "Result too large: it has {bytes} bytes, but can have at most {most}; request less in one call"
     )))
 }

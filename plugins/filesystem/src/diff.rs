@@ -1,4 +1,4 @@
-//! Which lines an edit changes: to show them, and to change only them.
+//! Computes the lines that an edit changes, to show them and to change only them.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
 use crate::fault::Fault;
 
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 4;
 
-/// How long the search for the smallest difference may take; after that, it may be larger than needed.
+/// The time limit for finding the smallest difference. After that, the diff can be larger than necessary.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The difference between two texts.
@@ -20,14 +20,14 @@ pub(crate) struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// Compares two texts whose lines end in LF.
+    /// Compares two texts with LF line endings.
     pub(crate) fn new(old: &'a str, new: &'a str) -> Self {
         let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
         let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + PATIENCE));
         Self { old, new, ops }
     }
 
-    /// The difference as `diff -u` shows it, under the headings of the official server.
+    /// The unified diff, with the headings of the official server.
     pub(crate) fn unified(&self, path: &str) -> String {
         let rule = "=".repeat(67);
         let mut text = format!("Index: {path}\n{rule}\n--- {path}\toriginal\n+++ {path}\tmodified\n");
@@ -40,7 +40,7 @@ impl<'a> Diff<'a> {
     fn hunk(&self, ops: &[DiffOp], text: &mut String) {
         let (Some(first), Some(last)) = (ops.first(), ops.last()) else { return };
         let range = |start: usize, end: usize| {
-            // A range of no lines names the line before it.
+            // An empty range names the line before it.
             let length = end - start;
             format!("{},{length}", if length == 0 { start } else { start + 1 })
         };
@@ -57,8 +57,8 @@ impl<'a> Diff<'a> {
         }
     }
 
-    /// Makes the same change to the bytes that `old` was read from: lines that stay keep their bytes, new ones get the
-    /// line end that most lines have.
+    /// Applies the change to the bytes from which `old` was read: unchanged lines keep their bytes, and new lines get
+    /// the most common line ending.
     pub(crate) fn onto(&self, raw: &[u8]) -> Result<Vec<u8>, Fault> {
         let raw: Vec<&[u8]> = raw.split_inclusive(|byte| *byte == b'\n').collect();
         let ended = raw.iter().filter(|line| line.ends_with(b"\n")).count();
@@ -73,7 +73,7 @@ impl<'a> Diff<'a> {
             let marred = new.iter().any(|line| line.contains('\u{fffd}'));
             if marred && old.iter().any(|line| str::from_utf8(line).is_err()) {
                 return Err(Fault::Other(format!(
-                    "Lines {} to {} hold bytes that aren't UTF-8 and would be lost; edit other lines only",
+                    "Lines {} to {} contain bytes that aren't UTF-8 and would be lost; edit other lines only",
                     op.old_range().start + 1,
                     op.old_range().end
                 )));

@@ -1,4 +1,4 @@
-//! What is in directories: lists and trees.
+//! Lists and trees of directories.
 
 use std::{fs, io};
 
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::glob::Globs;
 use crate::path::{self, Located};
 
-/// How deep a tree or a search goes. Deeper trees are made by mistakes and by attackers.
+/// The maximum depth of a tree or a search. Deeper trees are mistakes or attacks.
 pub(crate) const DEEPEST: usize = 128;
 
 /// An entry of a directory.
@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
 }
 
-/// What an entry is. A link is a file, wherever it leads.
+/// The type of an entry. A link is a file, whatever its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The entries of a directory, in the order of their names' bytes.
+/// The entries of a directory, sorted by the bytes of their names.
 pub(crate) fn entries(path: &str) -> Result<Vec<Entry>, Fault> {
     let mut entries = read(path).map_err(Fault::system("scandir", path))?;
     entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -61,7 +61,7 @@ fn read(path: &str) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What WASI's library says of a name that isn't UTF-8.
+/// The error of WASI's library for a name that isn't UTF-8.
 #[cfg(target_family = "wasm")]
 const ILLEGAL_SEQUENCE: i32 = 25;
 
@@ -105,11 +105,11 @@ fn sized_line(entry: &Entry, size: u64) -> String {
     format!("{} {name}{padding} {size}", kind.mark())
 }
 
-/// The order of ASCII's punctuation where people sort names; digits and letters follow.
+/// The collation order of ASCII punctuation; digits and letters follow.
 const PUNCTUATION: &str = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Where a name stands in a dictionary: punctuation, digits, letters, without regard to accents and case unless that is
-/// all that differs; then lower case is first.
+/// The collation key of a name: punctuation, digits, letters, ignoring accents and case unless nothing else differs;
+/// then lower case is first.
 fn dictionary(name: &str) -> (Vec<(u8, u32)>, String, Vec<bool>) {
     let letters = name.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c));
     let places = letters.flat_map(char::to_lowercase).map(|c| match PUNCTUATION.find(c) {
@@ -152,7 +152,7 @@ struct Node {
     children: Option<Vec<Node>>,
 }
 
-/// A directory with everything below it, as JSON.
+/// A directory with all its contents, as JSON.
 pub(crate) fn tree(directory: &Located, exclude: &[String]) -> Result<String, Fault> {
     let mut room = crate::answer::largest();
     let exclude = Globs::of_tree(exclude)?;
@@ -168,7 +168,9 @@ fn nodes(
     room: &mut usize,
 ) -> Result<Vec<Node>, Fault> {
     if depth == 0 {
-        return Err(Fault::Other(format!("Directory too deep: {path}; exclude it or begin further down")));
+        return Err(Fault::Other(format!(
+            "Directory too deep: {path}; exclude it or start in a subdirectory"
+        )));
     }
     let mut nodes = Vec::new();
     for Entry { name, kind } in entries(path)? {
@@ -177,7 +179,7 @@ fn nodes(
             continue;
         }
         *room = room.checked_sub(2 * name.len() + 48).ok_or_else(|| {
-            Fault::Other("Tree too large for one answer: exclude more, or begin further down".to_owned())
+            Fault::Other("Tree too large for one result; exclude more or start in a subdirectory".to_owned())
         })?;
         let children = match kind {
             Kind::Directory => {

@@ -1,7 +1,7 @@
-//! From a path that was asked for to the file that it means: inside one granted directory, links followed.
+//! Resolves a path inside the granted directories, following links.
 //!
-//! The host lets nothing out of a granted directory, so this isn't the wall. It is here to say why something is
-//! refused, to replace a link's target and not the link, and to tell which file changed.
+//! The host enforces the sandbox, not this module. It explains why a path is refused, makes writes replace a link's
+//! target instead of the link, and determines the changed file.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,29 +13,29 @@ use crate::fault::Fault;
 use crate::granted::{Directory, Granted};
 use crate::list;
 
-/// How many links one path may lead through; as many as Linux follows.
+/// The maximum number of links in a path, as in Linux.
 const MOST_LINKS: usize = 40;
 
-/// A path inside a granted directory. Nothing need be there.
+/// A path inside a granted directory. It doesn't have to exist.
 #[derive(Debug)]
 pub(crate) struct Located {
-    /// The absolute path, all links followed.
+    /// The absolute path with all links resolved.
     pub(crate) path: String,
-    /// The absolute path as it was asked for.
+    /// The absolute path as requested.
     pub(crate) asked: String,
     /// The granted directory.
     pub(crate) directory: Directory,
 }
 
 impl Located {
-    /// The same, where something is to be changed.
+    /// Checks that the directory is writable.
     pub(crate) fn writable(self) -> Result<Self, Fault> {
         self.directory.writable()?;
         Ok(self)
     }
 }
 
-/// An absolute path without `.`, `..`, empty parts and a slash at the end.
+/// An absolute path without `.`, `..`, empty segments and trailing slash.
 pub(crate) fn normal(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -50,17 +50,17 @@ pub(crate) fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// A path and a name in it.
+/// Joins a path and a name.
 pub(crate) fn join(directory: &str, name: &str) -> String {
     if directory.ends_with('/') { format!("{directory}{name}") } else { format!("{directory}/{name}") }
 }
 
-/// The same of a path that begins below some directory.
+/// Joins a relative path and a name.
 pub(crate) fn join_below(below: &str, name: &str) -> String {
     if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") }
 }
 
-/// The directory that a path stands in.
+/// The parent directory.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) | None => "/",
@@ -68,7 +68,7 @@ pub(crate) fn parent(path: &str) -> &str {
     }
 }
 
-/// Finds what `asked` means.
+/// Resolves `asked`.
 pub(crate) fn locate(granted: &Granted, asked: &str) -> Result<Located, Fault> {
     let absolute = absolute(granted, asked)?;
     let Some(directory) = granted.holding(&absolute).filter(|_| !absolute.contains('\0')) else {
@@ -81,16 +81,16 @@ pub(crate) fn locate(granted: &Granted, asked: &str) -> Result<Located, Fault> {
     Ok(Located { path, directory: directory.clone(), asked: absolute })
 }
 
-/// The absolute path: one that isn't starts in the first directory that it stays in.
+/// The absolute path. A relative path starts in the first granted directory that contains it.
 fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
     if granted.is_empty() {
         return Err(Fault::Denied(
-            "no directory is granted to this plugin; the operator grants one with `dirs` in the plugin's `allow` table"
+            "no directory is granted to this plugin; to grant one, add `dirs` to the plugin's `allow` section"
                 .to_owned(),
         ));
     }
     if asked == "~" || asked.starts_with("~/") {
-        // There is no home here, and nobody means a directory named `~`.
+        // The sandbox has no home directory, and `~` is never meant as a name.
         return Err(Fault::Denied(format!(
             "path outside allowed directories: {asked} not in {}",
             granted.list()
@@ -113,14 +113,14 @@ fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
     Ok(candidates.find(|candidate| granted.holding(candidate).is_some()).unwrap_or(first))
 }
 
-/// The way along a path, part by part.
+/// The resolution of a path, segment by segment.
 struct Walk<'a> {
     granted: &'a Granted,
     directory: &'a Directory,
     absolute: &'a str,
-    /// Where it has come to: a path without links.
+    /// The resolved path so far, without links.
     here: String,
-    /// What is left of the way, and whether a link added it.
+    /// The remaining segments, and whether each comes from a link.
     left: VecDeque<(String, Origin)>,
     links: usize,
 }
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
         Self { granted, directory, absolute, here: directory.path.clone(), left, links: 0 }
     }
 
-    /// The path at the end.
+    /// The resolved path.
     fn end(mut self) -> Result<String, Fault> {
         while let Some((part, origin)) = self.left.pop_front() {
             match part.as_str() {
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
         Ok(self.here)
     }
 
-    /// Goes on where a link leads to.
+    /// Continues with the target of a link.
     fn follow(&mut self, link: &str) -> Result<(), Fault> {
         self.links += 1;
         if self.links > MOST_LINKS {
@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
         }
         let target = match fs::read_link(link) {
             Ok(target) => target.to_string_lossy().into_owned(),
-            // The host doesn't even tell where such a link leads.
+            // The host doesn't reveal the target of such a link.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(self.leads_out()),
             Err(error) => return Err(Fault::system("realpath", self.absolute)(error)),
         };
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         ))
     }
 
-    /// The entry whose name is the same text with its accents written in another way, as macOS and Linux differ.
+    /// The entry with the same name in a different Unicode normalization, which differs between macOS and Linux.
     fn written_otherwise(&self, part: &str) -> Result<Option<String>, Fault> {
         if part.is_ascii() {
             return Ok(None);

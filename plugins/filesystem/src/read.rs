@@ -1,4 +1,4 @@
-//! Reading files: whole, their first or last lines, as text or as they are.
+//! Reading files: all, or the first or last lines, as text or bytes.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -9,10 +9,10 @@ use crate::fault::Fault;
 use crate::path::Located;
 use crate::{mime, uri};
 
-/// How much is read at once where only a part of the file is needed, in bytes.
+/// The chunk size for reading part of a file, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// Which lines of a file to read.
+/// The lines of a file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lines {
     All,
@@ -21,7 +21,7 @@ pub(crate) enum Lines {
 }
 
 impl Lines {
-    /// From the arguments `head` and `tail`; 0 is the same as nothing.
+    /// Parses the arguments `head` and `tail`. 0 is the same as absent.
     pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, Fault> {
         match (count("head", head)?, count("tail", tail)?) {
             (0, 0) => Ok(Self::All),
@@ -35,17 +35,17 @@ impl Lines {
 fn count(name: &str, lines: Option<f64>) -> Result<usize, Fault> {
     let lines = lines.unwrap_or_default();
     if lines < 0.0 || lines.fract() != 0.0 {
-        return Err(Fault::Other(format!("`{name}` must be a whole number of lines, not {lines}")));
+        return Err(Fault::Other(format!("`{name}` must be a non-negative integer, not {lines}")));
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "no file has more lines than fit, and a negative number is refused above"
+        reason = "no file has more lines, and negative numbers are refused above"
     )]
     Ok(lines as usize)
 }
 
-/// A file's text. Bytes that aren't UTF-8 become U+FFFD.
+/// The text of a file. Bytes that aren't UTF-8 become U+FFFD.
 pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
     let path = &file.path;
     let bytes = match lines {
@@ -54,11 +54,11 @@ pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
         Lines::Last(count) => last(path, count)?,
     };
     let text = decode(bytes);
-    // As in the official server: only the end of a file is given with plain line ends.
+    // As in the official server, only `tail` normalizes line endings.
     Ok(if matches!(lines, Lines::Last(_)) { text.replace("\r\n", "\n") } else { text })
 }
 
-/// A picture, a sound, or whatever it is, by the ending of its name.
+/// An image, audio or other binary file, by file extension.
 pub(crate) fn media(file: &Located) -> Result<Media, Fault> {
     let data = whole(&file.path)?;
     let mime_type = mime::of_media(&file.path);
@@ -69,7 +69,7 @@ pub(crate) fn media(file: &Located) -> Result<Media, Fault> {
     })
 }
 
-/// All bytes of a file that an answer can hold.
+/// All bytes of a file, if they fit into a result.
 pub(crate) fn whole(path: &str) -> Result<Vec<u8>, Fault> {
     let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
     answer::fits(path, size)?;
@@ -84,7 +84,7 @@ pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// The first lines, without the last one's end.
+/// The first lines, without the final newline.
 fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     let mut file = open(path)?;
     let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK], 0);
@@ -109,11 +109,11 @@ fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// The last lines; an end of line at the very end belongs to the last one.
+/// The last lines. A trailing newline belongs to the last line.
 fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     let mut file = open(path)?;
     let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(error, path))?;
-    // The chunks that were read, the last one of the file first.
+    // Chunks in reverse order.
     let (mut chunks, mut size, mut found) = (Vec::<Vec<u8>>::new(), 0, 0);
     'file: while start > 0 {
         let length = usize::try_from(start).unwrap_or(CHUNK).min(CHUNK);
@@ -153,11 +153,11 @@ fn while_reading(error: std::io::Error, path: &str) -> Fault {
     Fault::system("read", path)(error)
 }
 
-/// Bytes as text.
+/// Decodes bytes as text.
 pub(crate) fn decode(bytes: Vec<u8>) -> String {
     match String::from_utf8_lossy(&bytes) {
         Cow::Owned(text) => text,
-        Cow::Borrowed(_) => String::from_utf8(bytes).expect("it was just found to be UTF-8"),
+        Cow::Borrowed(_) => String::from_utf8(bytes).expect("valid UTF-8"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files as resources: what they hold, which paths there are, and who hears when one changes.
+//! Files as resources: contents, completion and change notifications.
 
 use moongate_sdk::{ResourceContents, ToolError, changes};
 
@@ -7,13 +7,13 @@ use crate::list::{self, DEEPEST, Kind};
 use crate::path::{self, Located};
 use crate::{mime, read, uri};
 
-/// How many suggestions MCP lets a completion give.
+/// The maximum number of suggestions in MCP.
 const MOST_COMPLETIONS: usize = 100;
 
-/// Of how many files below a moved directory their subscribers hear.
+/// The maximum number of files in a moved directory for which subscribers are notified.
 const MOST_MOVED: usize = 1000;
 
-/// What the file holds: text where it is text, else bytes.
+/// The contents of the file: text if it is UTF-8, or else bytes.
 pub(crate) fn contents(granted: &Granted, path: &str, uri: &str) -> Result<ResourceContents, ToolError> {
     let file = path::locate(granted, path).map_err(|fault| ToolError::not_found(&fault))?;
     let bytes = read::whole(&file.path).map_err(|fault| {
@@ -27,16 +27,16 @@ pub(crate) fn contents(granted: &Granted, path: &str, uri: &str) -> Result<Resou
     })
 }
 
-/// Tells that this file holds something new.
+/// Reports that this file has changed.
 pub(crate) fn changed(file: &Located) {
     changes::resource(&uri::of(&file.path));
     if file.asked != file.path {
-        // Who subscribed by way of a link knows the file by that name.
+        // Subscribers through a link know the file by that name.
         changes::resource(&uri::of(&file.asked));
     }
 }
 
-/// Tells that something is elsewhere now, with every file below it.
+/// Reports that a file or directory has moved, with every file in it.
 pub(crate) fn moved(from: &Located, to: &Located) {
     changed(from);
     changed(to);
@@ -62,7 +62,7 @@ fn moved_below(from: &str, to: &str, depth: usize, left: &mut usize) {
     }
 }
 
-/// Paths that begin with what was typed, which has no slash before it; directories end in one.
+/// Paths that start with the typed text, without its leading slash. Directories end in a slash.
 pub(crate) fn completions(granted: &Granted, typed: &str) -> Vec<String> {
     let typed = format!("/{}", typed.trim_start_matches('/'));
     let (directory, name) = typed.rsplit_once('/').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `search_files`: everything below a directory whose path fits a pattern.
+//! `search_files`: all entries in a directory whose path matches a pattern.
 
 use crate::answer;
 use crate::fault::Fault;
@@ -7,7 +7,7 @@ use crate::granted::Granted;
 use crate::list::{self, DEEPEST, Entry, Kind};
 use crate::path::{self, Located};
 
-/// The paths that were found, one a line.
+/// The matching paths, one per line.
 pub(crate) fn files(
     granted: &Granted,
     directory: &Located,
@@ -26,7 +26,7 @@ struct Search<'a> {
     pattern: Glob,
     exclude: Globs,
     found: Vec<String>,
-    /// How many bytes more can be found.
+    /// The remaining bytes for results.
     room: usize,
 }
 
@@ -35,20 +35,20 @@ impl Search<'_> {
         for Entry { name, kind } in entries {
             let path = path::join(path, &name);
             let below = path::join_below(below, &name);
-            // A link that leads out, or to nothing, isn't there.
+            // Skip links that lead outside, and broken links.
             if self.exclude.fit(&below) || (kind == Kind::File && path::locate(self.granted, &path).is_err())
             {
                 continue;
             }
             let inside = match kind {
-                // A directory that can't be read is passed over; the others may hold what is looked for.
+                // Skip a directory that can't be read; others can contain matches.
                 Kind::Directory if depth > 1 => list::entries(&path).unwrap_or_default(),
                 Kind::Directory | Kind::File => Vec::new(),
             };
             if self.pattern.fits(&below) {
                 let size = path.len() + 1;
                 self.room = self.room.checked_sub(size).ok_or_else(|| {
-                    Fault::Other("Too many matches for one answer: use a narrower pattern".to_owned())
+                    Fault::Other("Too many matches for one result; use a narrower pattern".to_owned())
                 })?;
                 self.found.push(path.clone());
             }

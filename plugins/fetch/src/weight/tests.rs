@@ -1,9 +1,9 @@
-//! Pages that are too much, and pages that only look so.
+//! Pages that are too expensive, and pages that only look expensive.
 
 use super::{Heavy, check};
 
 #[test]
-fn what_takes_too_long_is_found() {
+fn detects_expensive_pages() {
     for tag in ["div", "b", "table><tr><td", "ul><li", "blockquote", "svg:g", "x-y a='>' b"] {
         assert_eq!(check(&format!("<{tag}>").repeat(600)), Err(Heavy::Deep), "{tag}");
         assert_eq!(check(&format!("<{tag}>").repeat(500)), Ok(()), "{tag}");
@@ -15,7 +15,7 @@ fn what_takes_too_long_is_found() {
 }
 
 #[test]
-fn ends_that_may_be_left_out_are_no_depth() {
+fn ignores_optional_end_tags() {
     for tag in ["p", "li", "td", "TR", "dd", "option", "br", "img", "Meta"] {
         assert_eq!(check(&format!("<{tag}>x").repeat(5000)), Ok(()), "{tag}");
     }
@@ -24,7 +24,7 @@ fn ends_that_may_be_left_out_are_no_depth() {
 }
 
 #[test]
-fn text_is_no_tag() {
+fn ignores_text_elements() {
     let deep = "<div>".repeat(600);
     for (before, after) in [
         ("<!--", "-->"),
@@ -36,7 +36,7 @@ fn text_is_no_tag() {
     ] {
         assert_eq!(check(&format!("{before}{deep}{after}")), Ok(()), "{before}");
         assert_eq!(check(&format!("{before}{after}{deep}")), Err(Heavy::Deep), "{before}");
-        assert_eq!(check(&format!("{before}{deep}")), Ok(()), "{before} without an end");
+        assert_eq!(check(&format!("{before}{deep}")), Ok(()), "unclosed {before}");
     }
     assert_eq!(check(&"< 1 <3 <".repeat(100_000)), Ok(()));
     assert_eq!(check(&"</div>".repeat(1000)), Ok(()));

@@ -1,4 +1,4 @@
-//! What an edit does to a file, and what it leaves alone.
+//! Edits, and everything that they must not change.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn edit(path: &str, edits: &[(&str, &str)]) -> Value {
 }
 
 #[test]
-fn the_first_exact_match_is_replaced_and_the_difference_shown() {
+fn replaces_the_first_exact_match() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\ntwo\n");
     let shown = said("edit_file", edit(&path, &[("two", "2"), ("one\n2", "uno\n2")]));
@@ -29,16 +29,16 @@ fn the_first_exact_match_is_replaced_and_the_difference_shown() {
 }
 
 #[test]
-fn lines_match_without_their_indentation_and_keep_it() {
+fn matches_lines_regardless_of_indentation() {
     let folder = Folder::new();
     let path = folder.write("a.py", "def f():\n    if x:\n        y()\n    z()\n");
     said("edit_file", edit(&path, &[("if x:\n  y()", "if not x:\n    y(1)\nw()")]));
-    // The second line stands two further in than the one that it replaces; the third has nothing to go by.
+    // The second line is indented two more than the original; the third has no original line.
     assert_eq!(fs::read_to_string(path).unwrap(), "def f():\n    if not x:\n      y(1)\nw()\n    z()\n");
 }
 
 #[test]
-fn when_one_edit_does_not_match_none_is_made() {
+fn makes_no_edit_if_one_does_not_match() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\n");
     assert_eq!(
@@ -50,7 +50,7 @@ fn when_one_edit_does_not_match_none_is_made() {
 }
 
 #[test]
-fn lines_that_stay_keep_their_ends_and_their_bytes() {
+fn keeps_unchanged_lines_byte_for_byte() {
     let folder = Folder::new();
     let path = folder.write("dos.txt", "one\r\ntwo\r\nthree\nfour\r\n");
     said("edit_file", edit(&path, &[("two\nthree", "2\n2.5\nthree")]));
@@ -64,7 +64,7 @@ fn lines_that_stay_keep_their_ends_and_their_bytes() {
 }
 
 #[test]
-fn backticks_in_the_text_do_not_end_the_diff() {
+fn fences_text_with_backticks() {
     let folder = Folder::new();
     let path = folder.write("a.md", "````\nx\n````\n");
     let shown = said("edit_file", edit(&path, &[("x", "y")]));
@@ -72,7 +72,7 @@ fn backticks_in_the_text_do_not_end_the_diff() {
 }
 
 #[test]
-fn ends_of_files_without_a_line_end_are_shown() {
+fn marks_a_missing_final_newline() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one");
     let shown = said("edit_file", edit(&path, &[("one", "one\ntwo")]));

@@ -1,4 +1,4 @@
-//! What is told of a file.
+//! Metadata of files.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::tests::{Folder, refused, said};
 
 #[test]
-fn size_times_and_kind_are_told() {
+fn returns_size_times_and_type() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "12345");
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);

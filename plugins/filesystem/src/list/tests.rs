@@ -17,7 +17,7 @@ fn filled() -> Folder {
 }
 
 #[test]
-fn a_list_marks_directories() {
+fn marks_directories() {
     let folder = filled();
     assert_eq!(
         said("list_directory", json!({ "path": "." })),
@@ -36,7 +36,7 @@ fn a_list_marks_directories() {
 }
 
 #[test]
-fn sizes_are_shown_and_summed() {
+fn shows_and_sums_sizes() {
     let folder = Folder::new();
     folder.write("b.txt", "x".repeat(1152));
     folder.write("A.txt", "12");
@@ -60,7 +60,7 @@ fn sizes_are_shown_and_summed() {
 }
 
 #[test]
-fn names_come_as_in_a_dictionary() {
+fn sorts_names_alphabetically() {
     let folder = Folder::new();
     for name in ["b", "B", "a", "C", "\u{e9}", "f", "e2"] {
         folder.write(name, "");
@@ -71,7 +71,7 @@ fn names_come_as_in_a_dictionary() {
 }
 
 #[test]
-fn a_size_is_rounded_half_up() {
+fn rounds_sizes_half_up() {
     for (bytes, words) in [
         (0, "0 B"),
         (1023, "1023 B"),
@@ -87,7 +87,7 @@ fn a_size_is_rounded_half_up() {
 }
 
 #[test]
-fn a_tree_has_children_where_there_are_directories() {
+fn adds_children_to_directories() {
     let _folder = filled();
     let tree: Value = serde_json::from_str(&said("directory_tree", json!({ "path": "." }))).unwrap();
     let deep = json!([{ "name": "x.md", "type": "file" }]);
@@ -113,7 +113,7 @@ fn a_tree_has_children_where_there_are_directories() {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_refused() {
+fn refuses_trees_that_are_too_deep() {
     let folder = Folder::new();
     folder.write(&format!("{}x", "d/".repeat(200)), "");
     let said = refused("directory_tree", json!({ "path": "." }));

@@ -1,11 +1,11 @@
-//! Which bytes of a file become which text.
+//! Reading of text files and their parts.
 
 use serde_json::json;
 
 use crate::tests::{Folder, refused, said};
 
 #[test]
-fn the_first_and_last_lines_are_those_that_people_count() {
+fn reads_the_first_and_last_lines() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\nthree\n");
     let lines = |which: &str, count: u32| said("read_text_file", json!({ "path": path, which: count }));
@@ -15,7 +15,7 @@ fn the_first_and_last_lines_are_those_that_people_count() {
     assert_eq!(lines("tail", 1), "three\n");
     assert_eq!(lines("tail", 2), "two\nthree\n");
     assert_eq!(lines("tail", 9), "one\ntwo\nthree\n");
-    assert_eq!(lines("head", 0), "one\ntwo\nthree\n", "0 is the same as nothing");
+    assert_eq!(lines("head", 0), "one\ntwo\nthree\n", "0 is the same as absent");
     let open = folder.write("open.txt", "one\n\ntwo");
     let of_open = |which: &str, count: u32| said("read_text_file", json!({ "path": open, which: count }));
     assert_eq!((of_open("tail", 1), of_open("tail", 2)), ("two".to_owned(), "\ntwo".to_owned()));
@@ -26,7 +26,7 @@ fn the_first_and_last_lines_are_those_that_people_count() {
 }
 
 #[test]
-fn lines_are_found_across_chunks() {
+fn finds_lines_across_chunks() {
     let folder = Folder::new();
     let lines: Vec<String> = (0..40_000).map(|at| format!("line {at} ü")).collect();
     let path = folder.write("long.txt", lines.join("\n"));
@@ -40,7 +40,7 @@ fn lines_are_found_across_chunks() {
 }
 
 #[test]
-fn text_that_is_not_utf_8_is_still_read() {
+fn reads_text_that_is_not_utf_8() {
     let folder = Folder::new();
     let path = folder.write("latin1.txt", b"caf\xe9\r\nnext\r\n");
     assert_eq!(said("read_text_file", json!({ "path": path })), "caf\u{fffd}\r\nnext\r\n");
@@ -51,7 +51,7 @@ fn text_that_is_not_utf_8_is_still_read() {
 }
 
 #[test]
-fn counts_that_make_no_sense_are_refused() {
+fn refuses_invalid_line_counts() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\n");
     let refused = |args: serde_json::Value| {
@@ -59,8 +59,8 @@ fn counts_that_make_no_sense_are_refused() {
         args["path"] = json!(path);
         refused("read_text_file", args)
     };
-    assert_eq!(refused(json!({ "head": -1 })), "`head` must be a whole number of lines, not -1");
-    assert_eq!(refused(json!({ "tail": 1.5 })), "`tail` must be a whole number of lines, not 1.5");
+    assert_eq!(refused(json!({ "head": -1 })), "`head` must be a non-negative integer, not -1");
+    assert_eq!(refused(json!({ "tail": 1.5 })), "`tail` must be a non-negative integer, not 1.5");
     assert_eq!(
         refused(json!({ "head": 1, "tail": 1 })),
         "Cannot specify both head and tail parameters simultaneously"
@@ -68,7 +68,7 @@ fn counts_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_directory_has_no_text() {
+fn refuses_directories() {
     let folder = Folder::new();
     for args in [json!({}), json!({ "head": 1 }), json!({ "tail": 1 })] {
         let mut args = args;

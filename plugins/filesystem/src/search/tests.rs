@@ -1,11 +1,11 @@
-//! What a search finds.
+//! Search results.
 
 use serde_json::json;
 
 use crate::tests::{Folder, said};
 
 #[test]
-fn what_fits_is_found_and_what_is_left_out_is_not_entered() {
+fn finds_matches_and_skips_excluded_directories() {
     let folder = Folder::new();
     folder.write("a.md", "");
     folder.write("sub/b.md", "");

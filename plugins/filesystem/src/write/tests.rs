@@ -1,4 +1,4 @@
-//! What is on the disk after a change, and after one that failed.
+//! The state on disk after successful and failed changes.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::tests::{Folder, refused, said};
 
 #[test]
-fn a_file_is_written_new_or_over_and_nothing_else_is_left() {
+fn writes_files_and_leaves_no_temporary_files() {
     let folder = Folder::new();
     for content in ["one", "", "zwei \u{1f600}\r\n"] {
         let text = said("write_file", json!({ "path": "a.txt", "content": content }));
@@ -18,7 +18,7 @@ fn a_file_is_written_new_or_over_and_nothing_else_is_left() {
 }
 
 #[test]
-fn writing_through_a_link_changes_what_it_leads_to() {
+fn writes_to_the_target_of_a_link() {
     let folder = Folder::new();
     let path = folder.write("sub/a.txt", "one");
     let link = folder.link("sub/a.txt", "link");
@@ -28,7 +28,7 @@ fn writing_through_a_link_changes_what_it_leads_to() {
 }
 
 #[test]
-fn what_cannot_be_written_is_left_alone() {
+fn leaves_unwritable_paths_alone() {
     let folder = Folder::new();
     folder.write("dir/a.txt", "one");
     assert_eq!(
@@ -49,7 +49,7 @@ fn what_cannot_be_written_is_left_alone() {
 }
 
 #[test]
-fn directories_are_made_with_those_above_and_may_exist() {
+fn creates_directories_with_parents() {
     let folder = Folder::new();
     for _ in 0..2 {
         assert_eq!(
@@ -66,7 +66,7 @@ fn directories_are_made_with_those_above_and_may_exist() {
 }
 
 #[test]
-fn a_move_takes_nothing_away() {
+fn does_not_overwrite_on_move() {
     let folder = Folder::new();
     let one = folder.write("one.txt", "1");
     let two = folder.write("two.txt", "2");

@@ -70,9 +70,7 @@ const DIFFERENCES: &[Difference] = &[
     Difference {
         what: "Images and other binary content are refused.",
         reason: "Binary data read as text is useless to a model and fills its context.",
-        meant: |gap| {
-            url(gap).ends_with("/image.png") && gap.answers.1.to_string().contains("which is no text")
-        },
+        meant: |gap| url(gap).ends_with("/image.png") && gap.answers.1.to_string().contains("isn't text"),
     },
     Difference {
         what: "If `robots.txt` fails with a server error, the site's pages aren't fetched.",
