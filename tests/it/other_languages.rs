@@ -135,9 +135,9 @@ fn what_they_can_not_do_is_an_answer_that_says_why() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let answer = stdio.call("text_slug", json!({ "text": "東京" }));
-    ended(&answer, "nothing in `text` can be written in letters of ASCII or digits");
+    ended(&answer, "`text` contains no letters or digits with an ASCII form");
     let answer = stdio.call("statistics_regression", json!({ "x": [1, 2], "y": [1] }));
-    ended(&answer, "`x` has 2 numbers and `y` has 1; each point needs one of both");
+    ended(&answer, "`x` has 2 numbers and `y` has 1; they must have the same length");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_they_log_reaches_the_client_and_the_log() {
     };
     assert!(told("warning", "東") && told("info", "100.0"), "{heard:?}");
     let (_, _, log) = stdio.finish();
-    for words in [["without a form in ASCII", "plugin=text"], ["far outside", "plugin=statistics"]] {
+    for words in [["without an ASCII form", "plugin=text"], ["outliers found", "plugin=statistics"]] {
         assert!(log.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {log}");
     }
 }

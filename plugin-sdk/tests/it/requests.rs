@@ -210,7 +210,7 @@ fn refuses_reserved_and_invalid_headers() {
             .starts_with("GET")
     );
     let answer = said(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
-    assert_eq!(answer, "`G T` is no method of HTTP");
+    assert_eq!(answer, "invalid HTTP method `G T`");
 }
 
 /// A server that redirects `/<status>/<where>` there.

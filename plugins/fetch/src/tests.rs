@@ -95,7 +95,7 @@ fn returns_other_text_unchanged() {
     }
     let image = failure(&kinds(Some("image/png"), b"\x89PNG"), url());
     assert_eq!(image, format!("Error executing tool fetch: Failed to fetch {PAGE} - `image/png` isn't text"));
-    assert!(failure(&kinds(Some("application/octet-stream"), b"a\0b"), url()).contains("no text"));
+    assert!(failure(&kinds(Some("application/octet-stream"), b"a\0b"), url()).contains("isn't text"));
     assert!(call(&kinds(Some("image/svg+xml"), b"<svg/>"), url()).contains("<svg/>"));
     assert!(call(&kinds(Some("text/plain; charset=iso-8859-2"), b"\xb3"), url()).ends_with(":\nł"));
 }

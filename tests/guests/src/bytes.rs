@@ -1,4 +1,4 @@
-//! Tools that read and write files in every way there is, until they are refused.
+//! Tools that read and write files in different ways until that fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,17 +10,17 @@ use wasip2::filesystem::types::{
 };
 use wasip2::io::streams::StreamError;
 
-/// How much is read or written at once.
+/// The number of bytes read or written in one step.
 const PIECE: usize = 64 << 10;
 
-/// The ways to read, and one after the other.
+/// The ways to read.
 pub(crate) const READING: [&str; 6] = ["file", "descriptor", "stream", "skip", "splice", "folder"];
 
 /// The ways to write.
 pub(crate) const WRITING: [&str; 10] =
     ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders", "far", "far-stream"];
 
-/// How it went on until it was refused.
+/// The progress until the failure.
 struct Course {
     bytes: u64,
     ended: String,
@@ -33,7 +33,7 @@ impl Course {
     }
 }
 
-/// Does `step` again and again: each says how many bytes it moved.
+/// Repeats `step`, which returns the number of bytes it moved, until it fails.
 fn again(mut step: impl FnMut() -> Result<u64, String>) -> Course {
     let mut bytes = 0;
     loop {
@@ -44,7 +44,7 @@ fn again(mut step: impl FnMut() -> Result<u64, String>) -> Course {
     }
 }
 
-/// Reads a file, or the names in a folder, from its start again and again.
+/// Reads a file, or the names in a directory, from the start repeatedly.
 pub(crate) fn read(path: &str, way: &str) -> String {
     let course = match way {
         "file" => again(|| read_file(path).map_err(said)),
@@ -70,7 +70,7 @@ fn read_file(path: &str) -> io::Result<u64> {
     }
 }
 
-/// One piece from the start of a file.
+/// Reads once from the start of a file.
 fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
     let length = PIECE as u64;
     if way == "descriptor" {
@@ -93,7 +93,7 @@ fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
     }
 }
 
-/// Writes a file again and again.
+/// Writes a file repeatedly.
 pub(crate) fn write(path: &str, way: &str) -> String {
     let piece = vec![b'x'; PIECE];
     let course = match way {
@@ -130,7 +130,7 @@ pub(crate) fn write(path: &str, way: &str) -> String {
     course.told()
 }
 
-/// One piece at the start of a file.
+/// Writes once at the start of a file.
 fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, String> {
     if way == "descriptor" {
         return file.write(piece, 0).map_err(code);
@@ -152,7 +152,7 @@ fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, S
     Ok(piece.len() as u64)
 }
 
-/// Opens a file in a granted folder without the standard library.
+/// Opens a file in a granted directory without the standard library.
 fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descriptor, String> {
     for (folder, name) in preopens::get_directories() {
         if let Some(rest) = path.strip_prefix(&name) {
@@ -160,7 +160,7 @@ fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descript
             return folder.open_at(PathFlags::SYMLINK_FOLLOW, rest, how, flags).map_err(code);
         }
     }
-    Err("no folder was granted".to_owned())
+    Err("no directory is granted".to_owned())
 }
 
 fn whole((): ()) -> u64 {
@@ -175,7 +175,7 @@ fn code(code: ErrorCode) -> String {
     format!("{} ({})", code.message(), code.name())
 }
 
-/// Why a stream ended, in the words of files where they have one.
+/// The reason why a stream ended, as a file error if there is one.
 fn broken(error: StreamError) -> String {
     match error {
         StreamError::Closed => "the stream is closed".to_owned(),

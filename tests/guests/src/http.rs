@@ -1,4 +1,4 @@
-//! Requests over HTTP, through WASI's bindings as they are: with whatever a library would correct or refuse.
+//! HTTP requests through WASI's bindings directly, including everything that a library would correct or refuse.
 
 use std::fmt::Debug;
 
@@ -11,45 +11,45 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::StreamError;
 
-/// How much is written or read at once.
+/// The number of bytes written or read in one step.
 const PIECE: usize = 8 << 10;
 
 /// A request.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Asked {
-    /// Where to: cut at `://` and at the next `/`, and passed on as it is.
+    /// The URL, split at `://` and at the next `/`, and passed on unchanged.
     pub(crate) url: String,
-    /// The method; GET if nothing else is said.
+    /// The method. Default: GET.
     #[serde(default)]
     pub(crate) method: Option<String>,
     /// Headers, such as `accept: text/plain`.
     #[serde(default)]
     pub(crate) headers: Vec<String>,
-    /// The body; without it the request has none.
+    /// The body. Default: none.
     #[serde(default)]
     pub(crate) body: Option<String>,
-    /// How long connecting may take, in milliseconds.
+    /// The connect timeout in milliseconds.
     #[serde(default)]
     pub(crate) connect_ms: Option<u64>,
-    /// How long the first byte may take, in milliseconds.
+    /// The first-byte timeout in milliseconds.
     #[serde(default)]
     pub(crate) first_byte_ms: Option<u64>,
-    /// How long may pass between bytes, in milliseconds.
+    /// The timeout between bytes in milliseconds.
     #[serde(default)]
     pub(crate) between_bytes_ms: Option<u64>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Answered {
-    /// Why nothing came, or not all of it.
+    /// The error, if the response is missing or incomplete.
     refused: Option<String>,
     status: Option<u16>,
-    /// Headers, one a line.
+    /// Headers, one per line.
     headers: Vec<String>,
-    /// How many bytes of the body were read.
+    /// The number of bytes read from the body.
     read: usize,
-    /// The first of them.
+    /// The first bytes of the body.
     body: String,
 }
 
@@ -57,7 +57,7 @@ fn told(error: impl Debug) -> String {
     format!("{error:?}").trim_start_matches("ErrorCode::").to_owned()
 }
 
-/// Sends a request and reads its answer.
+/// Sends a request and reads its response.
 pub(crate) fn request(asked: &Asked) -> Answered {
     match begin(asked).and_then(|future| wait(&future)) {
         Ok(response) => read(&response),
@@ -65,7 +65,7 @@ pub(crate) fn request(asked: &Asked) -> Answered {
     }
 }
 
-/// Sends a request without waiting for its answer.
+/// Sends a request without waiting for its response.
 pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
     let headers = Fields::new();
     for header in &asked.headers {
@@ -80,7 +80,7 @@ pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
     Ok(future)
 }
 
-/// A request that isn't sent yet.
+/// Creates a request without sending it.
 fn prepare(
     asked: &Asked,
     headers: Fields,
@@ -99,7 +99,7 @@ fn prepare(
         Some("POST") => Method::Post,
         Some(other) => Method::Other(other.to_owned()),
     };
-    let refused = |what: &str| format!("the {what} can't be set");
+    let refused = |what: &str| format!("cannot set the {what}");
     request.set_scheme(Some(&scheme)).map_err(|()| refused("scheme"))?;
     request.set_authority(Some(authority)).map_err(|()| refused("authority"))?;
     request.set_path_with_query(Some(path)).map_err(|()| refused("path"))?;
@@ -118,7 +118,7 @@ fn options(asked: &Asked) -> RequestOptions {
 }
 
 fn upload(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
-    let stream = body.write().map_err(|()| "the body can't be written".to_owned())?;
+    let stream = body.write().map_err(|()| "cannot write the body".to_owned())?;
     for piece in bytes.chunks(4 << 10) {
         stream.blocking_write_and_flush(piece).map_err(told)?;
     }
@@ -126,18 +126,18 @@ fn upload(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     OutgoingBody::finish(body, None).map_err(told)
 }
 
-/// Waits for the head of an answer.
+/// Waits for the head of a response.
 pub(crate) fn wait(future: &FutureIncomingResponse) -> Result<IncomingResponse, String> {
     loop {
         match future.get() {
             Some(Ok(answer)) => return answer.map_err(told),
-            Some(Err(())) => return Err("the answer was taken before".to_owned()),
+            Some(Err(())) => return Err("the response is already taken".to_owned()),
             None => future.subscribe().block(),
         }
     }
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 fn read(response: &IncomingResponse) -> Answered {
     let entries = response.headers().entries();
     let mut answered = Answered {
@@ -165,7 +165,7 @@ fn read(response: &IncomingResponse) -> Answered {
                 }
             }
         },
-        Err(()) => answered.refused = Some("the body can't be read".to_owned()),
+        Err(()) => answered.refused = Some("cannot read the body".to_owned()),
     }
     drop(IncomingBody::finish(body));
     answered.body = String::from_utf8_lossy(&kept).into_owned();
@@ -183,7 +183,7 @@ pub(crate) fn many(url: &str, count: u32) -> String {
     format!("{count} answered")
 }
 
-/// Begins requests without reading their answers until one is refused.
+/// Starts requests without reading their responses until one is refused.
 pub(crate) fn at_once(url: &str, count: u32) -> String {
     let asked = Asked { url: url.to_owned(), ..Asked::default() };
     let mut open = Vec::new();
@@ -197,7 +197,7 @@ pub(crate) fn at_once(url: &str, count: u32) -> String {
     format!("{} open", open.len())
 }
 
-/// Posts a body of a size, and tells how much was taken.
+/// Posts a body of this size, and returns the number of bytes accepted.
 pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
     let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
     let sent = || -> Result<String, String> {
@@ -212,7 +212,7 @@ pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
     sent().unwrap_or_else(|refused| refused)
 }
 
-/// Posts fewer or more bytes than the header says.
+/// Posts fewer or more bytes than the `content-length`.
 pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
     let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
     let sent = || -> Result<u16, String> {
@@ -227,13 +227,13 @@ pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
     sent().map_or_else(|refused| format!("refused: {refused}"), |status| status.to_string())
 }
 
-/// Adds a header of its own making to a list.
+/// Adds a header to a list.
 pub(crate) fn header(name: &str, value: &str) -> String {
     let added = Fields::new().append(name, value.as_bytes());
     added.map_or_else(|error| format!("refused: {error:?}"), |()| "taken".to_owned())
 }
 
-/// Adds headers without end; how many were taken.
+/// Adds headers endlessly; returns the number accepted.
 pub(crate) fn headers_flood() -> u32 {
     let headers = Fields::new();
     let mut taken = 0;
@@ -243,8 +243,8 @@ pub(crate) fn headers_flood() -> u32 {
     taken
 }
 
-/// Makes what belongs to requests and sends none of it, until so many are there: headers, requests, requests with long
-/// paths or with bodies, or copies of headers that are changed. `dropped` keeps nothing.
+/// Creates request resources without sending them: headers, requests, requests with long paths or bodies, or modified
+/// copies of headers. `dropped` keeps none.
 pub(crate) fn hoard(what: &str, count: u32) -> String {
     let full = || -> Result<Fields, String> {
         let headers = Fields::new();
@@ -270,7 +270,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                     let request = OutgoingRequest::new(Fields::new());
                     request
                         .set_path_with_query(Some(&path))
-                        .map_err(|()| "the path can't be set".to_owned())?;
+                        .map_err(|()| "cannot set the path".to_owned())?;
                     requests.push(request);
                 }
                 "bodies" => {
@@ -284,7 +284,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                     bodies.push(body);
                 }
                 "dropped" => drop(OutgoingRequest::new(full()?)),
-                other => return Err(format!("nobody hoards {other}")),
+                other => return Err(format!("unknown kind {other}")),
             }
         }
         Ok(headers.len() + requests.len())
@@ -292,8 +292,8 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
     hoarded().map_or_else(|error| error, |kept| format!("{kept} kept"))
 }
 
-/// Gets answers until so many are there, and keeps of each its head before it was fetched (`heads`), or what follows its
-/// body: fetched (`trailers`), not fetched (`unfetched`), or fetched and dropped (`dropped`). How many of them there are.
+/// Gets responses and keeps their heads before fetching them (`heads`), or their trailers: fetched (`trailers`), not
+/// fetched (`unfetched`), or fetched and dropped (`dropped`). Returns their number.
 pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
     let asked = Asked { url: url.to_owned(), ..Asked::default() };
     let (mut heads, mut bodies, mut trailers) = (Vec::new(), Vec::new(), Vec::new());
@@ -306,7 +306,7 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
         }
         let answer = wait(&future)?;
         let body = answer.consume().map_err(|()| "there is no body".to_owned())?;
-        let stream = body.stream().map_err(|()| "the body can't be read".to_owned())?;
+        let stream = body.stream().map_err(|()| "cannot read the body".to_owned())?;
         loop {
             match stream.blocking_read(PIECE as u64) {
                 Ok(_) => {}
@@ -336,7 +336,7 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
     refused.map_or_else(|| format!("{kept} kept"), |error| format!("{kept} kept, then {error}"))
 }
 
-/// Sends the headers of an answer with a request of its own; what came back.
+/// Sends a response's headers with another request, and returns its response.
 pub(crate) fn pass_on(from: &str, to: &str) -> Result<Answered, String> {
     let asked = Asked { url: from.to_owned(), ..Asked::default() };
     let answer = wait(&begin(&asked)?)?;

@@ -68,7 +68,7 @@ fn reports_pages_without_text() {
 fn refuses_pages_that_take_too_long() {
     for tag in ["<div>", "<table><tr><td>", "<ul><li>"] {
         let said = to_markdown(&tag.repeat(100_000), URL);
-        assert!(said.contains("more than 512 deep"), "{said}");
+        assert!(said.contains("more than 512 levels deep"), "{said}");
     }
 }
 
