@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use crate::host::config as host;
-use crate::texts::{self, Wrong};
+use crate::string_fields::{self, FieldError};
 
 /// An error in a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub fn get(key: &str) -> Result<Option<String>, ConfigError> {
 pub fn parsed<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<Option<T>, ConfigError> {
     let Some(text) = get(key)? else { return Ok(None) };
     text.parse().map(Some).map_err(|error: T::Err| {
-        let reason = match texts::wanted::<T>() {
+        let reason = match string_fields::wanted::<T>() {
             Some(wanted) => format!("expected {wanted}"),
             None => error.to_string(),
         };
@@ -82,7 +82,7 @@ pub fn parsed<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<Option<T>, Con
 pub fn required<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<T, ConfigError> {
     parsed(key)?.ok_or_else(|| ConfigError::Missing {
         key: key.to_owned(),
-        wanted: texts::wanted::<T>().map(str::to_owned),
+        wanted: string_fields::wanted::<T>().map(str::to_owned),
     })
 }
 
@@ -104,9 +104,9 @@ pub fn typed<T: DeserializeOwned>() -> Result<T, ConfigError> {
 }
 
 fn read<T: DeserializeOwned>(settings: &[(String, String)]) -> Result<T, ConfigError> {
-    texts::read(settings).map_err(|wrong| match wrong {
-        Wrong::Missing { key, wanted } => ConfigError::Missing { key, wanted },
-        Wrong::Unfit { key, reason } => ConfigError::Invalid { key: key.unwrap_or_default(), reason },
+    string_fields::read(settings).map_err(|wrong| match wrong {
+        FieldError::Missing { key, wanted } => ConfigError::Missing { key, wanted },
+        FieldError::Invalid { key, reason } => ConfigError::Invalid { key: key.unwrap_or_default(), reason },
     })
 }
 

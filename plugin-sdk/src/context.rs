@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::host::{self, request};
-use crate::rounds::Kept;
+use crate::rounds::RoundState;
 use crate::{ClientInfo, ToolError};
 
 /// The call in progress. Take it as a parameter of type `&Context`.
@@ -19,7 +19,7 @@ use crate::{ClientInfo, ToolError};
 /// [`input`](crate::input) explains [`ask`](Self::ask), [`ask_all`](Self::ask_all) and [`once`](Self::once).
 pub struct Context {
     /// The state of the previous round, read on first use.
-    before: OnceCell<Kept>,
+    before: OnceCell<RoundState>,
     /// The results of `once` that this round adds.
     once: RefCell<Vec<(String, String)>>,
 }
@@ -147,8 +147,9 @@ impl Context {
         [self.before().once.as_slice(), &self.once.borrow()].concat()
     }
 
-    fn before(&self) -> &Kept {
-        self.before.get_or_init(|| request::state().and_then(|bytes| Kept::read(&bytes)).unwrap_or_default())
+    fn before(&self) -> &RoundState {
+        self.before
+            .get_or_init(|| request::state().and_then(|bytes| RoundState::read(&bytes)).unwrap_or_default())
     }
 }
 

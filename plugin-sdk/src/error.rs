@@ -22,10 +22,10 @@ use crate::{CallOutcome, CustomFault, Failure, Fault, NeedInput, ToolResult};
 /// use these types as the error of its `Result`.
 ///
 /// `ToolError` doesn't implement [`std::error::Error`] itself, so that `?` can convert all of those.
-pub struct ToolError(Box<Kind>);
+pub struct ToolError(Box<ErrorKind>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum ErrorKind {
     Failed(String),
     Failure(Failure),
     NeedInput(NeedInput),
@@ -34,33 +34,33 @@ enum Kind {
 impl ToolError {
     /// The tool failed. `message` is for the model: explain what went wrong and what to do instead.
     pub fn failed(message: impl Display) -> Self {
-        Self::new(Kind::Failed(message.to_string()))
+        Self::new(ErrorKind::Failed(message.to_string()))
     }
 
     /// The arguments are invalid in a way that only the client program can fix.
     pub fn invalid_params(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::InvalidParams(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::InvalidParams(fault(message))))
     }
 
     /// The requested item doesn't exist.
     pub fn not_found(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::NotFound(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::NotFound(fault(message))))
     }
 
     /// An internal error that isn't the caller's fault.
     pub fn internal(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::Internal(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::Internal(fault(message))))
     }
 
     /// The client doesn't support these capabilities, named as for
     /// [`Context::capability`](crate::Context::capability).
     pub fn missing_capability<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
-        Self::new(Kind::Failure(Failure::MissingCapability(names.into_iter().map(Into::into).collect())))
+        Self::new(ErrorKind::Failure(Failure::MissingCapability(names.into_iter().map(Into::into).collect())))
     }
 
     /// A JSON-RPC error with a code outside the ranges that JSON-RPC and MCP reserve.
     pub fn custom(code: i32, message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::Custom(CustomFault {
+        Self::new(ErrorKind::Failure(Failure::Custom(CustomFault {
             code,
             message: message.to_string(),
             data: None,
@@ -70,13 +70,13 @@ impl ToolError {
     /// Any other JSON-RPC error of the contract.
     #[must_use]
     pub fn failure(failure: Failure) -> Self {
-        Self::new(Kind::Failure(failure))
+        Self::new(ErrorKind::Failure(failure))
     }
 
     /// The call needs input from the client. It restarts when the input is there.
     #[must_use]
     pub fn need_input(input: NeedInput) -> Self {
-        Self::new(Kind::NeedInput(input))
+        Self::new(ErrorKind::NeedInput(input))
     }
 
     /// Sets the location of the error in the arguments, as a JSON pointer such as `/city`. Only used by
@@ -96,7 +96,7 @@ impl ToolError {
         let json = serde_json::to_string(data).ok();
         if let Some(fault) = self.fault_mut() {
             fault.data = json;
-        } else if let Kind::Failure(Failure::Custom(fault)) = &mut *self.0 {
+        } else if let ErrorKind::Failure(Failure::Custom(fault)) = &mut *self.0 {
             fault.data = json;
         }
         self
@@ -108,33 +108,33 @@ impl ToolError {
     /// The error is a JSON-RPC error.
     pub fn into_outcome(self) -> Result<CallOutcome, Failure> {
         match *self.0 {
-            Kind::Failed(message) => Ok(CallOutcome::Done(ToolResult::error(message))),
-            Kind::NeedInput(input) => Ok(CallOutcome::NeedInput(input)),
-            Kind::Failure(failure) => Err(failure),
+            ErrorKind::Failed(message) => Ok(CallOutcome::Done(ToolResult::error(message))),
+            ErrorKind::NeedInput(input) => Ok(CallOutcome::NeedInput(input)),
+            ErrorKind::Failure(failure) => Err(failure),
         }
     }
 
     /// Converts the error to a question or a failure, for calls that have no `isError`.
     pub(crate) fn into_need_input(self) -> Result<NeedInput, Failure> {
         match *self.0 {
-            Kind::Failed(message) => Err(Failure::Internal(fault(message))),
-            Kind::NeedInput(input) => Ok(input),
-            Kind::Failure(failure) => Err(failure),
+            ErrorKind::Failed(message) => Err(Failure::Internal(fault(message))),
+            ErrorKind::NeedInput(input) => Ok(input),
+            ErrorKind::Failure(failure) => Err(failure),
         }
     }
 
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
     }
 
     fn fault_mut(&mut self) -> Option<&mut Fault> {
         match &mut *self.0 {
-            Kind::Failure(
+            ErrorKind::Failure(
                 Failure::InvalidParams(fault) | Failure::NotFound(fault) | Failure::Internal(fault),
             ) => Some(fault),
-            Kind::Failure(Failure::MissingCapability(_) | Failure::Custom(_))
-            | Kind::Failed(_)
-            | Kind::NeedInput(_) => None,
+            ErrorKind::Failure(Failure::MissingCapability(_) | Failure::Custom(_))
+            | ErrorKind::Failed(_)
+            | ErrorKind::NeedInput(_) => None,
         }
     }
 }

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use serde_json::Value;
 
 use crate::error::fault;
-use crate::texts::Wrong;
+use crate::string_fields::FieldError;
 use crate::{
     CallOutcome, Completion, Context, Failure, HasSchema, IntoCompletion, IntoPrompt, IntoResource,
     IntoToolResult, PromptArg, PromptArgument, PromptOutcome, ReadOutcome, Readable, Tool, ToolAnnotations,
-    ToolError, schema, template, texts,
+    ToolError, schema, string_fields, template,
 };
 
 /// The tools of a plugin in a separate block: `#[plugin(part)]`.
@@ -239,14 +239,14 @@ pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Resu
 /// # Errors
 /// The arguments can't be deserialized as a `T`.
 pub fn prompt_values<T: Readable>(args: &[(String, String)]) -> Result<T, ToolError> {
-    texts::read(args).map_err(|wrong| {
+    string_fields::read(args).map_err(|wrong| {
         ToolError::invalid_params(match wrong {
-            Wrong::Missing { key, wanted: Some(wanted) } => {
+            FieldError::Missing { key, wanted: Some(wanted) } => {
                 format!("missing argument `{key}`; expected {wanted}")
             }
-            Wrong::Missing { key, wanted: None } => format!("missing argument `{key}`"),
-            Wrong::Unfit { key: Some(key), reason } => format!("invalid argument `{key}`: {reason}"),
-            Wrong::Unfit { key: None, reason } => reason,
+            FieldError::Missing { key, wanted: None } => format!("missing argument `{key}`"),
+            FieldError::Invalid { key: Some(key), reason } => format!("invalid argument `{key}`: {reason}"),
+            FieldError::Invalid { key: None, reason } => reason,
         })
     })
 }

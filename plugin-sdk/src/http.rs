@@ -92,6 +92,7 @@
 
 mod error; // request errors
 mod headers; // names and values
+mod prepared; // validated requests
 mod redirect; // redirects
 mod request; // requests
 mod response; // responses
@@ -101,8 +102,8 @@ pub use headers::Headers;
 pub use request::Request;
 pub use response::Response;
 
-pub(crate) use error::Place;
-pub(crate) use request::Outgoing;
+pub(crate) use error::RequestTarget;
+pub(crate) use prepared::PreparedRequest;
 
 /// Sends a `GET` request to `url`, like [`Request::get`] and [`Request::send`].
 ///

@@ -238,11 +238,11 @@ impl Context {
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
         let mut asking = Asking::default();
         let answers = questions.answers(&mut asking);
-        host::rounds::asked_all();
+        host::rounds::fail_on_problem();
         if let Some(answers) = answers? {
             return Ok(answers);
         }
-        host::rounds::left_to_ask(&asking.0);
+        host::rounds::record_open_questions(&asking.0);
         let input = NeedInput { requests: asking.0, state: self.state(), meta: None, extra: None };
         Err(ToolError::need_input(input))
     }
@@ -254,13 +254,13 @@ impl Asking {
     fn look<Q: Question>(&mut self, key: &str, question: &Q) -> Result<Option<Q::Answer>, ToolError> {
         let answer = request::answer(key);
         // With an answer, there is no need to serialize the question, but tests check it in each round.
-        if answer.is_none() || host::rounds::CHECKED {
+        if answer.is_none() || host::rounds::CHECKS_ANSWERED_QUESTIONS {
             let params = question.params().map_err(|reason| {
                 ToolError::internal(format_args!("the question `{key}` can't be asked: {reason}"))
             })?;
             let method = question.method().to_owned();
             let request = InputRequest { key: key.to_owned(), method, params: Some(params.to_string()) };
-            host::rounds::asked(&request);
+            host::rounds::record_question(&request);
             if answer.is_none() {
                 self.0.push(request);
             }

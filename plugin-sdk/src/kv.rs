@@ -46,7 +46,7 @@ use serde::de::DeserializeOwned;
 use crate::host::kv as host;
 
 /// The number of attempts of [`update`].
-const ATTEMPTS: usize = 64;
+const MAX_UPDATE_ATTEMPTS: usize = 64;
 
 /// An error in reading or storing a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,13 +193,13 @@ pub fn try_update<T: Serialize + DeserializeOwned, E: From<KvError>>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> Result<Option<T>, E>,
 ) -> Result<Option<T>, E> {
-    let mut look = host::Look::new(key).map_err(failed)?;
-    for _ in 0..ATTEMPTS {
-        let old = look.current().map_err(failed)?.map(|bytes| parse(key, &bytes)).transpose()?;
+    let mut snapshot = host::KvSnapshot::new(key).map_err(failed)?;
+    for _ in 0..MAX_UPDATE_ATTEMPTS {
+        let old = snapshot.current().map_err(failed)?.map(|bytes| parse(key, &bytes)).transpose()?;
         let Some(new) = change(old)? else { return Ok(None) };
-        match look.swap(&write(key, &new)?).map_err(failed)? {
+        match snapshot.swap(&write(key, &new)?).map_err(failed)? {
             None => return Ok(Some(new)),
-            Some(newer) => look = newer,
+            Some(newer) => snapshot = newer,
         }
     }
     Err(KvError::Contended { key: key.to_owned() }.into())
@@ -213,12 +213,12 @@ pub fn update_bytes(
     key: &str,
     mut change: impl FnMut(Option<Vec<u8>>) -> Vec<u8>,
 ) -> Result<Vec<u8>, KvError> {
-    let mut look = host::Look::new(key).map_err(failed)?;
-    for _ in 0..ATTEMPTS {
-        let new = change(look.current().map_err(failed)?);
-        match look.swap(&new).map_err(failed)? {
+    let mut snapshot = host::KvSnapshot::new(key).map_err(failed)?;
+    for _ in 0..MAX_UPDATE_ATTEMPTS {
+        let new = change(snapshot.current().map_err(failed)?);
+        match snapshot.swap(&new).map_err(failed)? {
             None => return Ok(new),
-            Some(newer) => look = newer,
+            Some(newer) => snapshot = newer,
         }
     }
     Err(KvError::Contended { key: key.to_owned() })

@@ -101,7 +101,7 @@ mod result; // return types of tools
 mod rounds; // the state of restarted calls
 mod schema; // JSON Schemas from Rust types
 mod template; // URI templates
-mod texts; // structs from pairs of name and string
+mod string_fields; // structs from pairs of name and string
 #[cfg(not(target_family = "wasm"))]
 pub mod testing; // the test client
 

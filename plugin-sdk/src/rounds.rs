@@ -18,14 +18,14 @@ use crate::{CallOutcome, Context, Failure, NeedInput, Plugin, PromptOutcome, Rea
 
 /// The state of the previous round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct RoundState {
     /// The results of `once`: pairs of key and JSON.
     pub(crate) once: Vec<(String, String)>,
     /// The plugin's own state.
     pub(crate) own: Option<Vec<u8>>,
 }
 
-impl Kept {
+impl RoundState {
     /// Serializes the state for the next round. `None` if it is empty.
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         if self.once.is_empty() && self.own.is_none() {
@@ -72,7 +72,7 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
 pub(crate) fn call_tool<P: Plugin>(name: &str, args: &str) -> Result<CallOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().call_tool(&ctx, name, args)? {
-        CallOutcome::NeedInput(input) => CallOutcome::NeedInput(with_kept(&ctx, input)),
+        CallOutcome::NeedInput(input) => CallOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ CallOutcome::Done(_) => done,
     })
 }
@@ -81,7 +81,7 @@ pub(crate) fn call_tool<P: Plugin>(name: &str, args: &str) -> Result<CallOutcome
 pub(crate) fn read_resource<P: Plugin>(uri: &str) -> Result<ReadOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().read_resource(&ctx, uri)? {
-        ReadOutcome::NeedInput(input) => ReadOutcome::NeedInput(with_kept(&ctx, input)),
+        ReadOutcome::NeedInput(input) => ReadOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ ReadOutcome::Done(_) => done,
     })
 }
@@ -90,15 +90,15 @@ pub(crate) fn read_resource<P: Plugin>(uri: &str) -> Result<ReadOutcome, Failure
 pub(crate) fn get_prompt<P: Plugin>(name: &str, args: &[(String, String)]) -> Result<PromptOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().get_prompt(&ctx, name, args)? {
-        PromptOutcome::NeedInput(input) => PromptOutcome::NeedInput(with_kept(&ctx, input)),
+        PromptOutcome::NeedInput(input) => PromptOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ PromptOutcome::Done(_) => done,
     })
 }
 
 /// Adds the state of `ctx` to the plugin's own state in `input`.
-fn with_kept(ctx: &Context, input: NeedInput) -> NeedInput {
+fn with_round_state(ctx: &Context, input: NeedInput) -> NeedInput {
     let own = input.state.filter(|own| !own.is_empty());
-    NeedInput { state: Kept { once: ctx.kept_once(), own }.write(), ..input }
+    NeedInput { state: RoundState { once: ctx.kept_once(), own }.write(), ..input }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
 /// Formats that JSON Schema 2020-12 defines. Strict clients reject schemas with other formats.
-const FORMATS: &[&str] = &[
+const STANDARD_FORMATS: &[&str] = &[
     "date",
     "date-time",
     "duration",
@@ -58,7 +58,7 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
             settings.meta_schema = None;
             settings.inline_subschemas = true;
         })
-        .with_transform(Portable);
+        .with_transform(PortableSchema);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema
@@ -66,12 +66,14 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
 
 /// Removes keywords that only schemars knows.
 #[derive(Debug, Clone)]
-struct Portable;
+struct PortableSchema;
 
-impl Transform for Portable {
+impl Transform for PortableSchema {
     fn transform(&mut self, schema: &mut Schema) {
-        let foreign =
-            schema.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format));
+        let foreign = schema
+            .get("format")
+            .and_then(Value::as_str)
+            .is_some_and(|format| !STANDARD_FORMATS.contains(&format));
         if foreign {
             schema.remove("format");
         }

@@ -63,14 +63,14 @@ use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
 mod answers; // answers of a client
 mod calls; // calls of a plugin
-mod fits; // check of structured content
-mod told; // reports of a plugin
-mod wanted; // errors for missing answers
-mod web; // HTTP requests and responses
+mod schema_check; // check of structured content
+mod reports; // reports of a plugin
+mod missing_answers; // errors for missing answers
+mod http; // HTTP requests and responses
 
 pub use answers::{accepted, declined, dismissed, roots, sampled};
-pub use told::{Change, LogLine, Progress};
-pub use web::{HttpAnswer, HttpRequest};
+pub use http::{HttpAnswer, HttpRequest};
+pub use reports::{Change, LogLine, Progress};
 
 /// A test client with its own fake gateway for the plugin `P`.
 ///
@@ -78,12 +78,12 @@ pub use web::{HttpAnswer, HttpRequest};
 /// plugin's reports. As in a gateway, each call gets a new plugin value.
 pub struct Client<P: Plugin> {
     gateway: RefCell<Gateway>,
-    answers: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, AnswerFn>,
     plugin: PhantomData<P>,
 }
 
 /// A function that answers a question.
-type Answer = Box<dyn Fn(&InputRequest) -> Value>;
+type AnswerFn = Box<dyn Fn(&InputRequest) -> Value>;
 
 impl<P: Plugin> Client<P> {
     /// A client with no settings.
@@ -209,7 +209,7 @@ impl<P: Plugin> Client<P> {
         let pages: BTreeMap<String, HttpAnswer> =
             pages.into_iter().map(|(url, answer)| (url.to_owned(), answer)).collect();
         self.http(move |request| {
-            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| web::no_page(&request.url, pages.keys())))
+            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| http::no_page(&request.url, pages.keys())))
         })
     }
 

@@ -2,11 +2,11 @@
 
 use wasip2::http::types::ErrorCode;
 
-use crate::http::{HttpError, Place};
+use crate::http::{HttpError, RequestTarget};
 
-pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
+pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
     use ErrorCode as E;
-    let Place { method, origin } = place;
+    let RequestTarget { method, origin } = place;
     let connect = |origin, reason: &str| HttpError::Connect { origin, reason: reason.to_owned() };
     match code {
         E::HttpRequestDenied => HttpError::NotGranted { method, origin },

@@ -45,7 +45,7 @@ pub(crate) struct Gateway {
     pub(crate) servers: Option<http::Servers>,
     pub(crate) requests: Vec<HttpRequest>,
     pub(crate) round: rounds::Round,
-    pub(crate) asked: rounds::Asked,
+    pub(crate) asked: rounds::QuestionsByKey,
 }
 
 /// Runs `call` with `gateway` installed. `gateway` holds the plugin's reports afterwards.

@@ -14,28 +14,25 @@ use wasip2::io::poll::{Pollable, poll};
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
 use super::failure::explain;
-use crate::http::{Headers, HttpError, Outgoing, Place};
-
-/// The hint added to a denied request. Empty, because the gateway adds its own.
-pub(crate) const ON_REFUSAL: &str = "";
+use crate::http::{Headers, HttpError, PreparedRequest, RequestTarget};
 
 /// The head of a response, and its body.
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
-    pub(crate) body: Body,
+    pub(crate) body: HttpBody,
 }
 
 /// A body that is being received.
-pub(crate) struct Body {
+pub(crate) struct HttpBody {
     stream: InputStream,
     _body: IncomingBody,
     _response: IncomingResponse,
-    place: Place,
+    place: RequestTarget,
 }
 
 /// Sends a request and waits for the head of the response.
-pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Answer, HttpError> {
+pub(crate) fn send(outgoing: &PreparedRequest, deadline: Option<Instant>) -> Result<HttpResponse, HttpError> {
     let place = outgoing.place();
     let request = request(outgoing, &place)?;
     let body = match &outgoing.body {
@@ -52,10 +49,10 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     let headers = response.headers().entries().into_iter().collect();
     let body = response.consume().map_err(|()| unexpected("its body is already read"))?;
     let stream = body.stream().map_err(|()| unexpected("its body is already read"))?;
-    Ok(Answer { status, headers, body: Body { stream, _body: body, _response: response, place } })
+    Ok(HttpResponse { status, headers, body: HttpBody { stream, _body: body, _response: response, place } })
 }
 
-impl Body {
+impl HttpBody {
     /// Returns the next chunk of at most `most` bytes. Empty at the end.
     pub(crate) fn read(&mut self, most: usize, deadline: Option<Instant>) -> Result<Vec<u8>, HttpError> {
         loop {
@@ -71,7 +68,7 @@ impl Body {
     }
 }
 
-fn request(outgoing: &Outgoing, place: &Place) -> Result<OutgoingRequest, HttpError> {
+fn request(outgoing: &PreparedRequest, place: &RequestTarget) -> Result<OutgoingRequest, HttpError> {
     let headers = Fields::new();
     for (name, value) in outgoing.headers.iter() {
         add(&headers, name, value)?;
@@ -137,18 +134,18 @@ fn upload(
     bytes: &[u8],
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
+    place: &RequestTarget,
 ) -> Result<(), HttpError> {
     let stream = body.write().map_err(|()| unexpected("its body is already written"))?;
     let written = write(&stream, bytes, answer, deadline, place)?;
     drop(stream);
     match written {
-        Written::All => OutgoingBody::finish(body, None).map_err(|error| explain(&error, place.clone())),
-        Written::NotAll => Ok(()), // the response explains it
+        UploadEnd::All => OutgoingBody::finish(body, None).map_err(|error| explain(&error, place.clone())),
+        UploadEnd::NotAll => Ok(()), // the response explains it
     }
 }
 
-enum Written {
+enum UploadEnd {
     All,
     NotAll,
 }
@@ -158,19 +155,19 @@ fn write(
     mut bytes: &[u8],
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
-) -> Result<Written, HttpError> {
+    place: &RequestTarget,
+) -> Result<UploadEnd, HttpError> {
     let (room, answered) = (stream.subscribe(), answer.subscribe());
     let mut flushing = false;
     loop {
         match stream.check_write() {
             Ok(0) => {
                 if answered.ready() {
-                    return Ok(Written::NotAll);
+                    return Ok(UploadEnd::NotAll);
                 }
                 wait(&[&room, &answered], deadline, place)?;
             }
-            Ok(_) if flushing => return Ok(Written::All),
+            Ok(_) if flushing => return Ok(UploadEnd::All),
             Ok(most) => {
                 let (now, later) =
                     bytes.split_at(bytes.len().min(usize::try_from(most).unwrap_or(usize::MAX)));
@@ -178,10 +175,10 @@ fn write(
                 flushing = later.is_empty();
                 let done = stream.write(now).and_then(|()| if flushing { stream.flush() } else { Ok(()) });
                 if done.is_err() {
-                    return Ok(Written::NotAll);
+                    return Ok(UploadEnd::NotAll);
                 }
             }
-            Err(_) => return Ok(Written::NotAll),
+            Err(_) => return Ok(UploadEnd::NotAll),
         }
     }
 }
@@ -189,7 +186,7 @@ fn write(
 fn response(
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
+    place: &RequestTarget,
 ) -> Result<IncomingResponse, HttpError> {
     loop {
         match answer.get() {
@@ -201,7 +198,7 @@ fn response(
 }
 
 /// Waits until one of the pollables is ready.
-fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &Place) -> Result<(), HttpError> {
+fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &RequestTarget) -> Result<(), HttpError> {
     let Some(deadline) = deadline else {
         poll(pollables);
         return Ok(());
@@ -216,7 +213,7 @@ fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &Place) -> Re
     Ok(())
 }
 
-fn broken(error: &StreamError, place: &Place) -> HttpError {
+fn broken(error: &StreamError, place: &RequestTarget) -> HttpError {
     let StreamError::LastOperationFailed(error) = error else {
         return explain(&ErrorCode::HttpResponseIncomplete, place.clone());
     };

@@ -5,9 +5,9 @@ use crate::bindings::imports::wasi::keyvalue::store::{self, Bucket};
 pub(crate) use crate::bindings::imports::wasi::keyvalue::store::{Error, KeyResponse};
 
 /// A snapshot of a key's value, to be replaced if it hasn't changed.
-pub(crate) struct Look(Cas);
+pub(crate) struct KvSnapshot(Cas);
 
-impl Look {
+impl KvSnapshot {
     pub(crate) fn new(key: &str) -> Result<Self, Error> {
         Cas::new(&bucket()?, key).map(Self)
     }

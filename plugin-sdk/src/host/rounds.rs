@@ -3,17 +3,17 @@
 use crate::InputRequest;
 
 /// Questions that have an answer aren't checked.
-pub(crate) const CHECKED: bool = false;
+pub(crate) const CHECKS_ANSWERED_QUESTIONS: bool = false;
 
 /// Marks the time while `once` runs its work.
-pub(crate) struct Once;
+pub(crate) struct OnceGuard;
 
-pub(crate) fn once(_key: &str) -> Once {
-    Once
+pub(crate) fn once(_key: &str) -> OnceGuard {
+    OnceGuard
 }
 
-pub(crate) fn asked(_request: &InputRequest) {}
+pub(crate) fn record_question(_request: &InputRequest) {}
 
-pub(crate) fn asked_all() {}
+pub(crate) fn fail_on_problem() {}
 
-pub(crate) fn left_to_ask(_requests: &[InputRequest]) {}
+pub(crate) fn record_open_questions(_requests: &[InputRequest]) {}

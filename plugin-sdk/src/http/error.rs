@@ -5,8 +5,6 @@ use std::net::Ipv4Addr;
 
 use url::{Host, Url};
 
-use crate::host::http::ON_REFUSAL;
-
 /// An error of a request or its response.
 ///
 /// An origin consists of scheme, host and, if it isn't the default, port. Messages contain no path or query of a
@@ -117,9 +115,17 @@ pub enum HttpError {
     Other(String),
 }
 
+/// The hint added to a denied request: in a native test, how to set up servers. In a component, the gateway adds its
+/// own.
+const DENIED_HINT: &str = if cfg!(target_family = "wasm") {
+    ""
+} else {
+    " (in a test, set up servers with `Client::http` or `Client::pages`)"
+};
+
 /// The target of a request, as far as messages can show it.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct RequestTarget {
     pub(crate) method: String,
     pub(crate) origin: String,
 }
@@ -133,7 +139,7 @@ impl fmt::Display for HttpError {
             Self::NotGranted { method, origin } => write!(
                 f,
                 "this {method} request to `{origin}` isn't granted; `http = [{}]` in `[plugins.<name>.allow]` of \
-                 `gateway.toml` grants all requests to it{ON_REFUSAL}",
+                 `gateway.toml` grants all requests to it{DENIED_HINT}",
                 grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(

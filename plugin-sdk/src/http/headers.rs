@@ -5,7 +5,7 @@ use std::fmt;
 use super::HttpError;
 
 /// Headers that a plugin can't send, because they control the gateway's connection.
-const OF_THE_CONNECTION: &[&str] = &[
+const CONNECTION_HEADERS: &[&str] = &[
     "connection",
     "host",
     "http2-settings",
@@ -58,7 +58,7 @@ pub(super) fn check(name: &str, value: &[u8]) -> Result<(), HttpError> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return wrong("the name contains a character that isn't allowed in header names");
     }
-    if OF_THE_CONNECTION.contains(&name.to_ascii_lowercase().as_str()) {
+    if CONNECTION_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
         return wrong("the gateway sets it itself");
     }
     if value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {

@@ -2,13 +2,13 @@
 
 use url::Url;
 
-use super::request::{Outgoing, check_url};
+use super::prepared::{PreparedRequest, check_url};
 use super::{Headers, HttpError};
 
 /// Headers that are removed when the origin changes.
-const PRIVATE: &[&str] = &["authorization", "cookie"];
+const ORIGIN_HEADERS: &[&str] = &["authorization", "cookie"];
 /// Headers that are removed with the body.
-const OF_THE_BODY: &[&str] =
+const BODY_HEADERS: &[&str] =
     &["content-encoding", "content-language", "content-length", "content-location", "content-type"];
 
 /// Returns the target of a redirect response.
@@ -27,9 +27,13 @@ pub(super) fn target(from: &Url, status: u16, headers: &Headers) -> Result<Optio
 }
 
 /// Returns the request that follows `sent`, if the response is a redirect.
-pub(super) fn next(sent: &Outgoing, status: u16, headers: &Headers) -> Result<Option<Outgoing>, HttpError> {
+pub(super) fn next(
+    sent: &PreparedRequest,
+    status: u16,
+    headers: &Headers,
+) -> Result<Option<PreparedRequest>, HttpError> {
     let Some(url) = target(&sent.url, status, headers)? else { return Ok(None) };
-    let mut next = Outgoing { url, ..sent.clone() };
+    let mut next = PreparedRequest { url, ..sent.clone() };
     let becomes_get = match status {
         301 | 302 => sent.method == "POST",
         303 => !matches!(sent.method.as_str(), "GET" | "HEAD"),
@@ -38,10 +42,10 @@ pub(super) fn next(sent: &Outgoing, status: u16, headers: &Headers) -> Result<Op
     if becomes_get {
         "GET".clone_into(&mut next.method);
         next.body = None;
-        next.headers.remove(OF_THE_BODY);
+        next.headers.remove(BODY_HEADERS);
     }
     if next.url.origin() != sent.url.origin() {
-        next.headers.remove(PRIVATE);
+        next.headers.remove(ORIGIN_HEADERS);
     }
     Ok(Some(next))
 }

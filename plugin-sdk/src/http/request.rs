@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use url::Url;
 
-use super::error::Place;
-use super::{Headers, HttpError, Response, headers, redirect};
+use super::prepared::{PreparedRequest, check_url};
+use super::{HttpError, Response, headers, redirect};
 use crate::host::http as host;
 
 /// The default of [`Request::max_body`].
-const MAX_BODY: u64 = 8 * 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A request. [`send`](Self::send) reports errors in any of its parts.
 #[derive(Clone)]
@@ -27,15 +27,6 @@ pub struct Request {
     redirects: Option<usize>,
 }
 
-/// A validated request, ready to be sent.
-#[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
-    pub(crate) method: String,
-    pub(crate) url: Url,
-    pub(crate) headers: Headers,
-    pub(crate) body: Option<Vec<u8>>,
-}
-
 impl Request {
     /// A request with this method, such as `GET`.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
@@ -46,7 +37,7 @@ impl Request {
             headers: Vec::new(),
             body: None,
             timeout: None,
-            max_body: MAX_BODY,
+            max_body: DEFAULT_MAX_BODY_BYTES,
             redirects: None,
         }
     }
@@ -165,7 +156,7 @@ impl Request {
     }
 
     /// Validates all parts.
-    fn outgoing(self) -> Result<Outgoing, HttpError> {
+    fn outgoing(self) -> Result<PreparedRequest, HttpError> {
         let method = self.method;
         if method.is_empty() || !method.bytes().all(headers::is_token) {
             return Err(HttpError::InvalidMethod(method));
@@ -180,7 +171,7 @@ impl Request {
         for (name, value) in &self.headers {
             headers::check(name, value)?;
         }
-        Ok(Outgoing { method, url, headers: self.headers.into_iter().collect(), body: self.body })
+        Ok(PreparedRequest { method, url, headers: self.headers.into_iter().collect(), body: self.body })
     }
 
     fn typed(mut self, content_type: &str, body: Vec<u8>) -> Self {
@@ -189,28 +180,6 @@ impl Request {
         }
         self.body(body)
     }
-}
-
-impl Outgoing {
-    pub(crate) fn place(&self) -> Place {
-        Place { method: self.method.clone(), origin: self.url.origin().ascii_serialization() }
-    }
-}
-
-/// Checks that the URL can be requested.
-pub(super) fn check_url(url: &Url) -> Result<(), HttpError> {
-    let wrong = |url: &Url, reason: &str| {
-        Err(HttpError::InvalidUrl { url: url.to_string(), reason: reason.to_owned() })
-    };
-    if !matches!(url.scheme(), "http" | "https") {
-        return wrong(url, "it must start with `http://` or `https://`");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        let mut shown = url.clone();
-        let _possible = shown.set_username("").and_then(|()| shown.set_password(None));
-        return wrong(&shown, "it contains a user name or password; send an `authorization` header instead");
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Request {

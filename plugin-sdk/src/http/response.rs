@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::error::Place;
+use super::error::RequestTarget;
 use super::{Headers, HttpError, redirect};
 use crate::host::http as host;
 
 /// The maximum size of a chunk of a body, in bytes.
-const PIECE: u64 = 64 * 1024;
+const MAX_CHUNK_BYTES: u64 = 64 * 1024;
 
 /// A response. Read the body with [`bytes`](Self::bytes), [`text`](Self::text) or [`json`](Self::json), or in chunks
 /// as an [`io::Read`], whose errors contain an [`HttpError`].
@@ -20,9 +20,9 @@ const PIECE: u64 = 64 * 1024;
 pub struct Response {
     status: u16,
     url: Url,
-    place: Place,
+    place: RequestTarget,
     headers: Headers,
-    body: host::Body,
+    body: host::HttpBody,
     deadline: Option<Instant>,
     /// The maximum size of the body.
     limit: u64,
@@ -36,12 +36,12 @@ pub struct Response {
 impl Response {
     pub(crate) fn new(
         url: Url,
-        place: Place,
-        answer: host::Answer,
+        place: RequestTarget,
+        answer: host::HttpResponse,
         limit: u64,
         deadline: Option<Instant>,
     ) -> Self {
-        let host::Answer { status, headers, body } = answer;
+        let host::HttpResponse { status, headers, body } = answer;
         Self { status, url, place, headers, body, deadline, limit, left: limit, piece: Vec::new(), at: 0 }
     }
 
@@ -138,7 +138,7 @@ impl Response {
     /// Returns the next chunk. Empty at the end.
     fn next_piece(&mut self) -> Result<Vec<u8>, HttpError> {
         // At the limit, one more byte distinguishes a body that is too large from one that just fits.
-        let most = self.left.clamp(1, PIECE);
+        let most = self.left.clamp(1, MAX_CHUNK_BYTES);
         let piece = self.body.read(usize::try_from(most).unwrap_or(usize::MAX), self.deadline)?;
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.too_large())?;
         Ok(piece)

@@ -243,7 +243,7 @@ const ELICIT: &str = "elicitation/create";
 /// MCP's `ElicitResult`.
 fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
     #[derive(Deserialize)]
-    struct Elicited {
+    struct ElicitResult {
         action: Action,
         content: Option<Value>,
     }
@@ -254,7 +254,7 @@ fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
         Decline,
         Cancel,
     }
-    let Elicited { action, content } = read("an answer to a question", answer)?;
+    let ElicitResult { action, content } = read("an answer to a question", answer)?;
     Ok(match action {
         Action::Accept => Decision::Accepted(content.unwrap_or_else(|| Value::Object(Map::new()))),
         Action::Decline => Decision::Declined,

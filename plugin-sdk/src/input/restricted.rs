@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 type Object = Map<String, Value>;
 
 /// Keywords that can be dropped without changing the meaning of a form.
-const IGNORED: &[&str] =
+const IGNORED_KEYWORDS: &[&str] =
     &["$schema", "$comment", "$id", "examples", "deprecated", "readOnly", "writeOnly", "uniqueItems", "type"];
 
 /// String formats that MCP knows.
-const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
+const FORM_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 
 /// Converts `schema` to the equivalent restricted schema, or returns the reason why there is none.
 pub(super) fn form(schema: &Value) -> Result<Value, String> {
@@ -23,7 +23,8 @@ pub(super) fn form(schema: &Value) -> Result<Value, String> {
         return Err(format!("its schema isn't of type `object`; {flat}"));
     }
     let allowed = ["properties", "required", "title", "description", "additionalProperties"];
-    refuse_others(root, &allowed).map_err(|word| format!("its schema contains `{word}`; {flat}"))?;
+    refuse_unknown_keywords(root, &allowed)
+        .map_err(|word| format!("its schema contains `{word}`; {flat}"))?;
     let Some(fields) = root.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty())
     else {
         return Err(format!("it has no fields; {flat}"));
@@ -86,12 +87,12 @@ fn field(schema: &Value) -> Result<(Object, bool), String> {
 /// A string, number or boolean with its allowed constraints.
 fn plain(kind: &str, schema: &Object, limits: &[&str]) -> Result<Object, String> {
     let allowed = [&["title", "description", "default", "format"], limits].concat();
-    refuse_others(schema, &allowed)
+    refuse_unknown_keywords(schema, &allowed)
         .map_err(|word| format!("contains `{word}`, which forms don't support"))?;
     let mut field = Object::from_iter([("type".to_owned(), kind.into())]);
     for limit in limits {
         let Some(value) = schema.get(*limit) else { continue };
-        if *limit != "format" || value.as_str().is_some_and(|format| FORMATS.contains(&format)) {
+        if *limit != "format" || value.as_str().is_some_and(|format| FORM_FORMATS.contains(&format)) {
             field.insert((*limit).to_owned(), value.clone());
         }
     }
@@ -101,7 +102,7 @@ fn plain(kind: &str, schema: &Object, limits: &[&str]) -> Result<Object, String>
 /// A list of choices.
 fn list(schema: &Object) -> Result<Object, String> {
     let allowed = ["title", "description", "default", "items", "minItems", "maxItems"];
-    refuse_others(schema, &allowed)
+    refuse_unknown_keywords(schema, &allowed)
         .map_err(|word| format!("contains `{word}`, which forms don't support"))?;
     let items = schema.get("items").and_then(Value::as_object);
     let choices = items.and_then(|items| choices(items, "oneOf").or_else(|| choices(items, "anyOf")));
@@ -119,10 +120,10 @@ fn list(schema: &Object) -> Result<Object, String> {
 }
 
 /// A string to choose, and its title.
-type Choice = (String, Option<String>);
+type FormChoice = (String, Option<String>);
 
 /// Returns the choices, if the schema is an enumeration of strings.
-fn choices(schema: &Object, alternatives: &str) -> Option<Vec<Choice>> {
+fn choices(schema: &Object, alternatives: &str) -> Option<Vec<FormChoice>> {
     if let Some(text) = schema.get("const") {
         let label = schema.get("title").or_else(|| schema.get("description")).and_then(Value::as_str);
         return Some(vec![(text.as_str()?.to_owned(), label.map(str::to_owned))]);
@@ -131,12 +132,12 @@ fn choices(schema: &Object, alternatives: &str) -> Option<Vec<Choice>> {
         return texts.as_array()?.iter().map(|text| Some((text.as_str()?.to_owned(), None))).collect();
     }
     let each = schema.get(alternatives)?.as_array()?.iter();
-    let parts: Option<Vec<Vec<Choice>>> = each.map(|one| choices(one.as_object()?, "")).collect();
+    let parts: Option<Vec<Vec<FormChoice>>> = each.map(|one| choices(one.as_object()?, "")).collect();
     Some(parts?.concat()).filter(|choices| !choices.is_empty())
 }
 
 /// Writes the choice as MCP expects it: with titles if there are some, under the keyword for alternatives.
-fn select(choices: &[Choice], titled: &str) -> Object {
+fn select(choices: &[FormChoice], titled: &str) -> Object {
     let mut field = Object::new();
     if choices.iter().all(|(_, title)| title.is_none()) {
         field.insert("type".to_owned(), "string".into());
@@ -190,9 +191,11 @@ fn without_null(schema: &Object) -> (Object, bool) {
 }
 
 /// Returns the first keyword that is neither allowed nor ignored.
-fn refuse_others(schema: &Object, allowed: &[&str]) -> Result<(), String> {
+fn refuse_unknown_keywords(schema: &Object, allowed: &[&str]) -> Result<(), String> {
     let known = |word: &&String| {
-        allowed.contains(&word.as_str()) || IGNORED.contains(&word.as_str()) || word.starts_with("x-")
+        allowed.contains(&word.as_str())
+            || IGNORED_KEYWORDS.contains(&word.as_str())
+            || word.starts_with("x-")
     };
     schema.keys().find(|word| !known(word)).map_or(Ok(()), |word| Err(word.clone()))
 }

@@ -35,9 +35,9 @@ impl Question for Roots {
 
     fn read(&self, answer: Value) -> Result<Vec<Root>, ToolError> {
         #[derive(Deserialize)]
-        struct Listed {
+        struct ListRootsResult {
             roots: Vec<Root>,
         }
-        read::<Listed>("a list of roots", answer).map(|listed| listed.roots)
+        read::<ListRootsResult>("a list of roots", answer).map(|listed| listed.roots)
     }
 }

@@ -172,22 +172,22 @@ impl Question for Sampling {
     fn read(&self, answer: Value) -> Result<Sampled, ToolError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Created {
-            role: Speaker,
+        struct CreateMessageResult {
+            role: RoleName,
             content: Value,
             model: String,
             stop_reason: Option<String>,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
-        enum Speaker {
+        enum RoleName {
             User,
             Assistant,
         }
-        let Created { role, content, model, stop_reason } = read("a model's message", answer)?;
+        let CreateMessageResult { role, content, model, stop_reason } = read("a model's message", answer)?;
         let role = match role {
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Assistant,
+            RoleName::User => Role::User,
+            RoleName::Assistant => Role::Assistant,
         };
         let blocks = match content {
             Value::Array(blocks) => blocks,

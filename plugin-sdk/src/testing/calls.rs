@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Client, fits, wanted};
+use super::{Client, missing_answers, schema_check};
 use crate::host::fake;
-use crate::host::fake::rounds::{self as watch, Asks};
+use crate::host::fake::rounds::{self as watch, RoundEnd};
 use crate::{
     CallOutcome, Completion, CompletionTarget, Failure, NeedInput, Plugin, PluginInfo, Prompt, PromptOutcome,
     PromptResult, ReadOutcome, ReadResult, ResourceInfo, ResourceTemplate, Tool, ToolResult, rounds,
 };
 
 /// The maximum number of rounds of a call: the first, and one for each of the 8 times that a gateway asks the client.
-const ROUNDS: usize = 9;
+const MAX_ROUNDS: usize = 9;
 
 impl<P: Plugin> Client<P> {
     /// The plugin's metadata.
@@ -194,7 +194,7 @@ impl<P: Plugin> Client<P> {
         let schema = tools.into_iter().find(|tool| tool.name == name).and_then(|tool| tool.output_schema);
         let Some(schema) = schema.and_then(|text| serde_json::from_str(&text).ok()) else { return };
         if let Some(value) = &structured {
-            if let Some(wrong) = fits::misfit(&schema, value) {
+            if let Some(wrong) = schema_check::mismatch(&schema, value) {
                 panic!(
                     "the structured content of `{name}` doesn't fit its output schema: {wrong}; a gateway would refuse \
                      the result"
@@ -210,7 +210,7 @@ impl<P: Plugin> Client<P> {
 
     #[track_caller]
     fn unanswered(&self, input: &NeedInput) -> ! {
-        panic!("{}", wanted::answers(&input.requests, self.answers.keys().map(String::as_str)))
+        panic!("{}", missing_answers::answers(&input.requests, self.answers.keys().map(String::as_str)))
     }
 
     /// Runs a call round by round, until it is done or asks a question without an answer.
@@ -224,26 +224,26 @@ impl<P: Plugin> Client<P> {
         gateway.answers.clear();
         gateway.asked.clear();
         gateway.state = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             gateway.round = watch::Round::default();
             let end = fake::with(&mut gateway, &call);
             let input = end.as_ref().ok().and_then(&asks);
-            let asks = if input.is_some() { Asks::Something } else { Asks::Nothing };
-            if let Some(wrong) = watch::wrong_end(&gateway.round, asks) {
+            let asks = if input.is_some() { RoundEnd::Something } else { RoundEnd::Nothing };
+            if let Some(wrong) = watch::check_end(&gateway.round, asks) {
                 panic!("{wrong}");
             }
             let Some(input) = input else { return end };
             for request in &input.requests {
                 let Some(answer) = self.answers.get(&request.key) else { return end };
                 let answer = answer(request);
-                if let Some(wrong) = wanted::wrong_answer(request, &answer) {
+                if let Some(wrong) = missing_answers::wrong_answer(request, &answer) {
                     panic!("{wrong}");
                 }
                 gateway.answers.insert(request.key.clone(), answer.to_string());
             }
             gateway.state.clone_from(&input.state);
         }
-        panic!("the call isn't done after {ROUNDS} rounds, the limit of a gateway");
+        panic!("the call isn't done after {MAX_ROUNDS} rounds, the limit of a gateway");
     }
 }
 

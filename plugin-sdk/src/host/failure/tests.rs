@@ -3,10 +3,11 @@
 use wasip2::http::types::{DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload};
 
 use super::explain;
-use crate::http::{HttpError, Place};
+use crate::http::{HttpError, RequestTarget};
 
 fn message(code: &ErrorCode) -> String {
-    explain(code, Place { method: "GET".to_owned(), origin: "https://a.example".to_owned() }).to_string()
+    explain(code, RequestTarget { method: "GET".to_owned(), origin: "https://a.example".to_owned() })
+        .to_string()
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn keeps_the_gateways_message() {
 #[test]
 fn distinguishes_errors_to_handle() {
     let origin = || "https://a.example".to_owned();
-    let place = || Place { method: "GET".to_owned(), origin: origin() };
+    let place = || RequestTarget { method: "GET".to_owned(), origin: origin() };
     for code in [
         ErrorCode::ConnectionTimeout,
         ErrorCode::ConnectionReadTimeout,

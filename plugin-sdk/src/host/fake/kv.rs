@@ -4,15 +4,15 @@ use super::{Gateway, read, rounds, tell};
 pub(crate) use crate::bindings::imports::wasi::keyvalue::store::{Error, KeyResponse};
 
 /// The number of keys listed at once. It is small so that tests need several pages.
-const PAGE: usize = 3;
+const KEYS_PER_PAGE: usize = 3;
 
 /// A snapshot of a key's value.
-pub(crate) struct Look {
+pub(crate) struct KvSnapshot {
     key: String,
     seen: Option<Vec<u8>>,
 }
 
-impl Look {
+impl KvSnapshot {
     pub(crate) fn new(key: &str) -> Result<Self, Error> {
         Ok(Self { key: key.to_owned(), seen: get(key)? })
     }
@@ -65,7 +65,7 @@ pub(crate) fn list_keys(cursor: Option<&str>) -> Result<KeyResponse, Error> {
     Ok(read(|gateway| {
         let after = |key: &&String| cursor.is_none_or(|cursor| key.as_str() > cursor);
         let mut keys = gateway.kv.keys().filter(after).cloned();
-        let page: Vec<String> = keys.by_ref().take(PAGE).collect();
+        let page: Vec<String> = keys.by_ref().take(KEYS_PER_PAGE).collect();
         let cursor = keys.next().and_then(|_| page.last().cloned());
         KeyResponse { keys: page, cursor }
     }))
@@ -86,7 +86,7 @@ pub(crate) fn increment(key: &str, delta: i64) -> Result<i64, Error> {
 
 fn write<R>(what: &str, change: impl FnOnce(&mut Gateway) -> R) -> Result<R, Error> {
     granted()?;
-    rounds::effect(what);
+    rounds::record_effect(what);
     Ok(tell(change))
 }
 

@@ -7,7 +7,7 @@ use super::tell;
 use crate::InputRequest;
 
 /// Tests check questions even if their answer is available.
-pub(crate) const CHECKED: bool = true;
+pub(crate) const CHECKS_ANSWERED_QUESTIONS: bool = true;
 
 /// The state of one round.
 #[derive(Debug, Clone, Default)]
@@ -26,24 +26,24 @@ pub(crate) struct Round {
 }
 
 /// The questions by key, over all rounds of the call.
-pub(crate) type Asked = BTreeMap<String, InputRequest>;
+pub(crate) type QuestionsByKey = BTreeMap<String, InputRequest>;
 
 /// Marks the time while `once` runs its work.
-pub(crate) struct Once;
+pub(crate) struct OnceGuard;
 
-impl Drop for Once {
+impl Drop for OnceGuard {
     fn drop(&mut self) {
         tell(|gateway| gateway.round.inside_once -= 1);
     }
 }
 
 #[track_caller]
-pub(crate) fn once(key: &str) -> Once {
+pub(crate) fn once(key: &str) -> OnceGuard {
     let new = tell(|gateway| {
         gateway.round.inside_once += 1;
         gateway.round.once.insert(key.to_owned())
     });
-    let guard = Once;
+    let guard = OnceGuard;
     assert!(
         new,
         "`once(\"{key}\")` is used twice in one call, so the second would get the result of the first"
@@ -52,7 +52,7 @@ pub(crate) fn once(key: &str) -> Once {
 }
 
 /// Records a visible side effect.
-pub(crate) fn effect(what: &str) {
+pub(crate) fn record_effect(what: &str) {
     tell(|gateway| {
         if gateway.round.inside_once == 0 {
             gateway.round.effects.push(what.to_owned());
@@ -60,7 +60,7 @@ pub(crate) fn effect(what: &str) {
     });
 }
 
-pub(crate) fn asked(request: &InputRequest) {
+pub(crate) fn record_question(request: &InputRequest) {
     let key = &request.key;
     tell(|gateway| {
         let before = gateway.asked.insert(key.clone(), request.clone()).filter(|before| before != request);
@@ -87,36 +87,36 @@ pub(crate) fn asked(request: &InputRequest) {
 
 /// Fails the test at the caller's line if a question has a problem.
 #[track_caller]
-pub(crate) fn asked_all() {
+pub(crate) fn fail_on_problem() {
     let wrong = tell(|gateway| gateway.round.wrong.take());
     if let Some(wrong) = wrong {
         panic!("{wrong}");
     }
 }
 
-pub(crate) fn left_to_ask(requests: &[InputRequest]) {
+pub(crate) fn record_open_questions(requests: &[InputRequest]) {
     tell(|gateway| gateway.round.left.extend(requests.iter().map(|request| request.key.clone())));
 }
 
 /// The problem with the end of the round, if there is one.
-pub(crate) fn wrong_end(round: &Round, asks: Asks) -> Option<String> {
+pub(crate) fn check_end(round: &Round, asks: RoundEnd) -> Option<String> {
     match asks {
-        Asks::Nothing if !round.left.is_empty() => Some(format!(
+        RoundEnd::Nothing if !round.left.is_empty() => Some(format!(
             "the call asked {:?} but ended without the answer; return the error of `ask` with `?`",
             round.left
         )),
-        Asks::Something if !round.effects.is_empty() => Some(format!(
+        RoundEnd::Something if !round.effects.is_empty() => Some(format!(
             "the call did {} before it asked a question, and would do it again when it restarts with the answer; \
              move it after the question or into `Context::once`",
             round.effects.join(", "),
         )),
-        Asks::Nothing | Asks::Something => None,
+        RoundEnd::Nothing | RoundEnd::Something => None,
     }
 }
 
 /// The end of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum RoundEnd {
     /// The round ended with a result or an error.
     Nothing,
     /// The round ended with questions.

@@ -10,7 +10,7 @@ type Error = serde_json::Error;
 
 /// An error in the strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum FieldError {
     /// A required value is missing.
     Missing {
         /// The key.
@@ -19,7 +19,7 @@ pub(crate) enum Wrong {
         wanted: Option<String>,
     },
     /// A value is invalid.
-    Unfit {
+    Invalid {
         /// The key, if the error is in one of the values.
         key: Option<String>,
         /// The reason.
@@ -28,27 +28,27 @@ pub(crate) enum Wrong {
 }
 
 /// Marks the error message that a missing field produces to name its expected value. No other message starts with it.
-const WANTED: char = '\u{1}';
+const EXPECTED_MARK: char = '\u{1}';
 
 /// Reads all pairs into a `T`.
-pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T, Wrong> {
-    let given = || pairs.iter().map(|(key, text)| (key.as_str(), Text(Some(text))));
+pub(crate) fn read<T: DeserializeOwned>(pairs: &[(String, String)]) -> Result<T, FieldError> {
+    let given = || pairs.iter().map(|(key, text)| (key.as_str(), FieldText(Some(text))));
     let error = match deserialize(given()) {
         Ok(read) => return Ok(read),
         Err(error) => error,
     };
-    let complaint = |fields: Vec<(&str, Text<'_>)>| deserialize::<T>(fields.into_iter()).err();
+    let complaint = |fields: Vec<(&str, FieldText<'_>)>| deserialize::<T>(fields.into_iter()).err();
     if let Some(key) = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-        let asked = complaint(std::iter::once((key, Text(None))).chain(given()).collect());
-        let wanted = asked.and_then(|words| words.strip_prefix(WANTED).map(str::to_owned));
+        let asked = complaint(std::iter::once((key, FieldText(None))).chain(given()).collect());
+        let wanted = asked.and_then(|words| words.strip_prefix(EXPECTED_MARK).map(str::to_owned));
         let wanted = wanted.filter(|words| !words.is_empty());
-        return Err(Wrong::Missing { key: key.to_owned(), wanted });
+        return Err(FieldError::Missing { key: key.to_owned(), wanted });
     }
     // serde's message describes the problem but not the field: find the one without which the message changes.
     let is_to_blame =
         |key: &str| complaint(given().filter(|(other, _)| *other != key).collect()).as_ref() != Some(&error);
     let culprit = pairs.iter().map(|(key, _)| key).find(|key| is_to_blame(key)).cloned();
-    Err(Wrong::Unfit { key: culprit, reason: error })
+    Err(FieldError::Invalid { key: culprit, reason: error })
 }
 
 /// The expected value of a string that is parsed as a `T`, for the types of most settings.
@@ -82,7 +82,7 @@ const LIST: &str = "a list";
 const TABLE: &str = "a table";
 
 fn deserialize<'a, T: DeserializeOwned>(
-    fields: impl Iterator<Item = (&'a str, Text<'a>)>,
+    fields: impl Iterator<Item = (&'a str, FieldText<'a>)>,
 ) -> Result<T, String> {
     T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| plain(&error))
 }
@@ -94,15 +94,15 @@ fn plain(error: &Error) -> String {
 }
 
 /// A string, or `None` for a missing one, which makes the field report its expected value.
-struct Text<'a>(Option<&'a str>);
+struct FieldText<'a>(Option<&'a str>);
 
-impl<'a> Text<'a> {
+impl<'a> FieldText<'a> {
     fn or_wanted(&self, wanted: &str) -> Result<&'a str, Error> {
-        self.0.ok_or_else(|| Error::custom(format_args!("{WANTED}{wanted}")))
+        self.0.ok_or_else(|| Error::custom(format_args!("{EXPECTED_MARK}{wanted}")))
     }
 }
 
-impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
+impl<'a> IntoDeserializer<'a, Error> for FieldText<'a> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -111,20 +111,20 @@ impl<'a> IntoDeserializer<'a, Error> for Text<'a> {
 }
 
 /// Types that are read as JSON, each with its description and the JSON values of this type.
-macro_rules! as_json {
+macro_rules! parse_as_json {
     ($($method:ident($($arg:ident: $Arg:ty),*) = $wanted:expr, $is_kind:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, Error> {
             let text = self.or_wanted($wanted)?;
             let mut json = serde_json::Deserializer::from_str(text);
             // Reject trailing text, as in `5 apples`.
             let read = json.$method($($arg,)* visitor).and_then(|value| json.end().map(|()| value));
-            read.map_err(|error| unfit(text, $wanted, $is_kind, &error))
+            read.map_err(|error| invalid(text, $wanted, $is_kind, &error))
         }
     )*};
 }
 
 /// The error for a string with an invalid value.
-fn unfit(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -> Error {
+fn invalid(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -> Error {
     // Don't show a value of a different type: it could belong to another setting and be secret.
     if serde_json::from_str(text).is_ok_and(|value| is_kind(&value)) {
         Error::custom(format_args!("expected {wanted}: {}", plain(error)))
@@ -133,10 +133,10 @@ fn unfit(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -
     }
 }
 
-impl<'de> Deserializer<'de> for Text<'de> {
+impl<'de> Deserializer<'de> for FieldText<'de> {
     type Error = Error;
 
-    as_json! {
+    parse_as_json! {
         deserialize_bool() = BOOL, Value::is_boolean;
         deserialize_i8() = I8, Value::is_i64;
         deserialize_i16() = I16, Value::is_i64;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Returns the location of the first mismatch and the expected value. `None` if there is none.
-pub(super) fn misfit(schema: &Value, value: &Value) -> Option<String> {
+pub(super) fn mismatch(schema: &Value, value: &Value) -> Option<String> {
     find(schema, value, "")
 }
 
@@ -36,11 +36,11 @@ fn find(schema: &Value, value: &Value, at: &str) -> Option<String> {
     if let (Some(list), Some(schema), None) =
         (value.as_array(), schema.get("items"), schema.get("prefixItems"))
     {
-        let misfits = list
+        let mismatches = list
             .iter()
             .enumerate()
             .filter_map(|(at_item, item)| find(schema, item, &format!("{at}/{at_item}")));
-        return misfits.into_iter().next();
+        return mismatches.into_iter().next();
     }
     None
 }
