@@ -39,8 +39,8 @@
 //! The operator must grant it with `allow.client` in `gateway.toml`, and the client must support it; check that with
 //! [`Context::capability`]. Otherwise the call ends with an error that explains it.
 //!
-//! The type of the answer must be known, as from the pattern above. You can also give a variable a type, as in `let
-//! name: Name = ctx.ask(…)?`, or the form, as in `Form::<Name>::new(…)`.
+//! The type of the answer must be known, as from the pattern above. You can also give a variable a type, as in
+//! `let name: Name = ctx.ask(…)?`, or the form, as in `Form::<Name>::new(…)`.
 //!
 //! # Kinds of questions
 //! | question | answered by | answer |

@@ -1,4 +1,4 @@
-//! What a failing test of a plugin says, and the line that it points to: the author's own.
+//! Errors of failing plugin tests, and their locations: lines of the plugin author.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 thread_local! {
-    /// The line of this file that the last panic of this thread points to; 0 for another file.
+    /// The line of the last panic of this thread, if it is in this file. Otherwise 0.
     static LINE: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -32,7 +32,7 @@ fn blamed<R>(fails: impl FnOnce() -> R) -> (String, u32) {
     (panic.downcast_ref::<String>().cloned().unwrap_or_default(), LINE.get())
 }
 
-/// The line of this file that ends so.
+/// The line of this file with this ending.
 fn line_of(end: &str) -> u32 {
     let before = include_str!("blame.rs").lines().take_while(|line| !line.ends_with(end)).count();
     u32::try_from(before).unwrap() + 1
@@ -61,7 +61,7 @@ struct Asks;
 /// Asks.
 #[plugin]
 impl Asks {
-    /// Acts, and then asks.
+    /// Acts, then asks.
     #[tool]
     fn act(&self, ctx: &Context) -> Result<(), ToolError> {
         kv::set("a", &1)?;
@@ -69,7 +69,7 @@ impl Asks {
         Ok(())
     }
 
-    /// Does two things under one key.
+    /// Uses a key of `once` twice.
     #[tool]
     fn once(&self, ctx: &Context) -> Result<(), ToolError> {
         ctx.once("a", || 1)?;
@@ -95,7 +95,7 @@ impl Asks {
         Ok(())
     }
 
-    /// Can't be told.
+    /// Asks.
     #[resource(uri = "a://b")]
     fn folders(&self, ctx: &Context) -> Result<String, ToolError> {
         ctx.ask("folders", Roots)?;

@@ -1,4 +1,4 @@
-//! Blocks of content, made by builders.
+//! Builders of content blocks.
 
 use moongate_sdk::{Annotations, Content, ResourceContents, ResourceInfo, Role, ToolResult};
 use serde_json::json;

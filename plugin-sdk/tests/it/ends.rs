@@ -1,4 +1,4 @@
-//! How calls end: errors of any kind, panics, results that no gateway would take.
+//! Outcomes of calls: errors of any kind, panics, and results that a gateway rejects.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// An error with a cause, as libraries make them.
+/// An error with a source, as in libraries.
 #[derive(Debug)]
 struct Outer(std::num::ParseIntError);
 
@@ -42,7 +42,7 @@ struct Trip {
 #[derive(Default)]
 struct Ends;
 
-/// Ends in many ways.
+/// Ends in different ways.
 #[plugin]
 impl Ends {
     /// Parses a number.
@@ -52,7 +52,7 @@ impl Ends {
         if number < 0 { Err("it is negative".into()) } else { Ok(number) }
     }
 
-    /// The same, through other errors.
+    /// Returns an error of another kind.
     #[tool]
     fn through(&self, how: &str) -> Result<String, ToolError> {
         match how {
@@ -66,20 +66,20 @@ impl Ends {
         Ok(env::get(how).unwrap_or_default())
     }
 
-    /// Its error is a text.
+    /// Fails with a string.
     #[tool]
     fn in_words(&self) -> Result<(), String> {
         Err("no such thing".to_owned())
     }
 
-    /// Gives up.
+    /// Panics.
     #[tool]
     fn give_up(&self) -> String {
         log::info("before");
         panic!("out of ideas")
     }
 
-    /// Says less than it promises.
+    /// Returns a result without the promised content.
     #[tool(output = Size)]
     fn promise(&self, how: &str) -> ToolResult {
         match how {
@@ -95,7 +95,7 @@ impl Ends {
         vec![PromptMessage::user(format!("{} {} {:?}", args.to, args.days, args.quiet))]
     }
 
-    /// A page that may be kept.
+    /// A page that can be cached.
     #[resource(uri = "test://page")]
     fn page(&self) -> ReadResult {
         let contents = vec![ResourceContents::text("test://page", "x").mime_type("text/plain")];

@@ -1,4 +1,4 @@
-//! What a plugin keeps between calls.
+//! Stored values.
 
 use moongate_sdk::kv::{self, KvError};
 use moongate_sdk::prelude::{Context, ToolError, plugin};
@@ -8,10 +8,10 @@ use serde_json::json;
 #[derive(Default)]
 struct Keeps;
 
-/// Keeps things.
+/// Stores values.
 #[plugin]
 impl Keeps {
-    /// Does one thing after the other.
+    /// Uses all functions in turn.
     #[tool]
     fn all(&self) -> Result<String, KvError> {
         kv::set("text", "a")?;
@@ -26,7 +26,7 @@ impl Keeps {
         Ok(format!("{text:?} {known:?} {number:?} {:?}", kv::keys()?))
     }
 
-    /// Adds to a list without losing anything.
+    /// Adds to a list atomically.
     #[tool]
     fn add(&self, item: &str) -> Result<String, KvError> {
         let all = kv::update("items", |old: Option<Vec<String>>| {
@@ -38,7 +38,7 @@ impl Keeps {
         Ok(all.join(" "))
     }
 
-    /// Takes from what is left, if there is enough.
+    /// Takes from the rest, if there is enough.
     #[tool]
     fn take(&self, count: u32) -> Result<String, ToolError> {
         let left =
@@ -50,13 +50,13 @@ impl Keeps {
         Ok(format!("{left:?}"))
     }
 
-    /// Reads a number where a text is.
+    /// Reads a string as a number.
     #[tool]
     fn mistake(&self) -> Result<String, KvError> {
         kv::get::<u8>("text").map(|number| format!("{number:?}"))
     }
 
-    /// Adds to a text.
+    /// Adds to a string.
     #[tool]
     fn add_to_text(&self, _ctx: &Context) -> Result<i64, KvError> {
         kv::increment("text", 1)

@@ -1,4 +1,5 @@
-//! Everything that a block can offer: arguments, results, resources, prompts, completions, and what the calls may ask.
+//! All kinds of items in a block: arguments, results, resources, prompts, completions, and information about the
+//! call.
 
 use moongate_sdk::prelude::*;
 use moongate_sdk::testing::{self, Change, Client};
@@ -25,7 +26,7 @@ struct Size {
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// Whom to greet.
+    /// The name to greet.
     name: String,
     tone: Option<String>,
 }
@@ -65,13 +66,13 @@ impl Offers {
         Pretty(Size { area: width * height })
     }
 
-    /// Says what it got.
+    /// Returns its arguments.
     #[tool(input_schema = RAW, output = Size)]
     fn raw(&self, args: Map<String, Value>) -> Result<ToolResult, ToolError> {
         ToolResult::text(Value::Object(args).to_string()).with_structured(&json!({ "area": 1 }))
     }
 
-    /// Tells about the call.
+    /// Returns information about the call.
     #[tool]
     fn about(&self, ctx: &Context) -> Result<String, ToolError> {
         log::info("about");
@@ -92,7 +93,7 @@ impl Offers {
         ))
     }
 
-    /// Ends in the way that is asked for.
+    /// Ends in the given way.
     #[tool]
     fn end(&self, how: &str) -> Result<&'static str, ToolError> {
         match how {

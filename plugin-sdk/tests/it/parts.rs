@@ -12,20 +12,20 @@ struct Toolbox;
 /// Joins words.
 #[plugin(name = "toolbox", parts = [words::Words, Numbers])]
 impl Toolbox {
-    /// Stands first.
+    /// Is listed first.
     #[tool]
     fn own(&self) -> &'static str {
         "own"
     }
 
-    /// A prompt belongs here.
+    /// A prompt.
     #[prompt]
     fn ask(&self) -> &'static str {
         "asked"
     }
 }
 
-/// What only has parts is a plugin too.
+/// A plugin with only parts.
 #[derive(Default)]
 struct Joined;
 
@@ -47,7 +47,7 @@ mod words {
             format!("{one} {other}")
         }
 
-        /// Isn't listed, as in any block.
+        /// Isn't listed.
         #[tool(when = Self::never)]
         fn hidden(&self) {}
 

@@ -1,4 +1,4 @@
-//! What a plugin asks of other servers.
+//! HTTP requests of a plugin.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -17,16 +17,16 @@ struct Sure {
     yes: bool,
 }
 
-/// Asks servers.
+/// Sends requests.
 #[plugin]
 impl Asks {
-    /// The body.
+    /// Returns the body.
     #[tool]
     fn get(&self, url: &str) -> Result<String, HttpError> {
         http::get(url)?.text()
     }
 
-    /// Sends some JSON, in each way.
+    /// Sends JSON in different ways.
     #[tool]
     fn send(&self, url: &str, redirects: Option<usize>, method: Option<String>) -> Result<String, HttpError> {
         let request = Request::new(method.unwrap_or_else(|| "POST".to_owned()), url);
@@ -43,7 +43,7 @@ impl Asks {
         Ok(format!("{head} {}", response.text()?))
     }
 
-    /// At most so many bytes: whole, and piece by piece.
+    /// Reads at most this many bytes: whole, and in chunks.
     #[tool]
     fn most(&self, url: &str, most: u64) -> Result<String, HttpError> {
         let whole = Request::get(url).max_body(most).send()?.bytes();
@@ -59,26 +59,26 @@ impl Asks {
         ))
     }
 
-    /// What a number is there.
+    /// Reads a number.
     #[tool]
     fn number(&self, url: &str) -> Result<String, HttpError> {
         http::get(url)?.error_for_status()?.json::<u8>().map(|number| number.to_string())
     }
 
-    /// A form, a query.
+    /// Sends a form and a query.
     #[tool]
     fn form(&self) -> Result<String, HttpError> {
         let request = Request::put("https://a.example/?a=1#here").query("b", "ä &").query("c", 2);
         request.form([("x", "1 2"), ("y", "&")]).send()?.text()
     }
 
-    /// Whatever header.
+    /// Sends a header.
     #[tool]
     fn header(&self, name: &str, value: &str) -> Result<String, HttpError> {
         Request::get("https://a.example").header(name, value).send()?.text()
     }
 
-    /// Asks somebody after it has asked the server.
+    /// Asks the user after a request.
     #[tool]
     fn too_early(&self, ctx: &Context, method: &str) -> Result<String, ToolError> {
         let _ = Request::new(method, "https://a.example/path").send()?;
@@ -213,7 +213,7 @@ fn refuses_reserved_and_invalid_headers() {
     assert_eq!(answer, "invalid HTTP method `G T`");
 }
 
-/// A server that redirects `/<status>/<where>` there.
+/// A server that redirects `/<status>/<target>` to the target.
 fn redirecting() -> Client<Asks> {
     Client::new().http(|request| {
         let path = request.url.splitn(4, '/').nth(3).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Calls that ask the client: what is asked, what is answered, what starts over, and what tests watch over.
+//! Calls that ask the client: questions, answers, restarts, and checks of the test client.
 
 use std::cell::Cell;
 
@@ -36,14 +36,14 @@ fn who() -> Form<Name> {
 /// Asks.
 #[plugin]
 impl Asks {
-    /// Asks one thing.
+    /// Asks one question.
     #[tool]
     fn greet(&self, ctx: &Context) -> Result<String, ToolError> {
         let Name { name } = ctx.ask("name", who())?;
         Ok(format!("Hello, {name}!"))
     }
 
-    /// Asks one thing that may be declined.
+    /// Asks a question that can be declined.
     #[tool]
     fn greet_anyone(&self, ctx: &Context) -> Result<String, ToolError> {
         Ok(match ctx.ask("name", who().may_decline())? {
@@ -53,7 +53,7 @@ impl Asks {
         })
     }
 
-    /// Asks everything at once.
+    /// Asks all kinds of questions together.
     #[tool]
     fn everything(&self, ctx: &Context) -> Result<String, ToolError> {
         let (name, model, roots, page) = ctx.ask_all((
@@ -66,7 +66,7 @@ impl Asks {
         Ok(format!("{} {} {roots:?} {page:?}", name.name, model.text()))
     }
 
-    /// Asks one thing for each of a list.
+    /// Asks a question for each key.
     #[tool]
     fn each(&self, ctx: &Context, keys: Vec<String>) -> Result<String, ToolError> {
         let names = ctx.ask_all(keys.into_iter().map(|key| (key, who())).collect::<Vec<_>>())?;
@@ -84,7 +84,7 @@ impl Asks {
         Ok(format!("{name} {number} {doubled} {yes}"))
     }
 
-    /// Keeps bytes of its own over rounds that `ask` adds.
+    /// Keeps its own state over the rounds that `ask` adds.
     #[tool]
     fn by_hand(&self, ctx: &Context) -> Result<String, ToolError> {
         let kept = ctx.once("kept", || "kept".to_owned())?;
@@ -101,7 +101,7 @@ impl Asks {
         Ok(format!("{kept} {} {name}", String::from_utf8(ctx.state().unwrap_or_default())?))
     }
 
-    /// Does what a plugin must not, or what can't be.
+    /// Does something that isn't allowed or possible.
     #[tool]
     fn wrong(&self, ctx: &Context, how: &str) -> Result<String, ToolError> {
         match how {
@@ -206,7 +206,7 @@ fn once_runs_only_once() {
     let client = client().answer("name", ada()).answer("sure", testing::accepted(json!({ "yes": true })));
     assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 1 2 true");
     assert_eq!((client.kv("orders"), client.kv("sent")), (Some(1), Some(true)));
-    // Another call is another order.
+    // Another call is a new order.
     assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 2 4 true");
 }
 
@@ -235,7 +235,7 @@ fn explains_unsupported_forms() {
     ));
 }
 
-/// What a test is told of a call that does what it must not.
+/// The error of a test for a call that does something invalid.
 fn blamed(how: &str) -> String {
     let how = json!({ "how": how });
     let call = std::panic::AssertUnwindSafe(move || client().answer("name", ada()).call("wrong", how));
@@ -268,7 +268,7 @@ fn computes_an_answer_in_each_round() {
     assert_eq!(ASKED.get(), 1);
 }
 
-/// An error of the author's own that can hold a question.
+/// A custom error that can carry a question.
 #[derive(Debug)]
 enum Mistake {
     Own(String),
@@ -293,10 +293,10 @@ impl From<Mistake> for ToolError {
 #[derive(Default)]
 struct Careful;
 
-/// Has an error type of its own.
+/// Has a custom error type.
 #[plugin]
 impl Careful {
-    /// Greets those with a name.
+    /// Greets people with a name.
     #[tool]
     fn greet(&self, ctx: &Context) -> Result<String, Mistake> {
         let Name { name } = ctx.ask("name", who())?;

@@ -1,5 +1,5 @@
-//! The test client refuses what a gateway would: a plugin that can't be described, content that isn't what was promised,
-//! questions without a name, progress that doesn't go on.
+//! The test client rejects everything that a gateway would: a plugin that can't be described, content that doesn't
+//! match its schema, questions without a key, progress that doesn't increase.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What the panic says.
+/// The message of a panic.
 #[track_caller]
 fn panics<R>(fails: impl FnOnce() -> R) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("no panic") };
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
-/// A plugin that needs a setting before it can be asked anything.
+/// A plugin that needs a setting before it can be described.
 struct Eager;
 
 impl Default for Eager {
@@ -27,7 +27,7 @@ impl Default for Eager {
     }
 }
 
-/// Needs too much.
+/// Needs a setting.
 #[plugin]
 impl Eager {
     /// Does nothing.
@@ -56,7 +56,7 @@ struct Name {
 #[derive(Default)]
 struct Strict;
 
-/// Does what a gateway refuses.
+/// Does things that a gateway rejects.
 #[plugin]
 impl Strict {
     /// Measures.
@@ -69,20 +69,20 @@ impl Strict {
         ])
     }
 
-    /// Answers what it was given, as if it were what was promised.
+    /// Returns its argument as the promised content.
     #[tool(output = Measured)]
     fn give(&self, content: &Value) -> Result<ToolResult, ToolError> {
         ToolResult::text("given").with_structured(content)
     }
 
-    /// Asks under a key.
+    /// Asks with a key.
     #[tool]
     fn ask(&self, ctx: &Context, key: &str) -> Result<String, ToolError> {
         let Name { name } = ctx.ask(key, Form::new("Your name?"))?;
         Ok(name)
     }
 
-    /// Reports what it was given.
+    /// Reports progress.
     #[tool]
     fn report(&self, numbers: Vec<f64>) {
         progress::report(f64::NAN, 1.0);

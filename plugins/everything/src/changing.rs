@@ -6,7 +6,7 @@ use moongate_sdk::prelude::*;
 
 /// A list or resource that can change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Part {
+pub(crate) enum ChangingPart {
     Tools,
     Prompts,
     Resources,
@@ -14,7 +14,7 @@ pub(crate) enum Part {
     Watched,
 }
 
-impl Part {
+impl ChangingPart {
     fn key(self) -> &'static str {
         match self {
             Self::Tools => "changes-of-tools",

@@ -18,14 +18,14 @@ mod forms; // forms
 
 use asking::{confirmation, decided};
 use assets::{PIXEL, SCHEMA, SILENCE};
-use changing::Part;
+use changing::ChangingPart;
 use forms::{Choices, Confirmation, Defaults, Name, Topic, User};
 
 /// The time between two notifications of a call.
-const PAUSE: Duration = Duration::from_millis(50);
+const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The duration of the call during which a client loses its connection and reconnects.
-const LONG: Duration = Duration::from_secs(1);
+const RECONNECTION_TIME: Duration = Duration::from_secs(1);
 
 /// The plugin.
 #[derive(Debug, Default)]
@@ -105,9 +105,9 @@ impl Everything {
     #[tool(read_only)]
     fn test_tool_with_logging(&self) -> &'static str {
         log::info("Tool execution started");
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         log::info("Tool processing data");
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         log::info("Tool execution completed");
         "Tool with logging executed successfully"
     }
@@ -116,9 +116,9 @@ impl Everything {
     #[tool(read_only)]
     fn test_tool_with_progress(&self) -> &'static str {
         progress::report(0.0, 100.0);
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         progress::report(50.0, 100.0);
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         progress::report(100.0, 100.0);
         "Tool with progress executed successfully"
     }
@@ -138,7 +138,7 @@ impl Everything {
     #[tool(read_only)]
     fn test_reconnection(&self) -> &'static str {
         log::info("Waiting for the connection to be lost");
-        thread::sleep(LONG);
+        thread::sleep(RECONNECTION_TIME);
         "The result arrived although the connection was lost"
     }
 
@@ -258,25 +258,25 @@ impl Everything {
     /// Changes the list of tools: adds or removes the last one.
     #[tool]
     fn test_trigger_tool_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Tools.change()?)
+        Ok(ChangingPart::Tools.change()?)
     }
 
     /// Changes the list of prompts: adds or removes the last one.
     #[tool]
     fn test_trigger_prompt_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Prompts.change()?)
+        Ok(ChangingPart::Prompts.change()?)
     }
 
     /// Changes the list of resources: adds or removes the last one.
     #[tool]
     fn test_trigger_resource_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Resources.change()?)
+        Ok(ChangingPart::Resources.change()?)
     }
 
     /// Changes the content of the watched resource.
     #[tool]
     fn test_trigger_resource_update(&self) -> Result<String, ToolError> {
-        Ok(Part::Watched.change()?)
+        Ok(ChangingPart::Watched.change()?)
     }
 
     /// Is listed after every second change of the list of tools.
@@ -302,7 +302,7 @@ impl Everything {
     /// A text that can be subscribed to.
     #[resource(uri = "test://watched-resource", name = "Watched resource", mime_type = "text/plain")]
     fn watched_resource(&self) -> String {
-        match Part::Watched.count() {
+        match ChangingPart::Watched.count() {
             0 => "Watched resource content".to_owned(),
             count => format!("Watched resource content, changed {count} times"),
         }
@@ -388,15 +388,15 @@ impl Everything {
     // --- items that appear and disappear ---
 
     fn tool_is_there(&self) -> bool {
-        Part::Tools.is_odd()
+        ChangingPart::Tools.is_odd()
     }
 
     fn prompt_is_there(&self) -> bool {
-        Part::Prompts.is_odd()
+        ChangingPart::Prompts.is_odd()
     }
 
     fn resource_is_there(&self) -> bool {
-        Part::Resources.is_odd()
+        ChangingPart::Resources.is_odd()
     }
 }
 

@@ -5,7 +5,7 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// The number of bytes in which a document's own charset is searched.
-const SEARCHED: usize = 1024;
+const SEARCHED_BYTES: usize = 1024;
 
 /// Decodes `bytes`. Invalid characters become `U+FFFD`.
 pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
@@ -17,7 +17,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
 
 /// The charset in `<meta charset=…>`, `<meta http-equiv=… content="…; charset=…">` or `<?xml encoding=…?>`.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = &bytes[..bytes.len().min(SEARCHED)];
+    let head = &bytes[..bytes.len().min(SEARCHED_BYTES)];
     let xml = head.strip_prefix(b"<?xml").and_then(|rest| label_after(until(rest, b'>'), b"encoding"));
     let label = xml.or_else(|| {
         let tags = head.split(|byte| *byte == b'<').skip(1);

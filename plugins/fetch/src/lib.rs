@@ -17,13 +17,13 @@ mod robots; // robots.txt
 mod simplify; // HTML to Markdown
 mod weight; // detection of HTML that takes too long
 
-use page::{PageError, Visitor};
+use page::{PageError, UserAgent};
 
 /// The user agent for requests of the model. Sites can name it in `robots.txt`.
-const ALONE: &str =
+const USER_AGENT_OF_MODELS: &str =
     concat!("ModelContextProtocol/1.0 (Autonomous; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
 /// The user agent for requests of a user.
-const BY_HAND: &str =
+const USER_AGENT_OF_USERS: &str =
     concat!("ModelContextProtocol/1.0 (User-Specified; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
 
 /// The plugin.
@@ -41,12 +41,12 @@ struct Settings {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Wanted {
+struct FetchArgs {
     /// The URL of the page.
     #[schemars(url, length(min = 1))]
     url: String,
     /// The maximum number of characters to return.
-    #[serde(default = "five_thousand")]
+    #[serde(default = "default_max_length")]
     #[schemars(range(min = 1, max = 999_999), transform = without_format)]
     max_length: usize,
     /// The index of the first character to return. If a page was truncated, the result contains the next index.
@@ -64,13 +64,13 @@ impl Fetch {
     /// Fetch a URL and return the page as Markdown, without navigation and ads. Other text, such as JSON, is returned
     /// as is. Use it to read current content from the web.
     #[tool(title = "Fetch a page", read_only, destructive = false, idempotent, open_world)]
-    fn fetch(&self, args: &Wanted) -> Result<String, ToolError> {
+    fn fetch(&self, args: &FetchArgs) -> Result<String, ToolError> {
         let url = Url::parse(&args.url).map_err(|error| {
             ToolError::invalid_params(format_args!("invalid URL `{}`: {error}", args.url)).at("/url")
         })?;
         let settings: Settings = config::typed()?;
-        let visitor = Visitor {
-            agent: settings.user_agent.as_deref().unwrap_or(ALONE),
+        let visitor = UserAgent {
+            agent: settings.user_agent.as_deref().unwrap_or(USER_AGENT_OF_MODELS),
             asks_robots: !settings.ignore_robots_txt,
         };
         let page = page::visit(&url, &visitor, args.raw.into()).map_err(failed)?;
@@ -88,12 +88,14 @@ impl Fetch {
         url: &str,
     ) -> Result<String, ToolError> {
         let settings: Settings = config::typed()?;
-        let visitor =
-            Visitor { agent: settings.user_agent.as_deref().unwrap_or(BY_HAND), asks_robots: false };
+        let visitor = UserAgent {
+            agent: settings.user_agent.as_deref().unwrap_or(USER_AGENT_OF_USERS),
+            asks_robots: false,
+        };
         // The user requested it and sees the result, including errors.
         let page =
             Url::parse(url).map_err(|error| format!("Failed to fetch {url}: {error}")).and_then(|url| {
-                page::visit(&url, &visitor, page::Form::Readable).map_err(|error| error.to_string())
+                page::visit(&url, &visitor, page::PageFormat::Readable).map_err(|error| error.to_string())
             });
         Ok(match page {
             Ok(page) => format!("{}{}{}", page.preface, page.text, page.end_note.unwrap_or_default()),
@@ -108,7 +110,7 @@ fn failed(error: PageError) -> ToolError {
     ToolError::failed(format_args!("Error executing tool fetch: {error}"))
 }
 
-fn five_thousand() -> usize {
+fn default_max_length() -> usize {
     5000
 }
 

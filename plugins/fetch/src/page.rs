@@ -9,13 +9,13 @@ use crate::robots::{Refusal, Robots};
 use crate::{charset, simplify};
 
 /// The maximum size of a page, in bytes.
-const READ: usize = 5 * 1024 * 1024;
+const MAX_READ_BYTES: usize = 5 * 1024 * 1024;
 /// The maximum number of redirects, as in browsers.
-const REDIRECTS: usize = 20;
+const MAX_REDIRECTS: usize = 20;
 /// The preferred content types.
 const ACCEPT: &str = "text/html, application/xhtml+xml, text/plain;q=0.9, */*;q=0.8";
 /// Content types without text.
-const NO_TEXT: &[&str] = &[
+const BINARY_TYPES: &[&str] = &[
     "audio/",
     "font/",
     "image/",
@@ -29,7 +29,7 @@ const NO_TEXT: &[&str] = &[
 
 /// The client that reads pages.
 #[derive(Debug)]
-pub(crate) struct Visitor<'a> {
+pub(crate) struct UserAgent<'a> {
     /// The user agent.
     pub(crate) agent: &'a str,
     /// The rules of `robots.txt`, if it respects them.
@@ -38,7 +38,7 @@ pub(crate) struct Visitor<'a> {
 
 /// The requested format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PageFormat {
     /// Convert HTML to Markdown.
     Readable,
     /// Return the source.
@@ -88,14 +88,14 @@ pub(crate) enum PageError {
     },
 }
 
-impl From<bool> for Form {
+impl From<bool> for PageFormat {
     fn from(raw: bool) -> Self {
         if raw { Self::Raw } else { Self::Readable }
     }
 }
 
 /// Fetches the page at `url`, following redirects.
-pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page, PageError> {
+pub(crate) fn visit(url: &Url, visitor: &UserAgent<'_>, form: PageFormat) -> Result<Page, PageError> {
     let failed = |error| PageError::Failed { url: url.to_string(), error };
     let response = follow(url, visitor)?;
     if response.status() >= 400 {
@@ -110,7 +110,7 @@ pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page
     let (bytes, end_note) = read(response).map_err(failed)?;
     let text = charset::decode(&bytes, &kind);
     drop(bytes); // free the memory for the conversion
-    if form == Form::Readable && is_html(&text, &kind) {
+    if form == PageFormat::Readable && is_html(&text, &kind) {
         return Ok(Page { preface: String::new(), text: simplify::to_markdown(&text, &base), end_note });
     }
     if text.contains('\0') {
@@ -122,11 +122,11 @@ pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page
 }
 
 /// Returns the response after all redirects.
-fn follow(start: &Url, visitor: &Visitor<'_>) -> Result<Response, PageError> {
+fn follow(start: &Url, visitor: &UserAgent<'_>) -> Result<Response, PageError> {
     let failed = |error| PageError::Failed { url: start.to_string(), error };
     let mut robots = Robots::new(visitor.agent);
     let mut url = start.clone();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         if visitor.asks_robots {
             robots.check(&url)?;
         }
@@ -136,29 +136,29 @@ fn follow(start: &Url, visitor: &Visitor<'_>) -> Result<Response, PageError> {
         url = Url::parse(&location)
             .map_err(|error| failed(HttpError::InvalidUrl { url: location, reason: error.to_string() }))?;
     }
-    Err(failed(HttpError::TooManyRedirects { limit: REDIRECTS }))
+    Err(failed(HttpError::TooManyRedirects { limit: MAX_REDIRECTS }))
 }
 
 /// Reads the body. Also returns a note if it was truncated.
 fn read(response: Response) -> Result<(Vec<u8>, Option<String>), HttpError> {
     let mut bytes = Vec::new();
-    let most = READ as u64 + 1;
+    let most = MAX_READ_BYTES as u64 + 1;
     response
         .take(most)
         .read_to_end(&mut bytes)
         .map_err(|error| error.downcast().unwrap_or_else(|error| HttpError::Other(error.to_string())))?;
-    if bytes.len() <= READ {
+    if bytes.len() <= MAX_READ_BYTES {
         return Ok((bytes, None));
     }
-    bytes.truncate(READ);
-    let mebibytes = READ / (1024 * 1024);
+    bytes.truncate(MAX_READ_BYTES);
+    let mebibytes = MAX_READ_BYTES / (1024 * 1024);
     let note = format!("\n\n<error>The page is longer than {mebibytes} MiB. The rest was not read.</error>");
     Ok((bytes, Some(note)))
 }
 
 fn is_text(kind: &str) -> bool {
     let kind = kind.trim_ascii_start().to_ascii_lowercase();
-    kind.starts_with("image/svg+xml") || !NO_TEXT.iter().any(|no| kind.starts_with(no))
+    kind.starts_with("image/svg+xml") || !BINARY_TYPES.iter().any(|no| kind.starts_with(no))
 }
 
 /// Returns `true` if the content type is HTML, or if there is none or the text looks like HTML.

@@ -10,11 +10,11 @@ use url::Url;
 use crate::charset;
 
 /// The maximum size of a `robots.txt` in bytes: the minimum that RFC 9309 requires (section 2.5).
-const READ: u64 = 500 * 1024;
+const MAX_READ_BYTES: u64 = 500 * 1024;
 /// The maximum number of redirects of a `robots.txt` (section 2.3.1.2).
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 /// The number of characters of a `robots.txt` that an error quotes.
-const QUOTED: usize = 2000;
+const MAX_QUOTED_CHARACTERS: usize = 2000;
 
 /// The reason why a page must not be fetched.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -85,7 +85,7 @@ impl<'a> Robots<'a> {
         if allows(rules, product(self.agent), url.as_str()) {
             return Ok(());
         }
-        let mut robots: String = rules.chars().take(QUOTED).collect();
+        let mut robots: String = rules.chars().take(MAX_QUOTED_CHARACTERS).collect();
         if robots.len() < rules.len() {
             robots.push('…');
         }
@@ -94,7 +94,7 @@ impl<'a> Robots<'a> {
 
     fn read(&self, robots_url: &str) -> Result<Option<String>, Refusal> {
         let unreachable = |error| Refusal::Unreachable { url: robots_url.to_owned(), error };
-        let request = Request::get(robots_url).header("user-agent", self.agent).redirects(REDIRECTS);
+        let request = Request::get(robots_url).header("user-agent", self.agent).redirects(MAX_REDIRECTS);
         let response = request.max_body(u64::MAX).send().map_err(unreachable)?;
         match response.status() {
             401 | 403 | 500.. => {
@@ -103,7 +103,7 @@ impl<'a> Robots<'a> {
             400..500 => Ok(None),
             _ => {
                 let mut bytes = Vec::new();
-                response.take(READ).read_to_end(&mut bytes).map_err(|error| {
+                response.take(MAX_READ_BYTES).read_to_end(&mut bytes).map_err(|error| {
                     unreachable(error.downcast().unwrap_or_else(|error| HttpError::Other(error.to_string())))
                 })?;
                 Ok(Some(charset::decode(&bytes, "charset=utf-8")))

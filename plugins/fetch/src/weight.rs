@@ -5,14 +5,14 @@
 //! why. It must be right for real pages and must not underestimate others.
 
 /// The maximum nesting depth, as in browsers.
-const DEPTH: usize = 512;
+const MAX_DEPTH: usize = 512;
 /// The maximum number of tags.
-const TAGS: usize = 150_000;
+const MAX_TAGS: usize = 150_000;
 /// The maximum number of attributes of a tag.
-const ATTRIBUTES: usize = 1000;
+const MAX_ATTRIBUTES: usize = 1000;
 
 /// Elements without an end tag, or with an optional one.
-const OPEN: &[&[u8]] = &[
+const WITHOUT_END_TAG: &[&[u8]] = &[
     b"area",
     b"base",
     b"body",
@@ -51,20 +51,20 @@ const TEXT: &[&[u8]] = &[b"script", b"style", b"textarea", b"title"];
 
 /// The reason why a page is too expensive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Heavy {
+pub(crate) enum CostError {
     /// Elements are nested too deeply.
-    #[error("its elements are nested more than {DEPTH} levels deep")]
+    #[error("its elements are nested more than {MAX_DEPTH} levels deep")]
     Deep,
     /// There are too many elements.
-    #[error("it has more than {TAGS} tags")]
+    #[error("it has more than {MAX_TAGS} tags")]
     Large,
     /// An element has too many attributes.
-    #[error("a tag has more than {ATTRIBUTES} attributes")]
+    #[error("a tag has more than {MAX_ATTRIBUTES} attributes")]
     Wide,
 }
 
 /// Checks that this page can be converted quickly.
-pub(crate) fn check(html: &str) -> Result<(), Heavy> {
+pub(crate) fn check(html: &str) -> Result<(), CostError> {
     let html = html.as_bytes();
     let (mut at, mut depth, mut tags) = (0_usize, 0_usize, 0_usize);
     while let Some(found) = find(html, at, b"<") {
@@ -84,22 +84,22 @@ pub(crate) fn check(html: &str) -> Result<(), Heavy> {
         let tag = Tag::read(html, start + length);
         at = tag.end;
         tags += 1;
-        if tags > TAGS {
-            return Err(Heavy::Large);
+        if tags > MAX_TAGS {
+            return Err(CostError::Large);
         }
-        if tag.attributes > ATTRIBUTES {
-            return Err(Heavy::Wide);
+        if tag.attributes > MAX_ATTRIBUTES {
+            return Err(CostError::Wide);
         }
         if closing {
-            if !OPEN.contains(&name.as_slice()) {
+            if !WITHOUT_END_TAG.contains(&name.as_slice()) {
                 depth = depth.saturating_sub(1);
             }
         } else if TEXT.contains(&name.as_slice()) {
             at = end_of_text(html, at, &name);
-        } else if !OPEN.contains(&name.as_slice()) && !tag.closes_itself {
+        } else if !WITHOUT_END_TAG.contains(&name.as_slice()) && !tag.closes_itself {
             depth += 1;
-            if depth > DEPTH {
-                return Err(Heavy::Deep);
+            if depth > MAX_DEPTH {
+                return Err(CostError::Deep);
             }
         }
     }

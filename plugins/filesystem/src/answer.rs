@@ -6,11 +6,11 @@ use moongate_sdk::{Content, IntoToolResult, ResourceContents, ToolError, ToolRes
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
 /// The default of the maximum result size in bytes, counting both forms. Slightly below the gateway's
 /// `limits.transfer`.
-const LARGEST: usize = 8_000_000;
+const DEFAULT_MAX_RESULT_BYTES: usize = 8_000_000;
 
 /// The settings in `[plugins.<id>.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -23,16 +23,16 @@ pub(crate) struct Settings {
 /// The maximum size of a result.
 pub(crate) fn largest() -> usize {
     let settings: Settings = config::typed().unwrap_or_default();
-    settings.max_answer_bytes.unwrap_or(LARGEST)
+    settings.max_answer_bytes.unwrap_or(DEFAULT_MAX_RESULT_BYTES)
 }
 
 /// Checks that a result can hold `bytes` of a file.
-pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), Fault> {
+pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), FsError> {
     let most = largest() as u64 / 2;
     if bytes <= most {
         return Ok(());
     }
-    Err(Fault::Other(format!(
+    Err(FsError::Other(format!(
         "File too large: {path} has {bytes} bytes, but a result can have at most {most}; read part of it with `head` or `tail`"
     )))
 }
@@ -49,21 +49,21 @@ pub(crate) fn size_of_text(text: &str) -> usize {
 
 /// A text result.
 #[derive(Debug)]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct TextResult(pub(crate) String);
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TextForm {
+struct TextSchema {
     content: String,
 }
 
-impl IntoToolResult for Text {
+impl IntoToolResult for TextResult {
     fn output_schema() -> Option<String> {
-        Some(moongate_sdk::expansion::output_schema::<TextForm>())
+        Some(moongate_sdk::expansion::output_schema::<TextSchema>())
     }
 
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
-        let form = TextForm { content: self.0 };
+        let form = TextSchema { content: self.0 };
         let structured = serde_json::to_string(&form)?;
         checked(form.content.len() + structured.len())?;
         Ok(ToolResult { structured: Some(structured), ..ToolResult::text(form.content) })
@@ -72,7 +72,7 @@ impl IntoToolResult for Text {
 
 /// A binary file.
 #[derive(Debug)]
-pub(crate) enum Media {
+pub(crate) enum MediaResult {
     Image { data: Vec<u8>, mime_type: &'static str },
     Audio { data: Vec<u8>, mime_type: &'static str },
     Other { data: Vec<u8>, mime_type: &'static str, uri: String },
@@ -80,22 +80,22 @@ pub(crate) enum Media {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MediaForm {
+struct MediaSchema {
     content: Vec<Block>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Block {
-    Played(Played),
-    Held(Held),
+    MediaBlock(MediaBlock),
+    EmbeddedBlock(EmbeddedBlock),
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Played {
+struct MediaBlock {
     #[serde(rename = "type")]
-    kind: PlayedKind,
+    kind: MediaBlockKind,
     data: String,
     #[serde(rename = "mimeType")]
     mime_type: &'static str,
@@ -103,27 +103,27 @@ struct Played {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum PlayedKind {
+enum MediaBlockKind {
     Image,
     Audio,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Held {
+struct EmbeddedBlock {
     #[serde(rename = "type")]
-    #[schemars(schema_with = "held_kind")]
+    #[schemars(schema_with = "embedded_kind")]
     kind: &'static str,
-    resource: HeldResource,
+    resource: EmbeddedData,
 }
 
-fn held_kind(_: &mut SchemaGenerator) -> Schema {
+fn embedded_kind(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "const": "resource" })
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct HeldResource {
+struct EmbeddedData {
     uri: String,
     #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -131,34 +131,36 @@ struct HeldResource {
     blob: String,
 }
 
-impl IntoToolResult for Media {
+impl IntoToolResult for MediaResult {
     fn output_schema() -> Option<String> {
-        Some(moongate_sdk::expansion::output_schema::<MediaForm>())
+        Some(moongate_sdk::expansion::output_schema::<MediaSchema>())
     }
 
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
         let (form, size, block) = match self {
             Self::Image { data, mime_type } => {
-                let form = Played { kind: PlayedKind::Image, data: STANDARD.encode(&data), mime_type };
-                (Block::Played(form), data.len(), Content::image(data, mime_type))
+                let form =
+                    MediaBlock { kind: MediaBlockKind::Image, data: STANDARD.encode(&data), mime_type };
+                (Block::MediaBlock(form), data.len(), Content::image(data, mime_type))
             }
             Self::Audio { data, mime_type } => {
-                let form = Played { kind: PlayedKind::Audio, data: STANDARD.encode(&data), mime_type };
-                (Block::Played(form), data.len(), Content::audio(data, mime_type))
+                let form =
+                    MediaBlock { kind: MediaBlockKind::Audio, data: STANDARD.encode(&data), mime_type };
+                (Block::MediaBlock(form), data.len(), Content::audio(data, mime_type))
             }
             Self::Other { data, mime_type, uri } => {
-                let resource = HeldResource {
+                let resource = EmbeddedData {
                     uri: uri.clone(),
                     mime_type: Some(mime_type),
                     blob: STANDARD.encode(&data),
                 };
                 let size = data.len();
                 let contents = ResourceContents::blob(uri, data).mime_type(mime_type);
-                let form = Held { kind: "resource", resource };
-                (Block::Held(form), size, Content::embedded(contents))
+                let form = EmbeddedBlock { kind: "resource", resource };
+                (Block::EmbeddedBlock(form), size, Content::embedded(contents))
             }
         };
-        let structured = serde_json::to_string(&MediaForm { content: vec![form] })?;
+        let structured = serde_json::to_string(&MediaSchema { content: vec![form] })?;
         checked(size + structured.len())?;
         Ok(ToolResult { structured: Some(structured), ..ToolResult::new(vec![block]) })
     }

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 /// No arguments.
 #[derive(Deserialize)]
-pub(crate) struct Nothing {}
+pub(crate) struct NoArgs {}
 
 /// One path.
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct OnePath {
+pub(crate) struct PathArgs {
     pub(crate) path: String,
 }
 

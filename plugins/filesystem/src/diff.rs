@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
 /// The number of unchanged lines around a change.
-const CONTEXT: usize = 4;
+const CONTEXT_LINES: usize = 4;
 
 /// The time limit for finding the smallest difference. After that, the diff can be larger than necessary.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The difference between two texts.
 pub(crate) struct Diff<'a> {
@@ -23,7 +23,8 @@ impl<'a> Diff<'a> {
     /// Compares two texts with LF line endings.
     pub(crate) fn new(old: &'a str, new: &'a str) -> Self {
         let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
-        let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + PATIENCE));
+        let ops =
+            capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + DIFF_TIMEOUT));
         Self { old, new, ops }
     }
 
@@ -31,7 +32,7 @@ impl<'a> Diff<'a> {
     pub(crate) fn unified(&self, path: &str) -> String {
         let rule = "=".repeat(67);
         let mut text = format!("Index: {path}\n{rule}\n--- {path}\toriginal\n+++ {path}\tmodified\n");
-        for hunk in group_diff_ops(self.ops.clone(), CONTEXT) {
+        for hunk in group_diff_ops(self.ops.clone(), CONTEXT_LINES) {
             self.hunk(&hunk, &mut text);
         }
         text
@@ -59,7 +60,7 @@ impl<'a> Diff<'a> {
 
     /// Applies the change to the bytes from which `old` was read: unchanged lines keep their bytes, and new lines get
     /// the most common line ending.
-    pub(crate) fn onto(&self, raw: &[u8]) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn onto(&self, raw: &[u8]) -> Result<Vec<u8>, FsError> {
         let raw: Vec<&[u8]> = raw.split_inclusive(|byte| *byte == b'\n').collect();
         let ended = raw.iter().filter(|line| line.ends_with(b"\n")).count();
         let crlf = raw.iter().filter(|line| line.ends_with(b"\r\n")).count();
@@ -72,7 +73,7 @@ impl<'a> Diff<'a> {
             }
             let marred = new.iter().any(|line| line.contains('\u{fffd}'));
             if marred && old.iter().any(|line| str::from_utf8(line).is_err()) {
-                return Err(Fault::Other(format!(
+                return Err(FsError::Other(format!(
                     "Lines {} to {} contain bytes that aren't UTF-8 and would be lost; edit other lines only",
                     op.old_range().start + 1,
                     op.old_range().end

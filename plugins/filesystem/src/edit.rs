@@ -9,13 +9,13 @@ use std::fs;
 use crate::answer;
 use crate::args::Edit;
 use crate::diff::Diff;
-use crate::fault::Fault;
-use crate::path::Located;
+use crate::fault::FsError;
+use crate::path::ResolvedPath;
 use crate::{read, write};
 
 /// The mode of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Run {
+pub(crate) enum EditMode {
     /// Write the file.
     Real,
     /// Only return the diff.
@@ -23,7 +23,7 @@ pub(crate) enum Run {
 }
 
 /// The result of an edit.
-pub(crate) struct Edited {
+pub(crate) struct EditResult {
     /// The diff, for users and models.
     pub(crate) shown: String,
     /// `true` if the file has changed.
@@ -31,12 +31,12 @@ pub(crate) struct Edited {
 }
 
 /// Applies the edits in order: all or none.
-pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, Fault> {
+pub(crate) fn file(file: &ResolvedPath, edits: &[Edit], run: EditMode) -> Result<EditResult, FsError> {
     let path = &file.path;
-    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+    let size = fs::metadata(path).map_err(FsError::system("open", path))?.len();
     let most = answer::largest() as u64;
     if size > most {
-        return Err(Fault::Other(format!(
+        return Err(FsError::Other(format!(
             "File too large: {path} has {size} bytes, but files of at most {most} can be edited"
         )));
     }
@@ -46,14 +46,14 @@ pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, F
     let diff = Diff::new(&before, &after);
     let shown = fenced(&diff.unified(path));
     let changed = before != after;
-    if changed && run == Run::Real {
+    if changed && run == EditMode::Real {
         write::file(file, &diff.onto(&raw)?)?;
     }
-    Ok(Edited { shown, changed: changed && run == Run::Real })
+    Ok(EditResult { shown, changed: changed && run == EditMode::Real })
 }
 
 /// The text with all edits applied.
-fn applied(text: &str, edits: &[Edit]) -> Result<String, Fault> {
+fn applied(text: &str, edits: &[Edit]) -> Result<String, FsError> {
     let mut text = text.to_owned();
     for Edit { old_text, new_text } in edits {
         let old = old_text.replace("\r\n", "\n");
@@ -62,7 +62,7 @@ fn applied(text: &str, edits: &[Edit]) -> Result<String, Fault> {
             text.replacen(&old, &new, 1)
         } else {
             by_line(&text, &old, &new)
-                .ok_or_else(|| Fault::Other(format!("Could not find exact match for edit:\n{old_text}")))?
+                .ok_or_else(|| FsError::Other(format!("Could not find exact match for edit:\n{old_text}")))?
         };
     }
     Ok(text)

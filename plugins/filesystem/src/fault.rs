@@ -4,7 +4,7 @@ use std::io;
 
 /// An error of a tool.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum FsError {
     /// The path is not allowed.
     #[error("Access denied - {0}")]
     Denied(String),
@@ -22,7 +22,7 @@ pub(crate) enum Fault {
     Other(String),
 }
 
-impl Fault {
+impl FsError {
     /// Creates the error of a system call on `path`.
     pub(crate) fn system(call: &'static str, path: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::System { error, call, path: path.to_owned() }
@@ -40,15 +40,13 @@ impl Fault {
 }
 
 /// `EPERM`, which has no `ErrorKind`.
-const NOT_PERMITTED: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
+const EPERM: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
 
 fn told(error: &io::Error, call: &str, path: &str) -> String {
     use io::ErrorKind as Kind;
     let (code, words) = match error.kind() {
         Kind::NotFound => ("ENOENT", "no such file or directory"),
-        Kind::PermissionDenied if error.raw_os_error() == Some(NOT_PERMITTED) => {
-            ("EPERM", "operation not permitted")
-        }
+        Kind::PermissionDenied if error.raw_os_error() == Some(EPERM) => ("EPERM", "operation not permitted"),
         Kind::PermissionDenied => ("EACCES", "permission denied"),
         Kind::AlreadyExists => ("EEXIST", "file already exists"),
         Kind::IsADirectory => ("EISDIR", "illegal operation on a directory"),

@@ -6,16 +6,16 @@
 
 use regex_lite::Regex;
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
 mod braces; // `{a,b}` and `{1..3}`
 mod part; // one part of a path
 
 /// The maximum number of alternatives in the braces of a pattern.
-const MOST_ALTERNATIVES: usize = 1000;
+const MAX_ALTERNATIVES: usize = 1000;
 
 /// The maximum length of a pattern in bytes, equal to that of a path.
-const LONGEST: usize = 4096;
+const MAX_PATTERN_BYTES: usize = 4096;
 
 /// A compiled pattern for whole paths.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Glob {
 }
 
 impl Glob {
-    pub(crate) fn new(pattern: &str) -> Result<Self, Fault> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, FsError> {
         let positive = pattern.trim_start_matches('!');
         let negated = (pattern.len() - positive.len()) % 2 == 1;
         if pattern.is_empty() || pattern.starts_with('#') {
@@ -34,12 +34,12 @@ impl Glob {
         }
         let too_large = || {
             let beginning: String = pattern.chars().take(80).collect();
-            Fault::Other(format!("Pattern too large: {beginning}"))
+            FsError::Other(format!("Pattern too large: {beginning}"))
         };
-        if pattern.len() > LONGEST {
+        if pattern.len() > MAX_PATTERN_BYTES {
             return Err(too_large());
         }
-        let texts = braces::expanded(positive, MOST_ALTERNATIVES).ok_or_else(too_large)?;
+        let texts = braces::expanded(positive, MAX_ALTERNATIVES).ok_or_else(too_large)?;
         let mut alternatives = Vec::new();
         for text in texts {
             if let Some(expression) = expression(&text) {
@@ -95,12 +95,12 @@ fn expression(pattern: &str) -> Option<String> {
 pub(crate) struct Globs(Vec<Glob>);
 
 impl Globs {
-    pub(crate) fn new(patterns: &[String]) -> Result<Self, Fault> {
+    pub(crate) fn new(patterns: &[String]) -> Result<Self, FsError> {
         patterns.iter().map(|pattern| Glob::new(pattern)).collect::<Result<_, _>>().map(Self)
     }
 
     /// Patterns for a tree, in which a pattern without a star also matches every entry with that name at any depth.
-    pub(crate) fn of_tree(patterns: &[String]) -> Result<Self, Fault> {
+    pub(crate) fn of_tree(patterns: &[String]) -> Result<Self, FsError> {
         let mut all = Self::new(patterns)?;
         for pattern in patterns.iter().filter(|pattern| !pattern.contains('*')) {
             all.0.push(Glob::new(&format!("**/{pattern}"))?);

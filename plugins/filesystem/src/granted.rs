@@ -1,6 +1,6 @@
 //! The granted directories, under their guest paths.
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
 /// The access to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub(crate) struct Directory {
 
 /// All granted directories, in the order of the configuration.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Granted(Vec<Directory>);
+pub(crate) struct GrantedDirectories(Vec<Directory>);
 
-impl Granted {
+impl GrantedDirectories {
     pub(crate) fn new(directories: Vec<Directory>) -> Self {
         Self(directories)
     }
@@ -66,14 +66,14 @@ impl Directory {
     }
 
     /// Checks that this directory is writable.
-    pub(crate) fn writable(&self) -> Result<(), Fault> {
+    pub(crate) fn writable(&self) -> Result<(), FsError> {
         match self.access {
             Access::ReadWrite => Ok(()),
             Access::Read => {
                 // Report an error even if the directory exists and nothing would change, because the gateway does so
                 // too and logs the missing grant.
                 let _ = std::fs::create_dir(format!("{}/.", self.path));
-                Err(Fault::Denied(format!("`{}` is read-only", self.path)))
+                Err(FsError::Denied(format!("`{}` is read-only", self.path)))
             }
         }
     }
@@ -81,7 +81,7 @@ impl Directory {
 
 /// Directories preopened by the host.
 #[cfg(target_family = "wasm")]
-fn current() -> Granted {
+fn current() -> GrantedDirectories {
     use wasip2::filesystem::preopens;
     use wasip2::filesystem::types::DescriptorFlags;
 
@@ -91,12 +91,12 @@ fn current() -> Granted {
         let access = if writable { Access::ReadWrite } else { Access::Read };
         Directory { path: crate::path::normal(&path), access }
     });
-    Granted::new(opened.collect())
+    GrantedDirectories::new(opened.collect())
 }
 
 /// Directories granted by a native test.
 #[cfg(not(target_family = "wasm"))]
-fn current() -> Granted {
+fn current() -> GrantedDirectories {
     native::GRANTED.with_borrow(Clone::clone)
 }
 
@@ -106,10 +106,10 @@ pub(crate) mod native {
 
     use std::cell::RefCell;
 
-    use super::{Access, Directory, Granted};
+    use super::{Access, Directory, GrantedDirectories};
 
     thread_local! {
-        pub(crate) static GRANTED: RefCell<Granted> = RefCell::default();
+        pub(crate) static GRANTED: RefCell<GrantedDirectories> = RefCell::default();
     }
 
     /// Grants directories to the following calls of this thread: those in `read` read-only, those in `written`
@@ -118,6 +118,6 @@ pub(crate) mod native {
         let directory = |access| move |path: &&str| Directory { path: crate::path::normal(path), access };
         let written = written.iter().map(directory(Access::ReadWrite));
         let all = written.chain(read.iter().map(directory(Access::Read)));
-        GRANTED.set(Granted::new(all.collect()));
+        GRANTED.set(GrantedDirectories::new(all.collect()));
     }
 }

@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 use crate::granted::Access;
-use crate::path::Located;
+use crate::path::ResolvedPath;
 
 /// One line for each property.
-pub(crate) fn of(file: &Located) -> Result<String, Fault> {
-    let found = fs::metadata(&file.path).map_err(Fault::system("stat", &file.path))?;
+pub(crate) fn of(file: &ResolvedPath) -> Result<String, FsError> {
+    let found = fs::metadata(&file.path).map_err(FsError::system("stat", &file.path))?;
     // WASI has no creation time, owner or mode, so `permissions` show the tools' own access.
     let permissions = match file.directory.access {
         Access::Read => "read",

@@ -7,7 +7,7 @@ use wasip2::filesystem::types::{
 };
 
 use crate::granted::{Access, Directory};
-use crate::list::{Entry, Kind};
+use crate::list::{Entry, EntryKind};
 
 /// The entries of a directory whose names are UTF-8.
 pub(crate) fn others(path: &str) -> Result<Vec<Entry>, ErrorCode> {
@@ -27,7 +27,7 @@ pub(crate) fn others(path: &str) -> Result<Vec<Entry>, ErrorCode> {
         match stream.read_directory_entry() {
             Ok(Some(entry)) => {
                 let is_dir = entry.type_ == DescriptorType::Directory;
-                let kind = if is_dir { Kind::Directory } else { Kind::File };
+                let kind = if is_dir { EntryKind::Directory } else { EntryKind::File };
                 entries.push(Entry { name: entry.name, kind });
             }
             Ok(None) => return Ok(entries),

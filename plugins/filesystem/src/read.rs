@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 
-use crate::answer::{self, Media};
-use crate::fault::Fault;
-use crate::path::Located;
+use crate::answer::{self, MediaResult};
+use crate::fault::FsError;
+use crate::path::ResolvedPath;
 use crate::{mime, uri};
 
 /// The chunk size for reading part of a file, in bytes.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The lines of a file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +22,22 @@ pub(crate) enum Lines {
 
 impl Lines {
     /// Parses the arguments `head` and `tail`. 0 is the same as absent.
-    pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, Fault> {
+    pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, FsError> {
         match (count("head", head)?, count("tail", tail)?) {
             (0, 0) => Ok(Self::All),
             (head, 0) => Ok(Self::First(head)),
             (0, tail) => Ok(Self::Last(tail)),
-            _ => Err(Fault::Other("Cannot specify both head and tail parameters simultaneously".to_owned())),
+            _ => {
+                Err(FsError::Other("Cannot specify both head and tail parameters simultaneously".to_owned()))
+            }
         }
     }
 }
 
-fn count(name: &str, lines: Option<f64>) -> Result<usize, Fault> {
+fn count(name: &str, lines: Option<f64>) -> Result<usize, FsError> {
     let lines = lines.unwrap_or_default();
     if lines < 0.0 || lines.fract() != 0.0 {
-        return Err(Fault::Other(format!("`{name}` must be a non-negative integer, not {lines}")));
+        return Err(FsError::Other(format!("`{name}` must be a non-negative integer, not {lines}")));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -46,7 +48,7 @@ fn count(name: &str, lines: Option<f64>) -> Result<usize, Fault> {
 }
 
 /// The text of a file. Bytes that aren't UTF-8 become U+FFFD.
-pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
+pub(crate) fn text(file: &ResolvedPath, lines: Lines) -> Result<String, FsError> {
     let path = &file.path;
     let bytes = match lines {
         Lines::All => whole(path)?,
@@ -59,25 +61,25 @@ pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
 }
 
 /// An image, audio or other binary file, by file extension.
-pub(crate) fn media(file: &Located) -> Result<Media, Fault> {
+pub(crate) fn media(file: &ResolvedPath) -> Result<MediaResult, FsError> {
     let data = whole(&file.path)?;
     let mime_type = mime::of_media(&file.path);
     Ok(match mime_type.split_once('/') {
-        Some(("image", _)) => Media::Image { data, mime_type },
-        Some(("audio", _)) => Media::Audio { data, mime_type },
-        _ => Media::Other { data, mime_type, uri: uri::of(&file.path) },
+        Some(("image", _)) => MediaResult::Image { data, mime_type },
+        Some(("audio", _)) => MediaResult::Audio { data, mime_type },
+        _ => MediaResult::Other { data, mime_type, uri: uri::of(&file.path) },
     })
 }
 
 /// All bytes of a file, if they fit into a result.
-pub(crate) fn whole(path: &str) -> Result<Vec<u8>, Fault> {
-    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+pub(crate) fn whole(path: &str) -> Result<Vec<u8>, FsError> {
+    let size = fs::metadata(path).map_err(FsError::system("open", path))?.len();
     answer::fits(path, size)?;
     bytes(path)
 }
 
 /// All bytes of a file.
-pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, Fault> {
+pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| while_reading(error, path))?;
@@ -85,9 +87,9 @@ pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, Fault> {
 }
 
 /// The first lines, without the final newline.
-fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+fn first(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
-    let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK], 0);
+    let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK_BYTES], 0);
     loop {
         let read = file.read(&mut chunk).map_err(|error| while_reading(error, path))?;
         if read == 0 {
@@ -110,13 +112,13 @@ fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
 }
 
 /// The last lines. A trailing newline belongs to the last line.
-fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+fn last(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(error, path))?;
     // Chunks in reverse order.
     let (mut chunks, mut size, mut found) = (Vec::<Vec<u8>>::new(), 0, 0);
     'file: while start > 0 {
-        let length = usize::try_from(start).unwrap_or(CHUNK).min(CHUNK);
+        let length = usize::try_from(start).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         start -= length as u64;
         let mut chunk = vec![0; length];
         file.seek(SeekFrom::Start(start))
@@ -140,17 +142,17 @@ fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     Ok(chunks.concat())
 }
 
-fn open(path: &str) -> Result<File, Fault> {
-    let file = File::open(path).map_err(Fault::system("open", path))?;
+fn open(path: &str) -> Result<File, FsError> {
+    let file = File::open(path).map_err(FsError::system("open", path))?;
     if file.metadata().is_ok_and(|found| found.is_dir()) {
-        return Err(Fault::of_kind(ErrorKind::IsADirectory, "read", ""));
+        return Err(FsError::of_kind(ErrorKind::IsADirectory, "read", ""));
     }
     Ok(file)
 }
 
-fn while_reading(error: std::io::Error, path: &str) -> Fault {
+fn while_reading(error: std::io::Error, path: &str) -> FsError {
     let path = if error.kind() == ErrorKind::IsADirectory { "" } else { path };
-    Fault::system("read", path)(error)
+    FsError::system("read", path)(error)
 }
 
 /// Decodes bytes as text.

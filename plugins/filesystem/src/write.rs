@@ -5,30 +5,30 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{ErrorKind, Write as _};
 
-use crate::fault::Fault;
-use crate::path::{self, Located};
+use crate::fault::FsError;
+use crate::path::{self, ResolvedPath};
 
 /// Writes a new or existing file.
-pub(crate) fn file(file: &Located, content: &[u8]) -> Result<(), Fault> {
+pub(crate) fn file(file: &ResolvedPath, content: &[u8]) -> Result<(), FsError> {
     let path = &file.path;
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
-            return Err(Fault::of_kind(ErrorKind::IsADirectory, "open", path));
+            return Err(FsError::of_kind(ErrorKind::IsADirectory, "open", path));
         }
         // Renaming onto a pipe or device would replace it.
         Ok(found) if !found.is_file() => {
-            return Err(Fault::Other(format!("Not a regular file: {path}")));
+            return Err(FsError::Other(format!("Not a regular file: {path}")));
         }
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(Fault::system("open", path)(error)),
+        Err(error) => return Err(FsError::system("open", path)(error)),
     }
     let beside = path::join(path::parent(path), &temporary_name());
     let written = write_new(&beside, content).and_then(|()| fs::rename(&beside, path));
     written.map_err(|error| {
         // Remove the incomplete file; the first error is the one to report.
         let _ = fs::remove_file(&beside);
-        Fault::system("open", path)(error)
+        FsError::system("open", path)(error)
     })
 }
 
@@ -46,19 +46,19 @@ fn temporary_name() -> String {
 }
 
 /// Creates a directory and missing parents.
-pub(crate) fn directory(directory: &Located) -> Result<(), Fault> {
+pub(crate) fn directory(directory: &ResolvedPath) -> Result<(), FsError> {
     let path = &directory.path;
     let mut missing = Vec::new();
     let mut here = path.as_str();
     loop {
         match fs::metadata(here) {
             Ok(found) if found.is_dir() => break,
-            Ok(_) => return Err(Fault::of_kind(ErrorKind::AlreadyExists, "mkdir", path)),
+            Ok(_) => return Err(FsError::of_kind(ErrorKind::AlreadyExists, "mkdir", path)),
             Err(error) if error.kind() == ErrorKind::NotFound && here != "/" => {
                 missing.push(here);
                 here = path::parent(here);
             }
-            Err(error) => return Err(Fault::system("mkdir", path)(error)),
+            Err(error) => return Err(FsError::system("mkdir", path)(error)),
         }
     }
     for each in missing.into_iter().rev() {
@@ -66,25 +66,25 @@ pub(crate) fn directory(directory: &Located) -> Result<(), Fault> {
             Ok(()) => {}
             // Another call created it first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Fault::system("mkdir", path)(error)),
+            Err(error) => return Err(FsError::system("mkdir", path)(error)),
         }
     }
     Ok(())
 }
 
 /// Moves a file or directory, unless the destination exists.
-pub(crate) fn moved(from: &Located, to: &Located) -> Result<(), Fault> {
+pub(crate) fn moved(from: &ResolvedPath, to: &ResolvedPath) -> Result<(), FsError> {
     match fs::symlink_metadata(&to.path) {
-        Ok(_) => Err(Fault::Other(format!("Destination already exists: {}", to.path))),
+        Ok(_) => Err(FsError::Other(format!("Destination already exists: {}", to.path))),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let both = format!("{}' -> '{}", from.path, to.path);
             if from.path == from.directory.path {
                 // WASI's error isn't specific, and a directory can't be moved into itself.
-                return Err(Fault::of_kind(ErrorKind::InvalidInput, "rename", &both));
+                return Err(FsError::of_kind(ErrorKind::InvalidInput, "rename", &both));
             }
-            fs::rename(&from.path, &to.path).map_err(Fault::system("rename", &both))
+            fs::rename(&from.path, &to.path).map_err(FsError::system("rename", &both))
         }
-        Err(error) => Err(Fault::system("lstat", &to.path)(error)),
+        Err(error) => Err(FsError::system("lstat", &to.path)(error)),
     }
 }
 

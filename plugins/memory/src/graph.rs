@@ -74,15 +74,15 @@ pub(crate) struct Graph {
 
 /// The error for an unknown entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoEntity(String);
+pub(crate) struct UnknownEntity(String);
 
-impl fmt::Display for NoEntity {
+impl fmt::Display for UnknownEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Entity with name {} not found", self.0) // the official server's message
     }
 }
 
-impl std::error::Error for NoEntity {}
+impl std::error::Error for UnknownEntity {}
 
 impl Graph {
     /// Adds entities with new names. Returns them.
@@ -107,9 +107,9 @@ impl Graph {
     ///
     /// # Errors
     /// An entity doesn't exist. Earlier additions are kept, so discard the graph.
-    pub(crate) fn add_observations(&mut self, additions: &[Addition]) -> Result<Vec<Added>, NoEntity> {
+    pub(crate) fn add_observations(&mut self, additions: &[Addition]) -> Result<Vec<Added>, UnknownEntity> {
         let added = additions.iter().map(|Addition { entity_name, contents }| {
-            let entity = self.entity(entity_name).ok_or_else(|| NoEntity(entity_name.clone()))?;
+            let entity = self.entity(entity_name).ok_or_else(|| UnknownEntity(entity_name.clone()))?;
             let new: Vec<String> =
                 contents.iter().filter(|content| !entity.observations.contains(content)).cloned().collect();
             entity.observations.extend_from_slice(&new);

@@ -63,10 +63,10 @@ struct Names {
 }
 
 /// The schema of `read_graph`, which has no arguments. Some clients send an argument anyway, so it allows them.
-const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
+const NO_ARGS_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
 #[derive(Serialize, JsonSchema)]
 struct NewEntities {
@@ -90,7 +90,7 @@ struct Deleted {
 }
 
 /// Structured content with a different text.
-struct Told<T> {
+struct StructuredText<T> {
     text: String,
     structured: T,
 }
@@ -106,7 +106,7 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn create_entities(&self, args: &Entities) -> Result<Told<NewEntities>, ToolError> {
+    fn create_entities(&self, args: &Entities) -> Result<StructuredText<NewEntities>, ToolError> {
         let entities = store::change(|graph| Ok(graph.create_entities(&args.entities)))?;
         told(&entities.clone(), NewEntities { entities })
     }
@@ -119,7 +119,7 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn create_relations(&self, args: &Relations) -> Result<Told<NewRelations>, ToolError> {
+    fn create_relations(&self, args: &Relations) -> Result<StructuredText<NewRelations>, ToolError> {
         let relations = store::change(|graph| Ok(graph.create_relations(&args.relations)))?;
         told(&relations.clone(), NewRelations { relations })
     }
@@ -132,14 +132,14 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn add_observations(&self, args: &Additions) -> Result<Told<NewObservations>, ToolError> {
+    fn add_observations(&self, args: &Additions) -> Result<StructuredText<NewObservations>, ToolError> {
         let results = store::change(|graph| Ok(graph.add_observations(&args.observations)?))?;
         told(&results.clone(), NewObservations { results })
     }
 
     /// Delete entities and all their relations from the knowledge graph.
     #[tool(title = "Delete Entities", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_entities(&self, args: &EntityNames) -> Result<Told<Deleted>, ToolError> {
+    fn delete_entities(&self, args: &EntityNames) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_entities(&args.entity_names);
             Ok(())
@@ -149,7 +149,7 @@ impl Memory {
 
     /// Delete observations from entities in the knowledge graph.
     #[tool(title = "Delete Observations", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_observations(&self, args: &Deletions) -> Result<Told<Deleted>, ToolError> {
+    fn delete_observations(&self, args: &Deletions) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_observations(&args.deletions);
             Ok(())
@@ -159,7 +159,7 @@ impl Memory {
 
     /// Delete relations from the knowledge graph.
     #[tool(title = "Delete Relations", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_relations(&self, args: &Relations) -> Result<Told<Deleted>, ToolError> {
+    fn delete_relations(&self, args: &Relations) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_relations(&args.relations);
             Ok(())
@@ -174,10 +174,10 @@ impl Memory {
         destructive = false,
         idempotent,
         open_world = false,
-        input_schema = NOTHING
+        input_schema = NO_ARGS_SCHEMA
     )]
-    fn read_graph(&self, args: &Nothing) -> Result<Pretty<Graph>, ToolError> {
-        let Nothing {} = args;
+    fn read_graph(&self, args: &NoArgs) -> Result<Pretty<Graph>, ToolError> {
+        let NoArgs {} = args;
         store::read().map(Pretty)
     }
 
@@ -207,15 +207,15 @@ impl Memory {
 }
 
 /// The result of an addition. Its text is the plain list.
-fn told<T>(list: &impl Serialize, structured: T) -> Result<Told<T>, ToolError> {
-    Ok(Told { text: serde_json::to_string_pretty(list)?, structured })
+fn told<T>(list: &impl Serialize, structured: T) -> Result<StructuredText<T>, ToolError> {
+    Ok(StructuredText { text: serde_json::to_string_pretty(list)?, structured })
 }
 
-fn deleted(message: &'static str) -> Told<Deleted> {
-    Told { text: message.to_owned(), structured: Deleted { success: true, message } }
+fn deleted(message: &'static str) -> StructuredText<Deleted> {
+    StructuredText { text: message.to_owned(), structured: Deleted { success: true, message } }
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResult for Told<T> {
+impl<T: Serialize + JsonSchema> IntoToolResult for StructuredText<T> {
     fn output_schema() -> Option<String> {
         Pretty::<T>::output_schema()
     }

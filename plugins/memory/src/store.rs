@@ -15,17 +15,17 @@ pub(crate) const KEY: &str = "graph";
 pub(crate) const URI: &str = "memory://knowledge-graph";
 
 /// The version of the format.
-const FORM: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// The gateway's size limit of a value.
-const MOST: usize = 1 << 20;
+const MAX_VALUE_BYTES: usize = 1 << 20;
 
 /// The number of attempts if concurrent calls keep changing the graph and [`kv::try_update`] gives up.
-const ROUNDS: usize = 16;
+const MAX_CHANGE_ATTEMPTS: usize = 16;
 
 /// The stored graph, without the names of its members, which would take as much space as most observations.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredGraph {
     form: u32,
     /// Name, type, observations.
     entities: Vec<(String, String, Vec<String>)>,
@@ -34,14 +34,14 @@ struct Kept {
 }
 
 /// The reason why a change wasn't made.
-enum Unchanged {
-    Kept(KvError),
+enum ChangeError {
+    StoredGraph(KvError),
     Refused(ToolError),
 }
 
-impl From<KvError> for Unchanged {
+impl From<KvError> for ChangeError {
     fn from(error: KvError) -> Self {
-        Self::Kept(error)
+        Self::StoredGraph(error)
     }
 }
 
@@ -59,12 +59,12 @@ pub(crate) fn read() -> Result<Graph, ToolError> {
 /// # Errors
 /// `change` failed, the storage is full, or state isn't granted.
 pub(crate) fn change<R>(mut change: impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, ToolError> {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_CHANGE_ATTEMPTS {
         match try_change(&mut change) {
-            Err(Unchanged::Kept(KvError::Contended { .. })) => {}
-            Err(Unchanged::Kept(KvError::Full(reason))) => return Err(full(&reason)),
-            Err(Unchanged::Kept(error)) => return Err(error.into()),
-            Err(Unchanged::Refused(error)) => return Err(error),
+            Err(ChangeError::StoredGraph(KvError::Contended { .. })) => {}
+            Err(ChangeError::StoredGraph(KvError::Full(reason))) => return Err(full(&reason)),
+            Err(ChangeError::StoredGraph(error)) => return Err(error.into()),
+            Err(ChangeError::Refused(error)) => return Err(error),
             Ok(result) => return Ok(result),
         }
     }
@@ -72,18 +72,19 @@ pub(crate) fn change<R>(mut change: impl FnMut(&mut Graph) -> Result<R, ToolErro
 }
 
 /// Changes the graph, unless there is contention.
-fn try_change<R>(change: &mut impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, Unchanged> {
+fn try_change<R>(change: &mut impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, ChangeError> {
     let mut result = None;
     let written = kv::try_update(KEY, |old: Option<Box<RawValue>>| {
-        let before = parsed(old).map_err(Unchanged::Refused)?;
+        let before = parsed(old).map_err(ChangeError::Refused)?;
         let mut graph = before.clone();
-        result = Some(change(&mut graph).map_err(Unchanged::Refused)?);
+        result = Some(change(&mut graph).map_err(ChangeError::Refused)?);
         if graph == before {
             return Ok(None);
         }
-        let text = to_raw_value(&Kept::from(graph)).map_err(|error| Unchanged::Refused(error.into()))?;
-        if text.get().len() > MOST {
-            return Err(Unchanged::Refused(full("a value can have at most 1 MiB")));
+        let text =
+            to_raw_value(&StoredGraph::from(graph)).map_err(|error| ChangeError::Refused(error.into()))?;
+        if text.get().len() > MAX_VALUE_BYTES {
+            return Err(ChangeError::Refused(full("a value can have at most 1 MiB")));
         }
         Ok(Some(text))
     })?;
@@ -103,10 +104,10 @@ fn full(reason: &str) -> ToolError {
 
 fn parsed(text: Option<Box<RawValue>>) -> Result<Graph, ToolError> {
     let Some(text) = text else { return Ok(Graph::default()) };
-    match serde_json::from_str::<Kept>(text.get()) {
-        Ok(kept) if kept.form == FORM => Ok(kept.into()),
-        Ok(Kept { form, .. }) => Err(ToolError::failed(format_args!(
-            "the knowledge graph has format {form}, written by a newer version of this plugin; this version supports format {FORM}"
+    match serde_json::from_str::<StoredGraph>(text.get()) {
+        Ok(kept) if kept.form == FORMAT_VERSION => Ok(kept.into()),
+        Ok(StoredGraph { form, .. }) => Err(ToolError::failed(format_args!(
+            "the knowledge graph has format {form}, written by a newer version of this plugin; this version supports format {FORMAT_VERSION}"
         ))),
         Err(error) => Err(ToolError::failed(format_args!(
             "the value under `{KEY}` isn't a knowledge graph: {error}; check whether another plugin uses the same storage"
@@ -114,20 +115,20 @@ fn parsed(text: Option<Box<RawValue>>) -> Result<Graph, ToolError> {
     }
 }
 
-impl From<Graph> for Kept {
+impl From<Graph> for StoredGraph {
     fn from(Graph { entities, relations }: Graph) -> Self {
         let entity = |Entity { name, entity_type, observations }| (name, entity_type, observations);
         let relation = |Relation { from, to, relation_type }| (from, to, relation_type);
         Self {
-            form: FORM,
+            form: FORMAT_VERSION,
             entities: entities.into_iter().map(entity).collect(),
             relations: relations.into_iter().map(relation).collect(),
         }
     }
 }
 
-impl From<Kept> for Graph {
-    fn from(Kept { form: _, entities, relations }: Kept) -> Self {
+impl From<StoredGraph> for Graph {
+    fn from(StoredGraph { form: _, entities, relations }: StoredGraph) -> Self {
         let entity = |(name, entity_type, observations)| Entity { name, entity_type, observations };
         let relation = |(from, to, relation_type)| Relation { from, to, relation_type };
         Self {

@@ -16,17 +16,17 @@ use crate::thought::Thought;
 const KEY: &str = "thoughts";
 
 /// A history without a thought for this time has ended.
-const PAUSE: Duration = Duration::from_secs(60 * 60);
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// The maximum number of histories of a caller. The least recently used are removed first, because programs choose
 /// their own names.
-const PROGRAMS: usize = 16;
+const MAX_PROGRAMS: usize = 16;
 
 /// The maximum size of all branch names in a history, in bytes. The oldest are removed first.
-const BRANCHES: usize = 32 << 10;
+const MAX_BRANCH_BYTES: usize = 32 << 10;
 
 /// The maximum length of a program's name, in characters.
-const NAME: usize = 100;
+const MAX_NAME_CHARACTERS: usize = 100;
 
 /// The progress of the thinking.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,8 +52,10 @@ struct History {
 /// If nothing can be stored, the progress is that of this thought alone: its number and branch.
 pub(crate) fn add(ctx: &Context, thought: &Thought, now: SystemTime) -> Progress {
     let key = ctx.principal().map_or_else(|| KEY.to_owned(), |caller| format!("{KEY}/{caller}"));
-    let program: String =
-        ctx.client().map(|client| client.name.chars().take(NAME).collect()).unwrap_or_default();
+    let program: String = ctx
+        .client()
+        .map(|client| client.name.chars().take(MAX_NAME_CHARACTERS).collect())
+        .unwrap_or_default();
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let kept =
         kv::update(&key, |old: Option<Vec<History>>| added(old.unwrap_or_default(), &program, thought, now));
@@ -68,7 +70,7 @@ pub(crate) fn add(ctx: &Context, thought: &Thought, now: SystemTime) -> Progress
 /// The histories with one more thought. Its own history is last.
 fn added(mut all: Vec<History>, program: &str, thought: &Thought, now: u64) -> Vec<History> {
     // A clock that was set back must not keep a history forever.
-    all.retain(|history| history.at.abs_diff(now) < PAUSE.as_secs());
+    all.retain(|history| history.at.abs_diff(now) < HISTORY_TIMEOUT.as_secs());
     let known = all.iter().position(|history| history.program == program);
     let mut history = match known {
         Some(index) => all.remove(index),
@@ -81,10 +83,10 @@ fn added(mut all: Vec<History>, program: &str, thought: &Thought, now: u64) -> V
     {
         history.branches.push(name.to_owned());
     }
-    while history.branches.iter().map(String::len).sum::<usize>() > BRANCHES {
+    while history.branches.iter().map(String::len).sum::<usize>() > MAX_BRANCH_BYTES {
         history.branches.remove(0);
     }
-    let surplus = (all.len() + 1).saturating_sub(PROGRAMS);
+    let surplus = (all.len() + 1).saturating_sub(MAX_PROGRAMS);
     all.drain(..surplus);
     all.push(history);
     all

@@ -24,7 +24,7 @@ pub struct SequentialThinking;
 /// The state of the thinking.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Standing {
+struct ThinkingState {
     /// The number of this thought.
     #[schemars(with = "f64")]
     thought_number: u64,
@@ -68,10 +68,10 @@ impl SequentialThinking {
         open_world = false,
         input_schema = SCHEMA
     )]
-    fn sequentialthinking(&self, ctx: &Context, args: &Thought) -> Pretty<Standing> {
+    fn sequentialthinking(&self, ctx: &Context, args: &Thought) -> Pretty<ThinkingState> {
         log::debug(args);
         let Progress { branches, length } = history::add(ctx, args, SystemTime::now());
-        Pretty(Standing {
+        Pretty(ThinkingState {
             thought_number: args.number,
             total_thoughts: args.total.max(args.number),
             next_thought_needed: args.next_needed,

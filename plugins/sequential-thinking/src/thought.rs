@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
 /// The largest integer that every JSON parser represents exactly.
-const LARGEST: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The schema of the arguments, written by hand, because it is more precise than the types of [`Thought`].
 pub(crate) const SCHEMA: &str = r#"{
@@ -120,9 +120,9 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
             format!("{number:.0}").parse().ok()
         }),
     };
-    number
-        .filter(|number| (1..=LARGEST).contains(number))
-        .ok_or_else(|| D::Error::custom(format!("expected an integer from 1 to {LARGEST}, got {value}")))
+    number.filter(|number| (1..=MAX_SAFE_INTEGER).contains(number)).ok_or_else(|| {
+        D::Error::custom(format!("expected an integer from 1 to {MAX_SAFE_INTEGER}, got {value}"))
+    })
 }
 
 fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

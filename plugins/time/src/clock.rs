@@ -36,14 +36,14 @@ pub(crate) struct Conversion {
 
 /// The reason why a time can't be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoSuchTime {
+pub(crate) enum TimeError {
     /// The string isn't a time of day.
     Format,
     /// The clocks skip this time on this day.
     Skipped { time: String, zone: String, date: Date },
 }
 
-impl fmt::Display for NoSuchTime {
+impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Format => f.write_str("Invalid time format. Expected HH:MM [24-hour format]"),
@@ -70,11 +70,11 @@ pub(crate) fn convert(
     time: &str,
     target: &Zone,
     now: Timestamp,
-) -> Result<Conversion, NoSuchTime> {
+) -> Result<Conversion, TimeError> {
     let date = now.to_zoned_datetime(source.rules.clone()).date();
-    let there = date.to_datetime(time_of_day(time).ok_or(NoSuchTime::Format)?);
+    let there = date.to_datetime(time_of_day(time).ok_or(TimeError::Format)?);
     let ambiguous = source.rules.to_ambiguous_zoned_datetime(there);
-    let skipped = || NoSuchTime::Skipped { time: time.to_owned(), zone: source.name().to_owned(), date };
+    let skipped = || TimeError::Skipped { time: time.to_owned(), zone: source.name().to_owned(), date };
     let from = match ambiguous.offset() {
         AmbiguousOffset::Gap { .. } => return Err(skipped()),
         AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => {

@@ -7,7 +7,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 /// Zones whose law defines summer time as standard time and sets clocks back in winter. The built-in database has it
 /// the other way round.
-const SET_BACK: &[&str] = &["Europe/Dublin", "Eire"];
+const INVERTED_DST_ZONES: &[&str] = &["Europe/Dublin", "Eire"];
 
 /// A time zone of the built-in database.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Zone {
     /// Returns `true` if daylight saving time is in effect at this moment.
     pub(crate) fn saves_daylight(&self, at: Timestamp) -> bool {
         let forward = self.rules.to_offset_info(at).dst().is_dst();
-        forward != SET_BACK.contains(&self.name.as_str())
+        forward != INVERTED_DST_ZONES.contains(&self.name.as_str())
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -11,7 +11,7 @@ use wasip2::filesystem::types::{
 use wasip2::io::streams::StreamError;
 
 /// The number of bytes read or written in one step.
-const PIECE: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// The ways to read.
 pub(crate) const READING: [&str; 6] = ["file", "descriptor", "stream", "skip", "splice", "folder"];
@@ -21,12 +21,12 @@ pub(crate) const WRITING: [&str; 10] =
     ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders", "far", "far-stream"];
 
 /// The progress until the failure.
-struct Course {
+struct RepeatResult {
     bytes: u64,
     ended: String,
 }
 
-impl Course {
+impl RepeatResult {
     fn told(self) -> String {
         let Self { bytes, ended } = self;
         format!("{bytes} bytes, then: {ended}")
@@ -34,12 +34,12 @@ impl Course {
 }
 
 /// Repeats `step`, which returns the number of bytes it moved, until it fails.
-fn again(mut step: impl FnMut() -> Result<u64, String>) -> Course {
+fn again(mut step: impl FnMut() -> Result<u64, String>) -> RepeatResult {
     let mut bytes = 0;
     loop {
         match step() {
             Ok(more) => bytes += more,
-            Err(ended) => return Course { bytes, ended },
+            Err(ended) => return RepeatResult { bytes, ended },
         }
     }
 }
@@ -54,14 +54,14 @@ pub(crate) fn read(path: &str, way: &str) -> String {
         }),
         _ => match opened(path, OpenFlags::empty(), DescriptorFlags::READ) {
             Ok(file) => again(|| read_descriptor(&file, way)),
-            Err(ended) => Course { bytes: 0, ended },
+            Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
     course.told()
 }
 
 fn read_file(path: &str) -> io::Result<u64> {
-    let (mut file, mut piece, mut bytes) = (File::open(path)?, vec![0; PIECE], 0);
+    let (mut file, mut piece, mut bytes) = (File::open(path)?, vec![0; CHUNK_BYTES], 0);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok(bytes),
@@ -72,7 +72,7 @@ fn read_file(path: &str) -> io::Result<u64> {
 
 /// Reads once from the start of a file.
 fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
-    let length = PIECE as u64;
+    let length = CHUNK_BYTES as u64;
     if way == "descriptor" {
         return Ok(file.read(length, 0).map_err(code)?.0.len() as u64);
     }
@@ -95,7 +95,7 @@ fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
 
 /// Writes a file repeatedly.
 pub(crate) fn write(path: &str, way: &str) -> String {
-    let piece = vec![b'x'; PIECE];
+    let piece = vec![b'x'; CHUNK_BYTES];
     let course = match way {
         "file" => {
             again(|| File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole))
@@ -117,14 +117,14 @@ pub(crate) fn write(path: &str, way: &str) -> String {
         "size" => {
             let mut size = 0;
             again(|| {
-                size += PIECE as u64;
+                size += CHUNK_BYTES as u64;
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
                 file.and_then(|file| file.set_len(size)).map_err(said).map(whole)
             })
         }
         _ => match opened(path, OpenFlags::CREATE, DescriptorFlags::READ | DescriptorFlags::WRITE) {
             Ok(file) => again(|| write_descriptor(&file, way, &piece)),
-            Err(ended) => Course { bytes: 0, ended },
+            Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
     course.told()
@@ -164,7 +164,7 @@ fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descript
 }
 
 fn whole((): ()) -> u64 {
-    PIECE as u64
+    CHUNK_BYTES as u64
 }
 
 fn said(error: impl std::fmt::Display) -> String {

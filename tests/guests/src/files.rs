@@ -11,7 +11,7 @@ use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, NewTimes
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) struct Step {
-    what: What,
+    what: FileCall,
     /// The granted directory where the path starts, by its path inside the sandbox.
     dir: String,
     /// The path in it, passed on unchanged.
@@ -28,7 +28,7 @@ pub(crate) struct Step {
 /// The file system calls.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum What {
+enum FileCall {
     /// Open for reading, and read from the start.
     Read,
     /// Open an existing file for writing, and write.
@@ -91,18 +91,18 @@ impl Step {
         let reading = DescriptorFlags::READ;
         let writing = DescriptorFlags::READ | DescriptorFlags::WRITE;
         match self.what {
-            What::Read => {
+            FileCall::Read => {
                 let (bytes, _) = open(OpenFlags::empty(), reading)?.read(4_096, 0)?;
                 Ok(String::from_utf8_lossy(&bytes).escape_debug().to_string())
             }
-            What::Write => open(OpenFlags::empty(), writing)?.write(to.as_bytes(), 0).map(wrote),
-            What::Create => {
+            FileCall::Write => open(OpenFlags::empty(), writing)?.write(to.as_bytes(), 0).map(wrote),
+            FileCall::Create => {
                 open(OpenFlags::CREATE | OpenFlags::EXCLUSIVE, writing)?.write(to.as_bytes(), 0).map(wrote)
             }
-            What::Truncate => open(OpenFlags::TRUNCATE, reading).map(|_| "truncated".to_owned()),
-            What::WriteReadOnly => open(OpenFlags::empty(), reading)?.write(to.as_bytes(), 0).map(wrote),
-            What::SetSize => open(OpenFlags::empty(), reading)?.set_size(0).map(done),
-            What::List => {
+            FileCall::Truncate => open(OpenFlags::TRUNCATE, reading).map(|_| "truncated".to_owned()),
+            FileCall::WriteReadOnly => open(OpenFlags::empty(), reading)?.write(to.as_bytes(), 0).map(wrote),
+            FileCall::SetSize => open(OpenFlags::empty(), reading)?.set_size(0).map(done),
+            FileCall::List => {
                 let entries = open(OpenFlags::DIRECTORY, reading)?.read_directory()?;
                 let mut names = Vec::new();
                 while let Some(entry) = entries.read_directory_entry()? {
@@ -111,30 +111,32 @@ impl Step {
                 names.sort();
                 Ok(names.join(", "))
             }
-            What::CreateDirectory => dir.create_directory_at(path).map(done),
-            What::RemoveDirectory => dir.remove_directory_at(path).map(done),
-            What::Unlink => dir.unlink_file_at(path).map(done),
-            What::Rename => dir.rename_at(path, to_dir, to).map(done),
-            What::HardLink => dir.link_at(links, path, to_dir, to).map(done),
-            What::Symlink => dir.symlink_at(to, path).map(done),
-            What::ReadLink => dir.readlink_at(path),
-            What::Stat => dir.stat_at(links, path).map(|found| format!("{:?}", found.type_)),
-            What::SetTimes => dir.set_times_at(links, path, NewTimestamp::Now, NewTimestamp::Now).map(done),
-            What::SetTimesOpen => {
+            FileCall::CreateDirectory => dir.create_directory_at(path).map(done),
+            FileCall::RemoveDirectory => dir.remove_directory_at(path).map(done),
+            FileCall::Unlink => dir.unlink_file_at(path).map(done),
+            FileCall::Rename => dir.rename_at(path, to_dir, to).map(done),
+            FileCall::HardLink => dir.link_at(links, path, to_dir, to).map(done),
+            FileCall::Symlink => dir.symlink_at(to, path).map(done),
+            FileCall::ReadLink => dir.readlink_at(path),
+            FileCall::Stat => dir.stat_at(links, path).map(|found| format!("{:?}", found.type_)),
+            FileCall::SetTimes => {
+                dir.set_times_at(links, path, NewTimestamp::Now, NewTimestamp::Now).map(done)
+            }
+            FileCall::SetTimesOpen => {
                 open(OpenFlags::empty(), reading)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
             }
-            What::ListAtOnce => {
+            FileCall::ListAtOnce => {
                 let folder = open(OpenFlags::DIRECTORY, reading)?;
                 list_at_once(&folder)
             }
-            What::StreamsAtOnce => {
+            FileCall::StreamsAtOnce => {
                 let mut streams = Vec::new();
                 for _ in 0..20 {
                     streams.push(open(OpenFlags::empty(), reading)?.read_via_stream(0)?);
                 }
                 Ok(streams.len().to_string())
             }
-            What::KeepAnother => {
+            FileCall::KeepAnother => {
                 drop(preopens::get_directories());
                 std::mem::forget(open(OpenFlags::DIRECTORY, reading)?);
                 Ok("kept".to_owned())

@@ -12,11 +12,11 @@ use wasip2::http::types::{
 use wasip2::io::streams::StreamError;
 
 /// The number of bytes written or read in one step.
-const PIECE: usize = 8 << 10;
+const CHUNK_BYTES: usize = 8 << 10;
 
 /// A request.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
-pub(crate) struct Asked {
+pub(crate) struct RequestArgs {
     /// The URL, split at `://` and at the next `/`, and passed on unchanged.
     pub(crate) url: String,
     /// The method. Default: GET.
@@ -41,7 +41,7 @@ pub(crate) struct Asked {
 
 /// A response.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Answered {
+pub(crate) struct ResponseSummary {
     /// The error, if the response is missing or incomplete.
     refused: Option<String>,
     status: Option<u16>,
@@ -58,15 +58,15 @@ fn told(error: impl Debug) -> String {
 }
 
 /// Sends a request and reads its response.
-pub(crate) fn request(asked: &Asked) -> Answered {
+pub(crate) fn request(asked: &RequestArgs) -> ResponseSummary {
     match begin(asked).and_then(|future| wait(&future)) {
         Ok(response) => read(&response),
-        Err(refused) => Answered { refused: Some(refused), ..Answered::default() },
+        Err(refused) => ResponseSummary { refused: Some(refused), ..ResponseSummary::default() },
     }
 }
 
 /// Sends a request without waiting for its response.
-pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
+pub(crate) fn begin(asked: &RequestArgs) -> Result<FutureIncomingResponse, String> {
     let headers = Fields::new();
     for header in &asked.headers {
         let (name, value) = header.split_once(": ").unwrap_or((header, ""));
@@ -82,7 +82,7 @@ pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
 
 /// Creates a request without sending it.
 fn prepare(
-    asked: &Asked,
+    asked: &RequestArgs,
     headers: Fields,
     with_body: bool,
 ) -> Result<(OutgoingRequest, Option<OutgoingBody>), String> {
@@ -108,7 +108,7 @@ fn prepare(
     Ok((request, body))
 }
 
-fn options(asked: &Asked) -> RequestOptions {
+fn options(asked: &RequestArgs) -> RequestOptions {
     let options = RequestOptions::new();
     let nanoseconds = |milliseconds: u64| milliseconds * 1_000_000;
     let _ = options.set_connect_timeout(asked.connect_ms.map(nanoseconds));
@@ -138,24 +138,26 @@ pub(crate) fn wait(future: &FutureIncomingResponse) -> Result<IncomingResponse, 
 }
 
 /// Reads a response to its end.
-fn read(response: &IncomingResponse) -> Answered {
+fn read(response: &IncomingResponse) -> ResponseSummary {
     let entries = response.headers().entries();
-    let mut answered = Answered {
+    let mut answered = ResponseSummary {
         status: Some(response.status()),
         headers: entries
             .iter()
             .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
             .collect(),
-        ..Answered::default()
+        ..ResponseSummary::default()
     };
     let Ok(body) = response.consume() else { return answered };
     let mut kept = Vec::new();
     match body.stream() {
         Ok(stream) => loop {
-            match stream.blocking_read(PIECE as u64) {
+            match stream.blocking_read(CHUNK_BYTES as u64) {
                 Ok(piece) => {
                     answered.read += piece.len();
-                    kept.extend_from_slice(&piece[..piece.len().min(PIECE - kept.len().min(PIECE))]);
+                    kept.extend_from_slice(
+                        &piece[..piece.len().min(CHUNK_BYTES - kept.len().min(CHUNK_BYTES))],
+                    );
                 }
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
@@ -174,9 +176,9 @@ fn read(response: &IncomingResponse) -> Answered {
 
 /// Sends requests one after the other until one is refused.
 pub(crate) fn many(url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     for done in 0..count {
-        if let Answered { refused: Some(refused), .. } = request(&asked) {
+        if let ResponseSummary { refused: Some(refused), .. } = request(&asked) {
             return format!("{done} answered, then refused: {refused}");
         }
     }
@@ -185,7 +187,7 @@ pub(crate) fn many(url: &str, count: u32) -> String {
 
 /// Starts requests without reading their responses until one is refused.
 pub(crate) fn at_once(url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     let mut open = Vec::new();
     for _ in 0..count {
         let begun = begin(&asked).and_then(|future| Ok((wait(&future)?, future)));
@@ -199,7 +201,8 @@ pub(crate) fn at_once(url: &str, count: u32) -> String {
 
 /// Posts a body of this size, and returns the number of bytes accepted.
 pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
-    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+    let asked =
+        RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<String, String> {
         let (request, body) = prepare(&asked, Fields::new(), true)?;
         let future = outgoing_handler::handle(request, None).map_err(told)?;
@@ -214,7 +217,8 @@ pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
 
 /// Posts fewer or more bytes than the `content-length`.
 pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
-    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+    let asked =
+        RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<u16, String> {
         let headers = Fields::new();
         headers.append("content-length", said.as_bytes()).map_err(told)?;
@@ -295,7 +299,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
 /// Gets responses and keeps their heads before fetching them (`heads`), or their trailers: fetched (`trailers`), not
 /// fetched (`unfetched`), or fetched and dropped (`dropped`). Returns their number.
 pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     let (mut heads, mut bodies, mut trailers) = (Vec::new(), Vec::new(), Vec::new());
     let mut one_more = || -> Result<(), String> {
         let future = begin(&asked)?;
@@ -308,7 +312,7 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
         let body = answer.consume().map_err(|()| "there is no body".to_owned())?;
         let stream = body.stream().map_err(|()| "cannot read the body".to_owned())?;
         loop {
-            match stream.blocking_read(PIECE as u64) {
+            match stream.blocking_read(CHUNK_BYTES as u64) {
                 Ok(_) => {}
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
@@ -337,12 +341,12 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
 }
 
 /// Sends a response's headers with another request, and returns its response.
-pub(crate) fn pass_on(from: &str, to: &str) -> Result<Answered, String> {
-    let asked = Asked { url: from.to_owned(), ..Asked::default() };
+pub(crate) fn pass_on(from: &str, to: &str) -> Result<ResponseSummary, String> {
+    let asked = RequestArgs { url: from.to_owned(), ..RequestArgs::default() };
     let answer = wait(&begin(&asked)?)?;
     let headers = answer.headers().clone();
     headers.delete("content-length").map_err(told)?;
-    let asked = Asked { url: to.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: to.to_owned(), ..RequestArgs::default() };
     let (request, _) = prepare(&asked, headers, false)?;
     let future = outgoing_handler::handle(request, None).map_err(told)?;
     Ok(read(&wait(&future)?))

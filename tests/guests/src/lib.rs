@@ -58,7 +58,7 @@ impl Zoo {
 
     /// Return the context of the call.
     #[tool(read_only)]
-    fn echo_context(&self, ctx: &Context) -> Json<says::About> {
+    fn echo_context(&self, ctx: &Context) -> Json<says::CallInfo> {
         Json(says::about(ctx))
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The context of a call.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct About {
+pub(crate) struct CallInfo {
     principal: Option<String>,
     client_name: Option<String>,
     client_version: Option<String>,
@@ -23,9 +23,9 @@ pub(crate) struct About {
 }
 
 /// Queries everything.
-pub(crate) fn about(ctx: &Context) -> About {
+pub(crate) fn about(ctx: &Context) -> CallInfo {
     let (client_name, client_version) = ctx.client().map(|client| (client.name, client.version)).unzip();
-    About {
+    CallInfo {
         principal: ctx.principal(),
         client_name,
         client_version,

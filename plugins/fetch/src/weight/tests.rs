@@ -1,17 +1,17 @@
 //! Pages that are too expensive, and pages that only look expensive.
 
-use super::{Heavy, check};
+use super::{CostError, check};
 
 #[test]
 fn detects_expensive_pages() {
     for tag in ["div", "b", "table><tr><td", "ul><li", "blockquote", "svg:g", "x-y a='>' b"] {
-        assert_eq!(check(&format!("<{tag}>").repeat(600)), Err(Heavy::Deep), "{tag}");
+        assert_eq!(check(&format!("<{tag}>").repeat(600)), Err(CostError::Deep), "{tag}");
         assert_eq!(check(&format!("<{tag}>").repeat(500)), Ok(()), "{tag}");
     }
-    assert_eq!(check(&"<br>".repeat(200_000)), Err(Heavy::Large));
+    assert_eq!(check(&"<br>".repeat(200_000)), Err(CostError::Large));
     let attributes: String = (0..2000).map(|n| format!(" a{n}=1")).collect();
-    assert_eq!(check(&format!("<p{attributes}>")), Err(Heavy::Wide));
-    assert_eq!(check(&format!("<p {}>", "a/".repeat(2000))), Err(Heavy::Wide));
+    assert_eq!(check(&format!("<p{attributes}>")), Err(CostError::Wide));
+    assert_eq!(check(&format!("<p {}>", "a/".repeat(2000))), Err(CostError::Wide));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn ignores_text_elements() {
         ("<title>", "</title>"),
     ] {
         assert_eq!(check(&format!("{before}{deep}{after}")), Ok(()), "{before}");
-        assert_eq!(check(&format!("{before}{after}{deep}")), Err(Heavy::Deep), "{before}");
+        assert_eq!(check(&format!("{before}{after}{deep}")), Err(CostError::Deep), "{before}");
         assert_eq!(check(&format!("{before}{deep}")), Ok(()), "unclosed {before}");
     }
     assert_eq!(check(&"< 1 <3 <".repeat(100_000)), Ok(()));

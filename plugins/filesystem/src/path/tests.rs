@@ -1,12 +1,12 @@
 //! Resolution of paths, and refused paths.
 
-use crate::granted::Granted;
+use crate::granted::GrantedDirectories;
 use crate::tests::Folder;
 
 use super::{locate, normal, parent};
 
 fn found(asked: &str) -> String {
-    match locate(&Granted::now(), asked) {
+    match locate(&GrantedDirectories::now(), asked) {
         Ok(located) => located.path,
         Err(fault) => fault.to_string(),
     }

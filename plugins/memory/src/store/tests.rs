@@ -78,7 +78,7 @@ fn reports_full_storage_and_keeps_the_graph() {
     assert!(result.failed());
     assert_eq!(
         result.all_text(),
-        "the knowledge graph is full, so nothing was changed: a gateway keeps at most 1 MiB under one key; delete \
+        "the knowledge graph is full, so nothing was changed: a value can have at most 1 MiB; delete \
          entities, observations or relations that are no longer needed"
     );
     let found = client.call("open_nodes", json!({ "names": ["b", "c"] })).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{History, PAUSE, PROGRAMS, added};
+use super::{HISTORY_TIMEOUT, History, MAX_PROGRAMS, added};
 use crate::thought::Thought;
 
 fn thought(branch: &str) -> Thought {
@@ -21,7 +21,7 @@ fn last(all: &[History]) -> (u64, usize) {
 
 #[test]
 fn starts_a_new_history_after_a_pause() {
-    let pause = PAUSE.as_secs();
+    let pause = HISTORY_TIMEOUT.as_secs();
     let all = added(Vec::new(), "p", &thought("a"), 1000);
     let all = added(all, "p", &thought("b"), 1000 + pause - 1);
     assert_eq!(last(&all), (2, 2));
@@ -34,14 +34,14 @@ fn starts_a_new_history_after_a_pause() {
 #[test]
 fn separates_and_limits_programs() {
     let mut all = added(Vec::new(), "first", &thought(""), 0);
-    for number in 1..=PROGRAMS {
+    for number in 1..=MAX_PROGRAMS {
         all = added(all, &number.to_string(), &thought(""), 0);
     }
-    assert_eq!(all.len(), PROGRAMS);
+    assert_eq!(all.len(), MAX_PROGRAMS);
     all = added(all, "2", &thought(""), 0);
     assert_eq!(last(&all).0, 2);
     all = added(all, "first", &thought(""), 0);
-    assert_eq!((last(&all).0, all.len()), (1, PROGRAMS), "the least recently used one was removed");
+    assert_eq!((last(&all).0, all.len()), (1, MAX_PROGRAMS), "the least recently used one was removed");
 }
 
 #[test]

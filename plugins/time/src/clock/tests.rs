@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Conversion, NoSuchTime, convert, current, time_of_day};
+use super::{Conversion, TimeError, convert, current, time_of_day};
 use crate::zone::Zone;
 
 fn zone(name: &str) -> Zone {
@@ -14,12 +14,12 @@ fn at(now: &str) -> Timestamp {
     now.parse().unwrap()
 }
 
-fn converted(source: &str, time: &str, target: &str, now: &str) -> Result<Conversion, NoSuchTime> {
+fn converted(source: &str, time: &str, target: &str, now: &str) -> Result<Conversion, TimeError> {
     convert(&zone(source), time, &zone(target), at(now))
 }
 
 /// The two times and the difference.
-fn short(conversion: Result<Conversion, NoSuchTime>) -> [String; 3] {
+fn short(conversion: Result<Conversion, TimeError>) -> [String; 3] {
     let Conversion { source, target, time_difference } = conversion.unwrap();
     [source.datetime, target.datetime, time_difference]
 }
@@ -97,7 +97,7 @@ fn refuses_skipped_times() {
         ["2024-03-10T03:00:00-04:00", "2024-03-10T07:00:00+00:00", "+4.0h"]
     );
     let half_an_hour = converted("Australia/Lord_Howe", "02:15", "UTC", "2024-10-06T00:00:00Z");
-    assert!(matches!(half_an_hour, Err(NoSuchTime::Skipped { .. })), "{half_an_hour:?}");
+    assert!(matches!(half_an_hour, Err(TimeError::Skipped { .. })), "{half_an_hour:?}");
     // Samoa skipped a whole day.
     let day = converted("Pacific/Apia", "12:00", "UTC", "2011-12-30T09:59:59Z").unwrap();
     assert_eq!(day.source.datetime, "2011-12-29T12:00:00-10:00");

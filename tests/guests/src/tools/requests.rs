@@ -14,7 +14,7 @@ pub(crate) struct Requests;
 impl Requests {
     /// Send an HTTP request and return the response. For grants: only what `allow.http` permits.
     #[tool]
-    fn http_request(&self, request: &http::Asked) -> Json<http::Answered> {
+    fn http_request(&self, request: &http::RequestArgs) -> Json<http::ResponseSummary> {
         Json(http::request(request))
     }
 
@@ -70,14 +70,14 @@ impl Requests {
 
     /// Send a response's headers with another request. For headers that only the gateway sets.
     #[tool]
-    fn http_pass_on(&self, from: &str, to: &str) -> Result<Json<http::Answered>, ToolError> {
+    fn http_pass_on(&self, from: &str, to: &str) -> Result<Json<http::ResponseSummary>, ToolError> {
         http::pass_on(from, to).map(Json).map_err(ToolError::failed)
     }
 
     /// Send a request and ignore it. For calls that end while their requests run.
     #[tool]
     fn http_and_hang(&self, url: &str) -> String {
-        let asked = http::Asked { url: url.to_owned(), ..http::Asked::default() };
+        let asked = http::RequestArgs { url: url.to_owned(), ..http::RequestArgs::default() };
         let _begun = http::begin(&asked);
         std::thread::sleep(Duration::from_secs(365 * 24 * 60 * 60));
         String::new()
