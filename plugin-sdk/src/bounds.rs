@@ -11,7 +11,7 @@ use crate::ToolError;
 
 /// A type whose schema can be sent to clients: any type that implements [`JsonSchema`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no JSON Schema, so clients can't be told what it looks like",
+    message = "`{Self}` has no JSON Schema, so clients don't know its structure",
     label = "doesn't implement `JsonSchema`",
     note = "write `#[derive(schemars::JsonSchema)]` above the type, with `schemars = \"1\"` in `Cargo.toml`"
 )]

@@ -104,7 +104,7 @@ pub fn typed<T: DeserializeOwned>() -> Result<T, ConfigError> {
 }
 
 fn read<T: DeserializeOwned>(settings: &[(String, String)]) -> Result<T, ConfigError> {
-    string_fields::read(settings).map_err(|wrong| match wrong {
+    string_fields::read(settings).map_err(|error| match error {
         FieldError::Missing { key, wanted } => ConfigError::Missing { key, wanted },
         FieldError::Invalid { key, reason } => ConfigError::Invalid { key: key.unwrap_or_default(), reason },
     })

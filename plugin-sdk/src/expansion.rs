@@ -239,8 +239,8 @@ pub fn prompt_value<T: PromptArg>(args: &[(String, String)], name: &str) -> Resu
 /// # Errors
 /// The arguments can't be deserialized as a `T`.
 pub fn prompt_values<T: Readable>(args: &[(String, String)]) -> Result<T, ToolError> {
-    string_fields::read(args).map_err(|wrong| {
-        ToolError::invalid_params(match wrong {
+    string_fields::read(args).map_err(|error| {
+        ToolError::invalid_params(match error {
             FieldError::Missing { key, wanted: Some(wanted) } => {
                 format!("missing argument `{key}`; expected {wanted}")
             }

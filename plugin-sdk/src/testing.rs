@@ -96,11 +96,11 @@ impl<P: Plugin> Client<P> {
         // Use a separate gateway, so that the test doesn't see the effects of this call.
         let describes = fake::with(&mut Gateway::default(), || panic::catch_unwind(describe::<P>));
         if let Err(cause) = describes {
-            let said = cause.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let message = cause.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
             panic!(
-                "the plugin can't be described without settings, so a gateway couldn't load it: {said}; read settings where a \
-                 call needs them, not in `Default`"
+                "the plugin can't be described without settings, so a gateway couldn't load it: {message}; read settings in calls, \
+                 not in `Default`"
             );
         }
         Self { gateway: RefCell::default(), answers: BTreeMap::new(), plugin: PhantomData }

@@ -40,8 +40,8 @@ impl Completion {
         if method.params.iter().any(|param| matches!(param, Param::Context)) {
             return Err(Error::new(
                 span,
-                "a completion can't take `&Context`: it is made anew at every keystroke, so there is nothing to ask and no \
-                 progress to report",
+                "a completion can't take `&Context`: completions run at every keystroke and can't ask questions or \
+                 report progress",
             ));
         }
         let count = method.arguments().count();

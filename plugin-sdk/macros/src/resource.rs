@@ -132,8 +132,8 @@ fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
             "`{text}` isn't an absolute URI: it must start with a scheme, as in `notes://today`"
         ));
     }
-    if let Some(wrong) = invalid_prefix(&text, scheme) {
-        return bad(wrong);
+    if let Some(problem) = invalid_prefix(&text, scheme) {
+        return bad(problem);
     }
     let mut variables = Vec::new();
     let mut rest = text.as_str();

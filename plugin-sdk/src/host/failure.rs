@@ -42,7 +42,7 @@ pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
         E::ConfigurationError | E::InternalError(None) => {
             HttpError::Other(format!("the gateway couldn't send the request to `{origin}`; see its log"))
         }
-        other => HttpError::Protocol { origin, reason: words(other) },
+        other => HttpError::Protocol { origin, reason: describe(other) },
     }
 }
 
@@ -51,17 +51,17 @@ fn limit(origin: String, reason: &str) -> HttpError {
 }
 
 /// A message for the remaining codes, from their names: HTTP violations of a server or proxy.
-fn words(code: &ErrorCode) -> String {
+fn describe(code: &ErrorCode) -> String {
     let debug = format!("{code:?}");
     let name: String = debug.chars().skip_while(|c| !c.is_alphabetic()).collect();
-    let mut words = String::new();
+    let mut describe = String::new();
     for c in name.trim_start_matches("ErrorCode::").chars().take_while(|c| c.is_alphanumeric()) {
-        if c.is_uppercase() && !words.is_empty() {
-            words.push(' ');
+        if c.is_uppercase() && !describe.is_empty() {
+            describe.push(' ');
         }
-        words.extend(c.to_lowercase());
+        describe.extend(c.to_lowercase());
     }
-    words
+    describe
 }
 
 #[cfg(test)]

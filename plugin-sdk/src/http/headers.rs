@@ -53,16 +53,16 @@ impl Headers {
 
 /// Checks that a plugin can send this header.
 pub(super) fn check(name: &str, value: &[u8]) -> Result<(), HttpError> {
-    let wrong =
+    let invalid =
         |reason: &str| Err(HttpError::InvalidHeader { name: name.to_owned(), reason: reason.to_owned() });
     if name.is_empty() || !name.bytes().all(is_token) {
-        return wrong("the name contains a character that isn't allowed in header names");
+        return invalid("the name contains a character that isn't allowed in header names");
     }
     if CONNECTION_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-        return wrong("the gateway sets it itself");
+        return invalid("the gateway sets it itself");
     }
     if value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
-        return wrong("the value contains a control character");
+        return invalid("the value contains a control character");
     }
     Ok(())
 }

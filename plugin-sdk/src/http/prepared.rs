@@ -22,16 +22,19 @@ impl PreparedRequest {
 
 /// Checks that the URL can be requested.
 pub(super) fn check_url(url: &Url) -> Result<(), HttpError> {
-    let wrong = |url: &Url, reason: &str| {
+    let invalid = |url: &Url, reason: &str| {
         Err(HttpError::InvalidUrl { url: url.to_string(), reason: reason.to_owned() })
     };
     if !matches!(url.scheme(), "http" | "https") {
-        return wrong(url, "it must start with `http://` or `https://`");
+        return invalid(url, "it must start with `http://` or `https://`");
     }
     if !url.username().is_empty() || url.password().is_some() {
         let mut shown = url.clone();
         let _possible = shown.set_username("").and_then(|()| shown.set_password(None));
-        return wrong(&shown, "it contains a user name or password; send an `authorization` header instead");
+        return invalid(
+            &shown,
+            "it contains a user name or password; send an `authorization` header instead",
+        );
     }
     Ok(())
 }

@@ -194,15 +194,15 @@ impl<P: Plugin> Client<P> {
         let schema = tools.into_iter().find(|tool| tool.name == name).and_then(|tool| tool.output_schema);
         let Some(schema) = schema.and_then(|text| serde_json::from_str(&text).ok()) else { return };
         if let Some(value) = &structured {
-            if let Some(wrong) = schema_check::mismatch(&schema, value) {
+            if let Some(problem) = schema_check::mismatch(&schema, value) {
                 panic!(
-                    "the structured content of `{name}` doesn't fit its output schema: {wrong}; a gateway would refuse \
+                    "the structured content of `{name}` doesn't match its output schema: {problem}; a gateway would reject \
                      the result"
                 );
             }
         } else {
             panic!(
-                "`{name}` has an output schema, but its result has no structured content, so a gateway would refuse \
+                "`{name}` has an output schema, but its result has no structured content, so a gateway would reject \
                  it; return `Json<T>`, or add it with `ToolResult::with_structured`"
             );
         }
@@ -229,15 +229,15 @@ impl<P: Plugin> Client<P> {
             let end = fake::with(&mut gateway, &call);
             let input = end.as_ref().ok().and_then(&asks);
             let asks = if input.is_some() { RoundEnd::Something } else { RoundEnd::Nothing };
-            if let Some(wrong) = watch::check_end(&gateway.round, asks) {
-                panic!("{wrong}");
+            if let Some(problem) = watch::check_end(&gateway.round, asks) {
+                panic!("{problem}");
             }
             let Some(input) = input else { return end };
             for request in &input.requests {
                 let Some(answer) = self.answers.get(&request.key) else { return end };
                 let answer = answer(request);
-                if let Some(wrong) = missing_answers::wrong_answer(request, &answer) {
-                    panic!("{wrong}");
+                if let Some(problem) = missing_answers::wrong_answer(request, &answer) {
+                    panic!("{problem}");
                 }
                 gateway.answers.insert(request.key.clone(), answer.to_string());
             }

@@ -7,14 +7,14 @@ use crate::InputRequest;
 /// The error for missing answers. `given` are the keys of the answers that the client has.
 pub(super) fn answers<'a>(requests: &[InputRequest], given: impl Iterator<Item = &'a str>) -> String {
     let given: Vec<&str> = given.collect();
-    let lacking: Vec<&InputRequest> =
+    let missing: Vec<&InputRequest> =
         requests.iter().filter(|request| !given.contains(&request.key.as_str())).collect();
-    if lacking.is_empty() {
+    if missing.is_empty() {
         return "the call ended with `NeedInput` but asked no question; add a request to `NeedInput::requests`"
             .to_owned();
     }
-    let names: Vec<String> = lacking.iter().map(|request| format!("`{}`", request.key)).collect();
-    let calls: Vec<String> = lacking.iter().map(|request| format!("`{}`", call(request))).collect();
+    let names: Vec<String> = missing.iter().map(|request| format!("`{}`", request.key)).collect();
+    let calls: Vec<String> = missing.iter().map(|request| format!("`{}`", call(request))).collect();
     let questions = if names.len() == 1 { "question" } else { "questions" };
     let mut message = format!(
         "no answer to the {questions} {}; add {} to the client",

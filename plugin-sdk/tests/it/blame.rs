@@ -105,38 +105,39 @@ impl Asks {
 
 #[test]
 fn prints_the_code_for_a_missing_answer() {
-    let (said, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
+    let (panic_text, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
     let call = r#".answer("booking", testing::accepted(json!({ "name": "…", "persons": 1, "place": "garden", "quiet": true, "remarks": "…" })))"#;
-    assert_eq!(said, format!("no answer to the question `booking`; add `{call}` to the client"));
+    assert_eq!(panic_text, format!("no answer to the question `booking`; add `{call}` to the client"));
     assert_eq!(line, line!() - 3, "the panic's location is the call");
-    let (said, _) = blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
+    let (panic_text, _) =
+        blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
     assert_eq!(
-        said,
+        panic_text,
         "no answer to the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
          `.answer(\"folders\", testing::roots(&[\"file:///…\"]))` and \
          `.answer(\"page\", testing::accepted(json!({})))` to the client (answers exist for `fodlers`)"
     );
-    let (said, line) = blamed(|| Client::<Asks>::new().read("a://b"));
+    let (panic_text, line) = blamed(|| Client::<Asks>::new().read("a://b"));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("`.answer(\"folders\", testing::roots("), "{said}");
+    assert!(panic_text.contains("`.answer(\"folders\", testing::roots("), "{panic_text}");
 }
 
 #[test]
 fn prints_the_code_for_an_invalid_answer() {
     let client = Client::<Asks>::new().answer("booking", json!({ "name": "Ada" }));
-    let (said, line) = blamed(|| client.call("book", json!({})));
+    let (panic_text, line) = blamed(|| client.call("book", json!({})));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("`booking` isn't a result of `elicitation/create`"), "{said}");
-    assert!(said.contains(".answer(\"booking\", testing::accepted(json!("), "{said}");
+    assert!(panic_text.contains("`booking` isn't a result of `elicitation/create`"), "{panic_text}");
+    assert!(panic_text.contains(".answer(\"booking\", testing::accepted(json!("), "{panic_text}");
 }
 
 #[test]
 fn points_to_the_line_with_the_problem() {
     let client = || Client::<Asks>::new().answer("folders", testing::roots(&[]));
-    let (said, line) = blamed(|| client().call("act", json!({})));
-    assert_eq!(line, line_of("// asks too late"), "{said}");
-    let (said, line) = blamed(|| client().call("once", json!({})));
-    assert_eq!(line, line_of("// once more"), "{said}");
+    let (panic_text, line) = blamed(|| client().call("act", json!({})));
+    assert_eq!(line, line_of("// asks too late"), "{panic_text}");
+    let (panic_text, line) = blamed(|| client().call("once", json!({})));
+    assert_eq!(line, line_of("// once more"), "{panic_text}");
 }
 
 #[derive(Debug, Default)]
@@ -154,15 +155,18 @@ impl moongate_sdk::Plugin for Broken {
 
 #[test]
 fn points_to_the_line_that_lists() {
-    let (said, line) = blamed(|| Client::<Broken>::new().prompts());
+    let (panic_text, line) = blamed(|| Client::<Broken>::new().prompts());
     assert_eq!(line, line!() - 1);
-    assert!(said.starts_with("the plugin failed to list its prompts: "), "{said}");
+    assert!(panic_text.starts_with("the plugin failed to list its prompts: "), "{panic_text}");
 }
 
 #[test]
 fn shows_a_stored_value_of_another_type() {
     let client = Client::<Broken>::new().kept("count", "many");
-    let (said, line) = blamed(|| client.kv::<u32>("count"));
+    let (panic_text, line) = blamed(|| client.kv::<u32>("count"));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("the value under `count` has another type") && said.contains("\"many\""), "{said}");
+    assert!(
+        panic_text.contains("the value under `count` has another type") && panic_text.contains("\"many\""),
+        "{panic_text}"
+    );
 }

@@ -103,7 +103,7 @@ impl Ends {
     }
 }
 
-fn said(tool: &str, args: serde_json::Value) -> (bool, String) {
+fn outcome(tool: &str, args: serde_json::Value) -> (bool, String) {
     let result = Client::<Ends>::new().call(tool, args).unwrap();
     (result.failed(), result.all_text())
 }
@@ -112,24 +112,24 @@ fn said(tool: &str, args: serde_json::Value) -> (bool, String) {
 fn converts_every_kind_of_error() {
     let failed = |text: &str| (true, text.to_owned());
     assert_eq!(
-        said("parse", json!({ "text": "x" })),
+        outcome("parse", json!({ "text": "x" })),
         failed("cannot parse the page: invalid digit found in string")
     );
-    assert_eq!(said("parse", json!({ "text": "-1" })), failed("it is negative"));
-    assert_eq!(said("through", json!({ "how": "text" })), failed("just a string"));
-    assert_eq!(said("through", json!({ "how": "owned" })), failed("just a string"));
+    assert_eq!(outcome("parse", json!({ "text": "-1" })), failed("it is negative"));
+    assert_eq!(outcome("through", json!({ "how": "text" })), failed("just a string"));
+    assert_eq!(outcome("through", json!({ "how": "owned" })), failed("just a string"));
     assert_eq!(
-        said("through", json!({ "how": "boxed" })),
+        outcome("through", json!({ "how": "boxed" })),
         failed("cannot parse the page: invalid digit found in string")
     );
-    assert_eq!(said("in_words", json!({})), failed("no such thing"));
+    assert_eq!(outcome("in_words", json!({})), failed("no such thing"));
     let missing = Client::<Ends>::new().call("through", json!({ "how": "failure" }));
     assert_eq!(missing, Err(Failure::MissingCapability(vec!["roots".to_owned()])));
 }
 
 #[test]
 fn reads_only_the_tests_environment() {
-    assert_eq!(said("through", json!({ "how": "PATH" })), (false, String::new()));
+    assert_eq!(outcome("through", json!({ "how": "PATH" })), (false, String::new()));
     let client = Client::<Ends>::new().env("PATH", "here");
     assert_eq!(client.call("through", json!({ "how": "PATH" })).unwrap().all_text(), "here");
 }
@@ -156,7 +156,7 @@ fn fails_on_results_without_promised_content() {
             .starts_with("`promise` has an output schema, but its result has no structured content")
     );
     assert!(panic("broken").starts_with("the structured content of `promise` isn't valid JSON"));
-    assert_eq!(said("promise", json!({ "how": "failed" })), (true, "it failed".to_owned()));
+    assert_eq!(outcome("promise", json!({ "how": "failed" })), (true, "it failed".to_owned()));
 }
 
 #[test]

@@ -70,8 +70,8 @@ fn call(client: &Client<Keeps>, tool: &str) -> String {
 #[test]
 fn stores_values() {
     let client = Client::<Keeps>::new();
-    let said = call(&client, "all");
-    assert_eq!(said, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
+    let text_of = call(&client, "all");
+    assert_eq!(text_of, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
     assert_eq!(client.kv::<i64>("n"), Some(-3), "another call finds it");
 }
 

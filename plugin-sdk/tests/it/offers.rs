@@ -307,7 +307,7 @@ fn lists_and_gets_prompts() {
     let prompts = client.prompts();
     let greet = prompts[0].args.as_ref().unwrap();
     assert_eq!((greet[0].name.as_str(), greet[0].required), ("name", Some(true)));
-    assert_eq!(greet[0].description.as_deref(), Some("Whom to greet."));
+    assert_eq!(greet[0].description.as_deref(), Some("The name to greet."));
     assert_eq!((greet[1].name.as_str(), greet[1].required), ("tone", None));
     let count = prompts[1].args.as_ref().unwrap();
     assert_eq!((prompts[1].name.as_str(), count[0].description.as_deref()), ("count-to", Some("How far.")));

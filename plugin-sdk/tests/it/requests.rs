@@ -87,7 +87,7 @@ impl Asks {
     }
 }
 
-fn said(client: &Client<Asks>, tool: &str, args: Value) -> String {
+fn text_of(client: &Client<Asks>, tool: &str, args: Value) -> String {
     client.call(tool, args).unwrap().all_text()
 }
 
@@ -101,7 +101,7 @@ fn echo() -> Client<Asks> {
 #[test]
 fn records_requests() {
     let client = echo();
-    let answer = said(&client, "send", json!({ "url": "HTTPS://A.example:443/x?y#z" }));
+    let answer = text_of(&client, "send", json!({ "url": "HTTPS://A.example:443/x?y#z" }));
     assert_eq!(answer, "200 https://a.example/x?y Some(\"hi\") POST https://a.example/x?y [1,2]");
     let request = &client.requests()[0];
     assert_eq!(request.headers.get("content-type"), Some("application/json"));
@@ -112,14 +112,17 @@ fn records_requests() {
 
 #[test]
 fn escapes_fields() {
-    assert_eq!(said(&echo(), "form", json!({})), "PUT https://a.example/?a=1&b=%C3%A4+%26&c=2 x=1+2&y=%26");
+    assert_eq!(
+        text_of(&echo(), "form", json!({})),
+        "PUT https://a.example/?a=1&b=%C3%A4+%26&c=2 x=1+2&y=%26"
+    );
 }
 
 #[test]
 fn names_the_missing_grant() {
-    let lacking = said(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
+    let missing = text_of(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
     assert_eq!(
-        lacking,
+        missing,
         "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` in \
          `[plugins.<name>.allow]` of `gateway.toml` grants all requests to it (in a test, set up servers with \
          `Client::http` or `Client::pages`)"
@@ -133,8 +136,8 @@ fn names_the_missing_grant() {
         ),
         ("https://9.9.9.9/", r#""https://9.9.9.9""#),
     ] {
-        let lacking = said(&Client::new(), "get", json!({ "url": url }));
-        assert!(lacking.contains(&format!("`http = [{grant}]`")), "{lacking}");
+        let missing = text_of(&Client::new(), "get", json!({ "url": url }));
+        assert!(missing.contains(&format!("`http = [{grant}]`")), "{missing}");
     }
 }
 
@@ -143,7 +146,7 @@ fn limits_the_size_of_bodies() {
     let page =
         |bytes: usize| Client::new().http(move |_| Ok(HttpAnswer::status(200).body(vec![b'x'; bytes])));
     let most =
-        |client: &Client<Asks>| said(client, "most", json!({ "url": "http://a.example", "most": 2500 }));
+        |client: &Client<Asks>| text_of(client, "most", json!({ "url": "http://a.example", "most": 2500 }));
     assert_eq!(most(&page(2500)), "2500 2500");
     assert_eq!(
         most(&page(2501)),
@@ -157,7 +160,7 @@ fn fails_if_the_body_breaks_off() {
     let error = HttpError::Connect { origin: "http://a.example".to_owned(), reason: "it broke".to_owned() };
     let client = Client::new().http(move |_| Ok(HttpAnswer::text("half").broken(error.clone())));
     assert_eq!(
-        said(&client, "get", json!({ "url": "http://a.example" })),
+        text_of(&client, "get", json!({ "url": "http://a.example" })),
         "cannot connect to `http://a.example`: it broke"
     );
 }
@@ -166,14 +169,14 @@ fn fails_if_the_body_breaks_off() {
 fn reads_text_and_json() {
     let url = json!({ "url": "http://a.example/n" });
     let one = |answer: HttpAnswer| Client::<Asks>::new().pages([("http://a.example/n", answer)]);
-    assert_eq!(said(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
-    assert!(said(&one(HttpAnswer::text("x")), "number", url.clone()).starts_with("invalid JSON: "));
+    assert_eq!(text_of(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
+    assert!(text_of(&one(HttpAnswer::text("x")), "number", url.clone()).starts_with("invalid JSON: "));
     assert_eq!(
-        said(&one(HttpAnswer::status(503)), "number", url.clone()),
+        text_of(&one(HttpAnswer::status(503)), "number", url.clone()),
         "`http://a.example` returned status 503"
     );
-    assert_eq!(said(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
-    assert_eq!(said(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
+    assert_eq!(text_of(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
+    assert_eq!(text_of(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn refuses_invalid_urls() {
         ("http://name:word@a.example", "a user name or password"),
     ] {
         let client = echo();
-        let answer = said(&client, "get", json!({ "url": url }));
+        let answer = text_of(&client, "get", json!({ "url": url }));
         assert!(answer.contains(reason), "{answer}");
         assert!(!answer.contains("word@"), "{answer}");
         assert!(client.requests().is_empty());
@@ -202,14 +205,14 @@ fn refuses_reserved_and_invalid_headers() {
         ("", "x", "a character that isn't allowed"),
         ("x", "a\r\nb: c", "a control character"),
     ] {
-        let answer = said(&echo(), "header", json!({ "name": name, "value": value }));
+        let answer = text_of(&echo(), "header", json!({ "name": name, "value": value }));
         assert!(answer.contains(reason), "{answer}");
     }
     assert!(
-        said(&echo(), "header", json!({ "name": "x-ä".replace('ä', "a"), "value": "ä\t" }))
+        text_of(&echo(), "header", json!({ "name": "x-ä".replace('ä', "a"), "value": "ä\t" }))
             .starts_with("GET")
     );
-    let answer = said(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
+    let answer = text_of(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
     assert_eq!(answer, "invalid HTTP method `G T`");
 }
 
@@ -231,7 +234,7 @@ fn follows_redirects_on_request() {
     let send = |path: &str, method: &str| {
         let client = redirecting();
         let url = format!("https://a.example/{path}");
-        said(&client, "send", json!({ "url": url, "redirects": 5, "method": method }));
+        text_of(&client, "send", json!({ "url": url, "redirects": 5, "method": method }));
         let last = client.requests().last().unwrap().clone();
         let private = last.headers.get("authorization").is_some();
         assert_eq!(last.headers.get("x-kept"), Some("1"));
@@ -261,9 +264,9 @@ fn follows_redirects_on_request() {
 #[test]
 fn limits_redirects() {
     let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::redirect(302, "/again")));
-    let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+    let answer = text_of(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
     assert_eq!((answer.as_str(), client.requests().len()), ("more than 3 redirects", 4));
-    let unfollowed = said(&client, "send", json!({ "url": "http://a.example" }));
+    let unfollowed = text_of(&client, "send", json!({ "url": "http://a.example" }));
     assert_eq!(unfollowed, "302 leads to http://a.example/again");
     for (location, reason) in [
         ("http://[", "invalid URL"),
@@ -271,7 +274,7 @@ fn limits_redirects() {
         ("http://u:p@b.example", "a user name or password"),
     ] {
         let client = Client::<Asks>::new().http(move |_| Ok(HttpAnswer::redirect(302, location)));
-        let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+        let answer = text_of(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
         assert!(answer.contains(reason), "{answer}");
     }
 }

@@ -37,9 +37,9 @@ impl Eager {
 
 #[test]
 fn refuses_plugins_that_need_settings_to_describe_themselves() {
-    let said = panics(|| Client::<Eager>::new().config("server", "https://a.example"));
-    assert!(said.starts_with("the plugin can't be described without settings"), "{said}");
-    assert!(said.contains("Missing") && said.contains("server"), "{said}");
+    let panic_text = panics(|| Client::<Eager>::new().config("server", "https://a.example"));
+    assert!(panic_text.starts_with("the plugin can't be described without settings"), "{panic_text}");
+    assert!(panic_text.contains("Missing") && panic_text.contains("server"), "{panic_text}");
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -118,8 +118,8 @@ impl Strict {
 fn refuses_content_that_does_not_match_its_schema() {
     let client = Client::<Strict>::new();
     assert!(!client.call("measure", json!({ "good": true })).unwrap().failed());
-    let said = panics(|| client.call("measure", json!({ "good": false })));
-    assert!(said.contains("`/1/degrees` is null, not of type number"), "{said}");
+    let panic_text = panics(|| client.call("measure", json!({ "good": false })));
+    assert!(panic_text.contains("`/1/degrees` is null, not of type number"), "{panic_text}");
     let give = |content: Value| client.call("give", json!({ "content": content }));
     give(json!({ "degrees": 1, "place": null, "more": [] })).unwrap();
     for (content, wrong) in [
@@ -128,15 +128,15 @@ fn refuses_content_that_does_not_match_its_schema() {
         (json!({ "degrees": "1", "place": null }), "`/degrees` is \"1\", not of type number"),
         (json!({ "degrees": 1, "place": 5 }), "`/place` is 5, not of type string or null"),
     ] {
-        let said = panics(|| give(content));
-        assert!(said.contains(wrong), "{said}");
+        let panic_text = panics(|| give(content));
+        assert!(panic_text.contains(wrong), "{panic_text}");
     }
 }
 
 #[test]
 fn refuses_questions_without_a_key() {
-    let said = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
-    assert!(said.contains("the key of a question is empty"), "{said}");
+    let panic_text = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
+    assert!(panic_text.contains("the key of a question is empty"), "{panic_text}");
 }
 
 #[test]

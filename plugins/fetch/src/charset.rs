@@ -10,8 +10,8 @@ const SEARCHED_BYTES: usize = 1024;
 /// Decodes `bytes`. Invalid characters become `U+FFFD`.
 pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
     // `decode` detects and removes a byte order mark.
-    let said = label_after(content_type.as_bytes(), b"charset").and_then(Encoding::for_label);
-    let charset = said.or_else(|| declared(bytes)).unwrap_or_else(|| guessed(bytes));
+    let encoding_label = label_after(content_type.as_bytes(), b"charset").and_then(Encoding::for_label);
+    let charset = encoding_label.or_else(|| declared(bytes)).unwrap_or_else(|| guessed(bytes));
     charset.decode(bytes).0.into_owned()
 }
 

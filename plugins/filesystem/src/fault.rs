@@ -9,7 +9,7 @@ pub(crate) enum FsError {
     #[error("Access denied - {0}")]
     Denied(String),
     /// A system call failed.
-    #[error("{}", told(.error, .call, .path))]
+    #[error("{}", system_message(.error, .call, .path))]
     System {
         error: io::Error,
         /// The name of the system call.
@@ -42,7 +42,7 @@ impl FsError {
 /// `EPERM`, which has no `ErrorKind`.
 const EPERM: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
 
-fn told(error: &io::Error, call: &str, path: &str) -> String {
+fn system_message(error: &io::Error, call: &str, path: &str) -> String {
     use io::ErrorKind as Kind;
     let (code, words) = match error.kind() {
         Kind::NotFound => ("ENOENT", "no such file or directory"),

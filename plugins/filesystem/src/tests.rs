@@ -78,7 +78,7 @@ fn client() -> Client<Filesystem> {
 
 /// The result of a successful call.
 #[track_caller]
-pub(crate) fn said(tool: &str, args: Value) -> String {
+pub(crate) fn text_of(tool: &str, args: Value) -> String {
     let result = client().call(tool, args).unwrap();
     assert!(!result.failed(), "{}", result.all_text());
     assert_eq!(result.structured_value(), json!({ "content": result.all_text() }));
@@ -87,7 +87,7 @@ pub(crate) fn said(tool: &str, args: Value) -> String {
 
 /// The error of a failed call.
 #[track_caller]
-pub(crate) fn refused(tool: &str, args: Value) -> String {
+pub(crate) fn error_of(tool: &str, args: Value) -> String {
     let result = client().call(tool, args).unwrap();
     assert!(result.failed(), "{}", result.all_text());
     result.all_text()
@@ -145,13 +145,13 @@ fn names_the_missing_grant() {
         ("write_file", json!({ "path": "a.txt", "content": "" })),
         ("list_directory", json!({ "path": "." })),
     ] {
-        let said = refused(tool, args);
+        let text_of = error_of(tool, args);
         assert!(
-            said.starts_with("Access denied - no directory is granted") && said.contains("`dirs`"),
-            "{said}"
+            text_of.starts_with("Access denied - no directory is granted") && text_of.contains("`dirs`"),
+            "{text_of}"
         );
     }
-    assert_eq!(said("list_allowed_directories", json!({})), "Allowed directories:\n");
+    assert_eq!(text_of("list_allowed_directories", json!({})), "Allowed directories:\n");
 }
 
 #[test]
@@ -166,12 +166,12 @@ fn does_not_change_read_only_directories() {
         ("create_directory", json!({ "path": folder.path("new") })),
         ("move_file", json!({ "source": path, "destination": folder.path("b.txt") })),
     ] {
-        let said = refused(tool, args);
-        assert_eq!(said, format!("Access denied - `{}` is read-only", folder.path("")));
+        let text_of = error_of(tool, args);
+        assert_eq!(text_of, format!("Access denied - `{}` is read-only", folder.path("")));
     }
     assert_eq!(folder.names(), ["a.txt"]);
-    assert_eq!(said("read_text_file", json!({ "path": path })), "one\n");
-    let shown = said("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
+    assert_eq!(text_of("read_text_file", json!({ "path": path })), "one\n");
+    let shown = text_of("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
     assert!(shown.contains("-one\n+two\n"), "a dry run changes nothing: {shown}");
     assert_eq!(fs::read_to_string(path).unwrap(), "one\n");
 }
@@ -207,7 +207,7 @@ fn reads_several_files_despite_errors() {
     let (one, two) = (folder.write("one.txt", "1"), folder.write("two.txt", "2\n"));
     let gone = folder.path("gone.txt");
     assert_eq!(
-        said("read_multiple_files", json!({ "paths": [one, gone, two] })),
+        text_of("read_multiple_files", json!({ "paths": [one, gone, two] })),
         format!(
             "{one}:\n1\n\n---\n{gone}: Error - ENOENT: no such file or directory, open '{gone}'\n---\n{two}:\n2\n\n"
         )
@@ -245,11 +245,11 @@ fn limits_the_size_of_results() {
         ("search_files", json!({ "path": folder.path("many"), "pattern": "*" })),
         ("list_directory", json!({ "path": folder.path("many") })),
     ] {
-        let said = call(tool, args);
+        let text_of = call(tool, args);
         assert!(
-            said.failed() && said.all_text().to_lowercase().contains("too "),
+            text_of.failed() && text_of.all_text().to_lowercase().contains("too "),
             "{tool}: {}",
-            said.all_text()
+            text_of.all_text()
         );
     }
 }

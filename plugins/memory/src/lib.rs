@@ -108,7 +108,7 @@ impl Memory {
     )]
     fn create_entities(&self, args: &Entities) -> Result<StructuredText<NewEntities>, ToolError> {
         let entities = store::change(|graph| Ok(graph.create_entities(&args.entities)))?;
-        told(&entities.clone(), NewEntities { entities })
+        added(&entities.clone(), NewEntities { entities })
     }
 
     /// Create relations between entities in the knowledge graph. Write them in active voice.
@@ -121,7 +121,7 @@ impl Memory {
     )]
     fn create_relations(&self, args: &Relations) -> Result<StructuredText<NewRelations>, ToolError> {
         let relations = store::change(|graph| Ok(graph.create_relations(&args.relations)))?;
-        told(&relations.clone(), NewRelations { relations })
+        added(&relations.clone(), NewRelations { relations })
     }
 
     /// Add observations to existing entities in the knowledge graph.
@@ -134,7 +134,7 @@ impl Memory {
     )]
     fn add_observations(&self, args: &Additions) -> Result<StructuredText<NewObservations>, ToolError> {
         let results = store::change(|graph| Ok(graph.add_observations(&args.observations)?))?;
-        told(&results.clone(), NewObservations { results })
+        added(&results.clone(), NewObservations { results })
     }
 
     /// Delete entities and all their relations from the knowledge graph.
@@ -207,7 +207,7 @@ impl Memory {
 }
 
 /// The result of an addition. Its text is the plain list.
-fn told<T>(list: &impl Serialize, structured: T) -> Result<StructuredText<T>, ToolError> {
+fn added<T>(list: &impl Serialize, structured: T) -> Result<StructuredText<T>, ToolError> {
     Ok(StructuredText { text: serde_json::to_string_pretty(list)?, structured })
 }
 

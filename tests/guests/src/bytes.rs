@@ -27,7 +27,7 @@ struct RepeatResult {
 }
 
 impl RepeatResult {
-    fn told(self) -> String {
+    fn outcome_text(self) -> String {
         let Self { bytes, ended } = self;
         format!("{bytes} bytes, then: {ended}")
     }
@@ -47,17 +47,17 @@ fn again(mut step: impl FnMut() -> Result<u64, String>) -> RepeatResult {
 /// Reads a file, or the names in a directory, from the start repeatedly.
 pub(crate) fn read(path: &str, way: &str) -> String {
     let course = match way {
-        "file" => again(|| read_file(path).map_err(said)),
+        "file" => again(|| read_file(path).map_err(error_text)),
         "folder" => again(|| {
-            let entries = std::fs::read_dir(path).map_err(said)?;
-            entries.map(|entry| Ok(entry.map_err(said)?.file_name().len() as u64)).sum()
+            let entries = std::fs::read_dir(path).map_err(error_text)?;
+            entries.map(|entry| Ok(entry.map_err(error_text)?.file_name().len() as u64)).sum()
         }),
         _ => match opened(path, OpenFlags::empty(), DescriptorFlags::READ) {
             Ok(file) => again(|| read_descriptor(&file, way)),
             Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
-    course.told()
+    course.outcome_text()
 }
 
 fn read_file(path: &str) -> io::Result<u64> {
@@ -97,12 +97,12 @@ fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
 pub(crate) fn write(path: &str, way: &str) -> String {
     let piece = vec![b'x'; CHUNK_BYTES];
     let course = match way {
-        "file" => {
-            again(|| File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole))
-        }
+        "file" => again(|| {
+            File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
+        }),
         "append" => again(|| {
             let file = OpenOptions::new().append(true).create(true).open(path);
-            file.and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole)
+            file.and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
         }),
         "files" | "folders" => {
             let mut made = 0;
@@ -111,7 +111,7 @@ pub(crate) fn write(path: &str, way: &str) -> String {
                 let path = format!("{path}{made}");
                 let new =
                     if way == "files" { File::create(path).map(drop) } else { std::fs::create_dir(path) };
-                new.map(|()| 1).map_err(said)
+                new.map(|()| 1).map_err(error_text)
             })
         }
         "size" => {
@@ -119,7 +119,7 @@ pub(crate) fn write(path: &str, way: &str) -> String {
             again(|| {
                 size += CHUNK_BYTES as u64;
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-                file.and_then(|file| file.set_len(size)).map_err(said).map(whole)
+                file.and_then(|file| file.set_len(size)).map_err(error_text).map(whole)
             })
         }
         _ => match opened(path, OpenFlags::CREATE, DescriptorFlags::READ | DescriptorFlags::WRITE) {
@@ -127,7 +127,7 @@ pub(crate) fn write(path: &str, way: &str) -> String {
             Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
-    course.told()
+    course.outcome_text()
 }
 
 /// Writes once at the start of a file.
@@ -167,7 +167,7 @@ fn whole((): ()) -> u64 {
     CHUNK_BYTES as u64
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

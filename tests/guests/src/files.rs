@@ -67,11 +67,11 @@ enum FileCall {
 /// of the last time.
 pub(crate) fn steps(steps: &[Step], times: u32) -> String {
     let dirs = preopens::get_directories();
-    let mut told = Vec::new();
+    let mut outcome_text = Vec::new();
     for _ in 0..times {
-        told = steps.iter().map(|step| step.take(&dirs)).collect();
+        outcome_text = steps.iter().map(|step| step.take(&dirs)).collect();
     }
-    told.join("\n")
+    outcome_text.join("\n")
 }
 
 impl Step {

@@ -53,7 +53,7 @@ pub(crate) struct ResponseSummary {
     body: String,
 }
 
-fn told(error: impl Debug) -> String {
+fn outcome_text(error: impl Debug) -> String {
     format!("{error:?}").trim_start_matches("ErrorCode::").to_owned()
 }
 
@@ -70,10 +70,10 @@ pub(crate) fn begin(asked: &RequestArgs) -> Result<FutureIncomingResponse, Strin
     let headers = Fields::new();
     for header in &asked.headers {
         let (name, value) = header.split_once(": ").unwrap_or((header, ""));
-        headers.append(name, value.as_bytes()).map_err(told)?;
+        headers.append(name, value.as_bytes()).map_err(outcome_text)?;
     }
     let (request, body) = prepare(asked, headers, asked.body.is_some())?;
-    let future = outgoing_handler::handle(request, Some(options(asked))).map_err(told)?;
+    let future = outgoing_handler::handle(request, Some(options(asked))).map_err(outcome_text)?;
     if let Some(body) = body {
         upload(body, asked.body.clone().unwrap_or_default().as_bytes())?;
     }
@@ -120,17 +120,17 @@ fn options(asked: &RequestArgs) -> RequestOptions {
 fn upload(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
     let stream = body.write().map_err(|()| "cannot write the body".to_owned())?;
     for piece in bytes.chunks(4 << 10) {
-        stream.blocking_write_and_flush(piece).map_err(told)?;
+        stream.blocking_write_and_flush(piece).map_err(outcome_text)?;
     }
     drop(stream);
-    OutgoingBody::finish(body, None).map_err(told)
+    OutgoingBody::finish(body, None).map_err(outcome_text)
 }
 
 /// Waits for the head of a response.
 pub(crate) fn wait(future: &FutureIncomingResponse) -> Result<IncomingResponse, String> {
     loop {
         match future.get() {
-            Some(Ok(answer)) => return answer.map_err(told),
+            Some(Ok(answer)) => return answer.map_err(outcome_text),
             Some(Err(())) => return Err("the response is already taken".to_owned()),
             None => future.subscribe().block(),
         }
@@ -162,7 +162,7 @@ fn read(response: &IncomingResponse) -> ResponseSummary {
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
                     let code: Option<ErrorCode> = http_error_code(&error);
-                    answered.refused = Some(code.map_or_else(|| error.to_debug_string(), told));
+                    answered.refused = Some(code.map_or_else(|| error.to_debug_string(), outcome_text));
                     break;
                 }
             }
@@ -205,7 +205,7 @@ pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
         RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<String, String> {
         let (request, body) = prepare(&asked, Fields::new(), true)?;
-        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
         let body = body.ok_or("there is no body")?;
         let written = upload(body, &vec![b'x'; bytes]);
         let answer = wait(&future);
@@ -216,14 +216,14 @@ pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
 }
 
 /// Posts fewer or more bytes than the `content-length`.
-pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
+pub(crate) fn lie(url: &str, content_length: &str, body: &str) -> String {
     let asked =
         RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<u16, String> {
         let headers = Fields::new();
-        headers.append("content-length", said.as_bytes()).map_err(told)?;
+        headers.append("content-length", content_length.as_bytes()).map_err(outcome_text)?;
         let (request, written) = prepare(&asked, headers, true)?;
-        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
         let uploaded = written.map_or(Ok(()), |written| upload(written, body.as_bytes()));
         let status = wait(&future)?.status();
         uploaded.map(|()| status)
@@ -253,7 +253,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
     let full = || -> Result<Fields, String> {
         let headers = Fields::new();
         for at in 0..20 {
-            headers.append(&format!("x-{at}"), &[b'x'; 1_000]).map_err(told)?;
+            headers.append(&format!("x-{at}"), &[b'x'; 1_000]).map_err(outcome_text)?;
         }
         Ok(headers)
     };
@@ -266,7 +266,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                 "headers" => headers.push(full()?),
                 "copies" => {
                     let copy = first.clone();
-                    copy.append("x-more", b"x").map_err(told)?;
+                    copy.append("x-more", b"x").map_err(outcome_text)?;
                     headers.push(copy);
                 }
                 "requests" => requests.push(OutgoingRequest::new(full()?)),
@@ -281,8 +281,8 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                     let request = OutgoingRequest::new(Fields::new());
                     let body = request.body().map_err(|()| "no body".to_owned())?;
                     let stream = body.write().map_err(|()| "no stream".to_owned())?;
-                    stream.check_write().map_err(told)?;
-                    stream.write(&[b'x'; 4_096]).map_err(told)?;
+                    stream.check_write().map_err(outcome_text)?;
+                    stream.write(&[b'x'; 4_096]).map_err(outcome_text)?;
                     drop(stream);
                     requests.push(request);
                     bodies.push(body);
@@ -316,7 +316,7 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
                 Ok(_) => {}
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
-                    return Err(http_error_code(&error).map_or_else(|| error.to_debug_string(), told));
+                    return Err(http_error_code(&error).map_or_else(|| error.to_debug_string(), outcome_text));
                 }
             }
         }
@@ -345,9 +345,9 @@ pub(crate) fn pass_on(from: &str, to: &str) -> Result<ResponseSummary, String> {
     let asked = RequestArgs { url: from.to_owned(), ..RequestArgs::default() };
     let answer = wait(&begin(&asked)?)?;
     let headers = answer.headers().clone();
-    headers.delete("content-length").map_err(told)?;
+    headers.delete("content-length").map_err(outcome_text)?;
     let asked = RequestArgs { url: to.to_owned(), ..RequestArgs::default() };
     let (request, _) = prepare(&asked, headers, false)?;
-    let future = outgoing_handler::handle(request, None).map_err(told)?;
+    let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
     Ok(read(&wait(&future)?))
 }

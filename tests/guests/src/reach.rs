@@ -42,21 +42,23 @@ pub(crate) fn list(path: &str) -> String {
         names.sort();
         Ok(names.join("\n"))
     };
-    told(names())
+    outcome_text(names())
 }
 
 /// Connects and closes the connection.
 pub(crate) fn connect(address: &str) -> String {
-    told(TcpStream::connect(address).map(|_| "connected".to_owned()))
+    outcome_text(TcpStream::connect(address).map(|_| "connected".to_owned()))
 }
 
 /// The addresses of a host, one per line.
 pub(crate) fn resolve(name: &str) -> String {
     let addresses = (name, 80).to_socket_addrs();
-    told(addresses.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>().join("\n")))
+    outcome_text(
+        addresses.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>().join("\n")),
+    )
 }
 
 /// The result of an attempt: its value, or `refused: ` and the reason.
-pub(crate) fn told(result: io::Result<String>) -> String {
+pub(crate) fn outcome_text(result: io::Result<String>) -> String {
     result.unwrap_or_else(|error| format!("refused: {error}"))
 }

@@ -109,6 +109,6 @@ fn asks_questions_and_returns_answers() {
     let client = Client::<Zoo>::new()
         .answer("round0", accepted(json!({ "round0": "y" })))
         .answer("round1", accepted(json!({ "round1": "y" })));
-    let said = client.call("ask_in_rounds", json!({ "rounds": 2 })).unwrap().all_text();
-    assert_eq!(said, "asked 2 times: xx");
+    let error_text = client.call("ask_in_rounds", json!({ "rounds": 2 })).unwrap().all_text();
+    assert_eq!(error_text, "asked 2 times: xx");
 }

@@ -15,16 +15,16 @@ use wasip2::random::{insecure, insecure_seed};
 use wasip2::sockets::network::IpAddressFamily;
 use wasip2::sockets::{instance_network, ip_name_lookup, tcp_create_socket, udp_create_socket};
 
-use crate::reach::told;
+use crate::reach::outcome_text;
 
 /// Binds a TCP port, for others to connect to.
 pub(crate) fn listen(address: &str) -> String {
-    told(TcpListener::bind(address).map(|_| "listening".to_owned()))
+    outcome_text(TcpListener::bind(address).map(|_| "listening".to_owned()))
 }
 
 /// Sends a datagram.
 pub(crate) fn send_datagram(address: &str) -> String {
-    told(
+    outcome_text(
         UdpSocket::bind("127.0.0.1:0")
             .and_then(|socket| socket.send_to(b"hello", address))
             .map(|_| "sent".to_owned()),
@@ -34,18 +34,18 @@ pub(crate) fn send_datagram(address: &str) -> String {
 /// The results of creating a socket of each kind and resolving a name, without the standard library, which makes more
 /// calls.
 pub(crate) fn sockets() -> Vec<String> {
-    let mut said = Vec::new();
+    let mut error_text = Vec::new();
     for family in [IpAddressFamily::Ipv4, IpAddressFamily::Ipv6] {
-        said.push(outcome("tcp", tcp_create_socket::create_tcp_socket(family)));
-        said.push(outcome("udp", udp_create_socket::create_udp_socket(family)));
+        error_text.push(outcome("tcp", tcp_create_socket::create_tcp_socket(family)));
+        error_text.push(outcome("udp", udp_create_socket::create_udp_socket(family)));
     }
     let network = instance_network::instance_network();
     let found = ip_name_lookup::resolve_addresses(&network, "localhost").and_then(|names| {
         names.subscribe().block();
         names.resolve_next_address()
     });
-    said.push(outcome("name", found));
-    said
+    error_text.push(outcome("name", found));
+    error_text
 }
 
 fn outcome<T, E: Debug>(what: &str, result: Result<T, E>) -> String {
@@ -58,7 +58,7 @@ fn outcome<T, E: Debug>(what: &str, result: Result<T, E>) -> String {
 /// Reads its standard input to the end.
 pub(crate) fn read_stdin() -> String {
     let mut text = String::new();
-    told(std::io::stdin().read_to_string(&mut text).map(|count| format!("read {count} bytes")))
+    outcome_text(std::io::stdin().read_to_string(&mut text).map(|count| format!("read {count} bytes")))
 }
 
 /// Reads, skips and copies as much standard input as possible in one call.
@@ -87,7 +87,7 @@ pub(crate) fn write_unasked() -> String {
 pub(crate) fn print_bytes() -> String {
     let bytes = b"\x1b[2J\x1b]0;x\x07\xff\xfe\x9b31m\r\n2026-01-01T00:00:00Z ERROR forged line\r\n\xe2\x80\xae turned\n";
     let both = std::io::stdout().write_all(bytes).and_then(|()| std::io::stderr().write_all(bytes));
-    told(both.map(|()| "printed".to_owned()))
+    outcome_text(both.map(|()| "printed".to_owned()))
 }
 
 /// Polls an empty list.

@@ -260,21 +260,21 @@ fn refuses_parts_with_more_than_tools() {
     let error = |options: &str, functions: &str| {
         errors_with(options, &format!("impl Mine {{ {functions} }}")).remove(0)
     };
-    let (place, said) = error("part, name = \"x\"", tool);
+    let (place, error_text) = error("part, name = \"x\"", tool);
     assert_eq!(place, "name");
-    assert!(said.starts_with("`name` belongs in the plugin's own block"), "{said}");
+    assert!(error_text.starts_with("`name` belongs in the plugin's own block"), "{error_text}");
     for other in [
         "#[prompt] /// P.\nfn p(&self) -> String {}",
         "#[resource(uri = \"a://b\")] /// R.\nfn r(&self) -> String {}",
     ] {
-        let (_, said) = error("part", &format!("{tool} {other}"));
-        assert!(said.starts_with("a part has tools only"), "{said}");
+        let (_, error_text) = error("part", &format!("{tool} {other}"));
+        assert!(error_text.starts_with("a part has tools only"), "{error_text}");
     }
     assert!(error("part", "fn a(&self) {}").1.starts_with("this part has no tools"));
     assert!(error("parts = Words", tool).1.starts_with("`parts` must be a list"));
-    let (place, said) = error("parts = [Words, 1]", tool);
+    let (place, error_text) = error("parts = [Words, 1]", tool);
     assert_eq!(place, "1");
-    assert!(said.starts_with("a part must be the type of a block"), "{said}");
+    assert!(error_text.starts_with("a part must be the type of a block"), "{error_text}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Round {
     /// The last reported progress.
     pub(crate) progress: Option<f64>,
     /// The first problem with a question.
-    wrong: Option<String>,
+    problem: Option<String>,
 }
 
 /// The questions by key, over all rounds of the call.
@@ -65,7 +65,7 @@ pub(crate) fn record_question(request: &InputRequest) {
     tell(|gateway| {
         let before = gateway.asked.insert(key.clone(), request.clone()).filter(|before| before != request);
         let effects = gateway.round.effects.join(", ");
-        let wrong = if !effects.is_empty() {
+        let problem = if !effects.is_empty() {
             format!(
                 "the call did {effects} before it asked `{key}`, and would do it again when it restarts with the answer; \
                  move it after the question or into `Context::once`"
@@ -81,16 +81,16 @@ pub(crate) fn record_question(request: &InputRequest) {
         } else {
             return;
         };
-        gateway.round.wrong.get_or_insert(wrong);
+        gateway.round.problem.get_or_insert(problem);
     });
 }
 
 /// Fails the test at the caller's line if a question has a problem.
 #[track_caller]
 pub(crate) fn fail_on_problem() {
-    let wrong = tell(|gateway| gateway.round.wrong.take());
-    if let Some(wrong) = wrong {
-        panic!("{wrong}");
+    let problem = tell(|gateway| gateway.round.problem.take());
+    if let Some(problem) = problem {
+        panic!("{problem}");
     }
 }
 

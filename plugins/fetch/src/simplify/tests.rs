@@ -67,8 +67,8 @@ fn reports_pages_without_text() {
 #[test]
 fn refuses_pages_that_take_too_long() {
     for tag in ["<div>", "<table><tr><td>", "<ul><li>"] {
-        let said = to_markdown(&tag.repeat(100_000), URL);
-        assert!(said.contains("more than 512 levels deep"), "{said}");
+        let message = to_markdown(&tag.repeat(100_000), URL);
+        assert!(message.contains("more than 512 levels deep"), "{message}");
     }
 }
 

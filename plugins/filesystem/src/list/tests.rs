@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::tests::{Folder, refused, said};
+use crate::tests::{Folder, error_of, text_of};
 
 use super::size_in_words;
 
@@ -20,17 +20,17 @@ fn filled() -> Folder {
 fn marks_directories() {
     let folder = filled();
     assert_eq!(
-        said("list_directory", json!({ "path": "." })),
+        text_of("list_directory", json!({ "path": "." })),
         "[FILE] A.txt\n[FILE] b.txt\n[FILE] link\n[DIR] sub"
     );
     let gone = folder.path("gone");
     assert_eq!(
-        refused("list_directory", json!({ "path": gone })),
+        error_of("list_directory", json!({ "path": gone })),
         format!("ENOENT: no such file or directory, scandir '{gone}'")
     );
     let file = folder.path("b.txt");
     assert_eq!(
-        refused("list_directory", json!({ "path": file })),
+        error_of("list_directory", json!({ "path": file })),
         format!("ENOTDIR: not a directory, scandir '{file}'")
     );
 }
@@ -41,7 +41,7 @@ fn shows_and_sums_sizes() {
     folder.write("b.txt", "x".repeat(1152));
     folder.write("A.txt", "12");
     folder.write("sub/x", "");
-    let by_name = said("list_directory_with_sizes", json!({ "path": "." }));
+    let by_name = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let lines: Vec<&str> = by_name.lines().collect();
     assert_eq!(
         lines,
@@ -54,7 +54,7 @@ fn shows_and_sums_sizes() {
             "Combined size: 1.13 KB",
         ]
     );
-    let by_size = said("list_directory_with_sizes", json!({ "path": ".", "sortBy": "size" }));
+    let by_size = text_of("list_directory_with_sizes", json!({ "path": ".", "sortBy": "size" }));
     let place = |name: &str| by_size.find(name).unwrap();
     assert!(place("b.txt") < place("A.txt"), "{by_size}");
 }
@@ -65,7 +65,7 @@ fn sorts_names_alphabetically() {
     for name in ["b", "B", "a", "C", "\u{e9}", "f", "e2"] {
         folder.write(name, "");
     }
-    let listed = said("list_directory_with_sizes", json!({ "path": "." }));
+    let listed = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(1)).take(7).collect();
     assert_eq!(names, ["a", "b", "B", "C", "\u{e9}", "e2", "f"]);
 }
@@ -89,7 +89,7 @@ fn rounds_sizes_half_up() {
 #[test]
 fn adds_children_to_directories() {
     let _folder = filled();
-    let tree: Value = serde_json::from_str(&said("directory_tree", json!({ "path": "." }))).unwrap();
+    let tree: Value = serde_json::from_str(&text_of("directory_tree", json!({ "path": "." }))).unwrap();
     let deep = json!([{ "name": "x.md", "type": "file" }]);
     let sub = json!([
         { "name": ".hidden", "type": "file" },
@@ -104,8 +104,10 @@ fn adds_children_to_directories() {
             { "name": "sub", "type": "directory", "children": sub },
         ])
     );
-    let rest =
-        said("directory_tree", json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }));
+    let rest = text_of(
+        "directory_tree",
+        json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }),
+    );
     assert_eq!(
         rest,
         "[\n  {\n    \"name\": \"sub\",\n    \"type\": \"directory\",\n    \"children\": []\n  }\n]"
@@ -116,6 +118,6 @@ fn adds_children_to_directories() {
 fn refuses_trees_that_are_too_deep() {
     let folder = Folder::new();
     folder.write(&format!("{}x", "d/".repeat(200)), "");
-    let said = refused("directory_tree", json!({ "path": "." }));
-    assert!(said.starts_with("Directory too deep: "), "{said}");
+    let text_of = error_of("directory_tree", json!({ "path": "." }));
+    assert!(text_of.starts_with("Directory too deep: "), "{text_of}");
 }

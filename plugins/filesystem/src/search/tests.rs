@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::tests::{Folder, said};
+use crate::tests::{Folder, text_of};
 
 #[test]
 fn finds_matches_and_skips_excluded_directories() {
@@ -13,7 +13,7 @@ fn finds_matches_and_skips_excluded_directories() {
     folder.link("/etc/hostname", "out.md");
     folder.link("a.md", "in.md");
     let search = |pattern: &str, exclude: &[&str]| {
-        said("search_files", json!({ "path": ".", "pattern": pattern, "excludePatterns": exclude }))
+        text_of("search_files", json!({ "path": ".", "pattern": pattern, "excludePatterns": exclude }))
     };
     let all = |names: &[&str]| names.iter().map(|name| folder.path(name)).collect::<Vec<_>>().join("\n");
     assert_eq!(search("*.md", &[]), all(&["a.md", "in.md"]));

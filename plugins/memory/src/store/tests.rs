@@ -87,13 +87,13 @@ fn reports_full_storage_and_keeps_the_graph() {
 
 #[test]
 fn does_not_overwrite_unreadable_values() {
-    for (kept, said) in [
+    for (kept, message) in [
         (json!({ "form": 2, "entities": [], "relations": [] }), "written by a newer version of this plugin"),
         (json!("a string"), "isn't a knowledge graph"),
     ] {
         let client = Client::<Memory>::new().kept(KEY, &kept);
-        assert!(create(&client, &["a"]).all_text().contains(said));
-        assert!(client.call("read_graph", json!({})).unwrap().all_text().contains(said));
+        assert!(create(&client, &["a"]).all_text().contains(message));
+        assert!(client.call("read_graph", json!({})).unwrap().all_text().contains(message));
         assert_eq!(client.kv::<Value>(KEY), Some(kept));
     }
 }

@@ -92,13 +92,13 @@ impl Plugin for Keeper {
     fn call_tool(&self, ctx: &Context, name: &str, args: &str) -> Result<CallOutcome, Failure> {
         let args: Value = serde_json::from_str(args).unwrap_or_default();
         let args = Args(args);
-        let said = match name {
+        let result_text = match name {
             "note" => return Ok(CallOutcome::Done(ToolResult::text(note(&args)))),
             "open" => store::open(args.key()).map(|_| "opened".to_owned()),
             _ => store::open("default").and_then(|bucket| kept(ctx, &bucket, name, &args)),
         };
-        Ok(match said {
-            Ok(said) => CallOutcome::Done(ToolResult::text(said)),
+        Ok(match result_text {
+            Ok(result_text) => CallOutcome::Done(ToolResult::text(result_text)),
             Err(Error::Other(message)) => return ToolError::failed(message).into_outcome(),
             Err(Error::AccessDenied) => return ToolError::failed("access denied").into_outcome(),
             Err(Error::NoSuchStore) => return ToolError::failed("no such store").into_outcome(),
@@ -162,19 +162,19 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
         "fill" => fill(bucket, args),
         "offer" => {
             bucket.set(&format!("{OFFERED}{}", args.key()), b"")?;
-            told("offered")
+            report_change("offered")
         }
         "withdraw" => {
             bucket.delete(&format!("{OFFERED}{}", args.key()))?;
-            told("withdrawn")
+            report_change("withdrawn")
         }
         "break_lists" => {
             bucket.set(BROKEN, args.key().as_bytes())?;
-            told("broken")
+            report_change("broken")
         }
         "mend_lists" => {
             bucket.delete(BROKEN)?;
-            told("mended")
+            report_change("mended")
         }
         "report_often" => {
             for _ in 0..args.count() {
@@ -224,11 +224,11 @@ fn wait(ctx: &Context, bucket: &Bucket, name: &str, key: &str) -> Result<String,
 }
 
 /// Reports a change of the lists.
-fn told(said: &str) -> Result<String, Error> {
+fn report_change(result_text: &str) -> Result<String, Error> {
     changes::tools();
     changes::resources();
     changes::resource(RESOURCE);
-    Ok(said.to_owned())
+    Ok(result_text.to_owned())
 }
 
 fn text(bucket: &Bucket, key: &str) -> Result<Option<String>, Error> {

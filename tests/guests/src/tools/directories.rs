@@ -26,7 +26,7 @@ impl Directories {
     /// Read a file. For grants.
     #[tool]
     fn read_file(&self, path: &str) -> String {
-        reach::told(std::fs::read_to_string(path))
+        reach::outcome_text(std::fs::read_to_string(path))
     }
 
     /// Read a file, and fail if that isn't possible. For paths without a grant.
@@ -41,7 +41,7 @@ impl Directories {
     /// Write a file. For grants and read-only directories.
     #[tool]
     fn write_file(&self, path: &str, text: &str) -> String {
-        reach::told(std::fs::write(path, text).map(|()| "written".to_owned()))
+        reach::outcome_text(std::fs::write(path, text).map(|()| "written".to_owned()))
     }
 
     /// Run file system calls step by step, and return each result: its value, or `refused: ` and the error. For
