@@ -93,7 +93,7 @@ fn decodes_the_charset_of_the_header_or_the_page() {
     let japanese = fetched(&mut stdio, json!({ "url": remote.url("/japanese") }));
     assert!(japanese.ends_with("日本語"), "{japanese}");
     remote.put("/picture", &["Content-Type: image/png"], b"\x89PNG".to_vec());
-    assert!(failed(&mut stdio, &remote.url("/picture")).contains("which is no text"));
+    assert!(failed(&mut stdio, &remote.url("/picture")).contains("isn't text"));
 }
 
 #[test]

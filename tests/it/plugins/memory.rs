@@ -109,7 +109,7 @@ fn a_call_without_the_grant_names_the_missing_line() {
     let mut gateway = greeted(&workspace);
     let answer = gateway.call("memory_read_graph", json!({}));
     assert_eq!(answer["result"]["isError"], true);
-    assert!(text(&answer).contains("`state = true` below `[plugins.<name>.allow]`"), "{answer}");
+    assert!(text(&answer).contains("`state = true` in `[plugins.<name>.allow]`"), "{answer}");
 }
 
 /// Collecting all errors took 1.3 GiB for this request in an earlier version: two of them exhausted a machine with 2 GiB.

@@ -137,9 +137,9 @@ fn returns_the_plugins_own_errors() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let answer = stdio.call("text_slug", json!({ "text": "東京" }));
-    assert_tool_error(&answer, "nothing in `text` can be written in letters of ASCII or digits");
+    assert_tool_error(&answer, "`text` contains no letters or digits with an ASCII form");
     let answer = stdio.call("statistics_regression", json!({ "x": [1, 2], "y": [1] }));
-    assert_tool_error(&answer, "`x` has 2 numbers and `y` has 1; each point needs one of both");
+    assert_tool_error(&answer, "`x` has 2 numbers and `y` has 1; they must have the same length");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn sends_log_lines_to_the_client_and_the_log() {
     };
     assert!(logged("warning", "東") && logged("info", "100.0"), "{received:?}");
     let (_, _, log) = stdio.finish();
-    for words in [["without a form in ASCII", "plugin=text"], ["far outside", "plugin=statistics"]] {
+    for words in [["without an ASCII form", "plugin=text"], ["outliers found", "plugin=statistics"]] {
         assert!(log.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {log}");
     }
 }

@@ -101,7 +101,7 @@ fn a_person_may_decline_and_resources_and_prompts_ask_too() {
         let question = stdio.receive();
         stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } }));
         let response = stdio.response(id);
-        assert!(response["result"].to_string().contains("the person chose to decline"), "{response}");
+        assert!(response["result"].to_string().contains("the user chose to decline"), "{response}");
     }
 }
 

@@ -74,7 +74,7 @@ fn a_form_is_filled_in_over_stdio_and_over_http() {
     let (_, state) = asked(&post(&http, "zoo_ask_name", &json!({}), &json!({})));
     let no = json!({ "name": { "action": "cancel" } });
     let done = post(&http, "zoo_ask_name", &json!({}), &retry(&state, no));
-    assert_eq!(text(&done), "the person chose to cancel");
+    assert_eq!(text(&done), "the user chose to cancel");
     let ahead = json!({ "inputResponses": answers });
     assert_eq!(text(&post(&http, "zoo_ask_name", &json!({}), &ahead)), "Hello, Ann!");
 }

@@ -97,7 +97,7 @@ fn rejects_changes_in_a_read_only_directory() {
         ("move_file", json!({ "source": "/notes/a b.md", "destination": "/books/a.md" })),
     ] {
         let reply = refused(&mut stdio, tool, arguments);
-        assert_eq!(reply, "Access denied - `/books` may only be read, not changed", "{tool}");
+        assert_eq!(reply, "Access denied - `/books` is read-only", "{tool}");
     }
     assert_eq!(
         succeeded(&mut stdio, "read_text_file", json!({ "path": "/books/long.txt", "tail": 1 })),

@@ -143,7 +143,7 @@ fn is_refusal(text: &str) -> bool {
     text.starts_with("MCP error -32602: ") // the TypeScript SDK
         || (text.starts_with("Error executing tool ") && text.contains(" validation error")) // the Python SDK
         || text.starts_with("invalid arguments: ") // the gateway
-        || text.starts_with("wrong arguments: ") // the SDK of its plugins, where a type is stricter than the schema
+        || text.starts_with("invalid arguments: ") // the SDK's error for a type that is stricter than its schema
 }
 
 /// A refusal, reduced to its code, because messages differ between servers.

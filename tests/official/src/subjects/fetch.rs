@@ -74,7 +74,7 @@ const DIFFERENCES: &[Difference] = &[
         reason: "Binary data read as text is useless to a model and fills its context.",
         matches: |mismatch| {
             url(mismatch).ends_with("/image.png")
-                && mismatch.answers.1.to_string().contains("which is no text")
+                && mismatch.answers.1.to_string().contains("isn't text")
         },
     },
     Difference {
