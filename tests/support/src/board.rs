@@ -1,19 +1,19 @@
-//! What clients in several threads have seen so far, and waiting until they have seen more.
+//! Tracks the progress of clients in several threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::PATIENCE;
 
-/// The newest version that each of several clients has seen.
+/// The newest version that each client has seen, shared between the client threads.
 #[derive(Debug)]
 pub struct Board {
-    seen: Mutex<Seen>,
-    news: Condvar,
+    progress: Mutex<Progress>,
+    changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct Progress {
     versions: Vec<u32>,
     answers: u64,
     is_over: bool,
@@ -21,87 +21,90 @@ struct Seen {
 }
 
 impl Board {
-    /// For so many clients, which have seen nothing yet.
+    /// Tracks this many clients; none has seen a version yet.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        let seen = Seen { versions: vec![0; clients], answers: 0, is_over: false, has_failed: false };
-        Self { seen: Mutex::new(seen), news: Condvar::new() }
+        let progress = Progress { versions: vec![0; clients], answers: 0, is_over: false, has_failed: false };
+        Self { progress: Mutex::new(progress), changed: Condvar::new() }
     }
 
-    /// The newest version that any of these clients has seen: what they ask for from now on is as new at least.
+    /// The newest version that any of these clients has seen. Later requests must return this version or a newer one.
     #[must_use]
     pub fn newest(&self, clients: &[usize]) -> u32 {
-        let seen = self.lock();
-        clients.iter().map(|client| seen.versions[*client]).max().unwrap_or_default()
+        let progress = self.lock();
+        clients.iter().map(|client| progress.versions[*client]).max().unwrap_or_default()
     }
 
-    /// A client has seen a version in an answer.
+    /// Records that a client received a response from this version.
     pub fn saw(&self, client: usize, version: u32) {
-        let mut seen = self.lock();
-        seen.versions[client] = seen.versions[client].max(version);
-        seen.answers += 1;
-        self.news.notify_all();
+        let mut progress = self.lock();
+        progress.versions[client] = progress.versions[client].max(version);
+        progress.answers += 1;
+        self.changed.notify_all();
     }
 
-    /// Waits until all clients have seen this version, or a newer one.
+    /// Waits until all clients have seen this version or a newer one.
     ///
     /// # Panics
-    /// They never do, or one of them has failed.
+    /// If they don't in time, or if a client fails.
     #[track_caller]
     pub fn until_all_see(&self, version: u32) {
-        self.until(&format!("all see version {version}"), |seen| {
-            seen.versions.iter().all(|newest| *newest >= version)
+        self.wait_until(&format!("all clients see version {version}"), |progress| {
+            progress.versions.iter().all(|newest| *newest >= version)
         });
     }
 
-    /// Waits until so many more answers have come.
+    /// Waits until the clients have received this many more responses.
     ///
     /// # Panics
-    /// They don't, or a client has failed.
+    /// If they don't in time, or if a client fails.
     #[track_caller]
     pub fn until_answered(&self, more: u64) {
         let wanted = self.lock().answers + more;
-        self.until(&format!("{more} more answers"), |seen| seen.answers >= wanted);
+        self.wait_until(&format!("clients received {more} more responses"), |progress| {
+            progress.answers >= wanted
+        });
     }
 
-    /// Clients may stop.
+    /// Lets the clients stop.
     pub fn end(&self) {
         self.lock().is_over = true;
     }
 
-    /// Whether clients may stop: there is nothing more to come, or one of them has failed.
+    /// Returns true when clients should stop, because the test is finished or a client has failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let seen = self.lock();
-        seen.is_over || seen.has_failed
+        let progress = self.lock();
+        progress.is_over || progress.has_failed
     }
 
-    /// What a client holds while it runs, so that the others stop if it fails.
+    /// A guard that a client thread holds while it runs; if the thread panics, the other clients stop.
     #[must_use]
     pub fn alarm(&self) -> Alarm<'_> {
         Alarm(self)
     }
 
     #[track_caller]
-    fn until(&self, what: &str, so: impl Fn(&Seen) -> bool) {
+    fn wait_until(&self, what: &str, condition: impl Fn(&Progress) -> bool) {
         let end = Instant::now() + PATIENCE;
-        let mut seen = self.lock();
-        while !so(&seen) {
-            assert!(!seen.has_failed, "a client has failed");
-            let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "never so: {what}: {seen:?}");
-            seen = self.news.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
+        let mut progress = self.lock();
+        while !condition(&progress) {
+            assert!(!progress.has_failed, "a client has failed");
+            let remaining = end.saturating_duration_since(Instant::now());
+            assert!(!remaining.is_zero(), "timed out waiting until {what}: {progress:?}");
+            progress =
+                self.changed.wait_timeout(progress, remaining).unwrap_or_else(PoisonError::into_inner).0;
         }
-        // A client may have failed with something that came before.
-        assert!(!seen.has_failed, "a client has failed");
+        // A client can have failed on an earlier response.
+        assert!(!progress.has_failed, "a client has failed");
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells the others where a client panics.
+/// Marks the run as failed if its thread panics.
 #[derive(Debug)]
 pub struct Alarm<'a>(&'a Board);
 
@@ -109,7 +112,7 @@ impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().has_failed = true;
-            self.0.news.notify_all();
+            self.0.changed.notify_all();
         }
     }
 }

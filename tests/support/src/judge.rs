@@ -1,4 +1,4 @@
-//! The judge of an endpoint: which conversation a request over HTTP belongs to, and whether what comes back fits.
+//! Validates an HTTP endpoint's messages against the MCP schema, per session.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -8,40 +8,40 @@ use serde_json::Value;
 
 use crate::Reply;
 
-/// Statuses of answers that a message was read for; with others, the endpoint looked at the head alone.
-const READ: [u16; 3] = [200, 400, 404];
+/// The statuses of responses for which the endpoint read the message, not only the head.
+const MESSAGE_READ_STATUSES: [u16; 3] = [200, 400, 404];
 
-/// Where messages are posted.
+/// The path that messages are posted to.
 const ENDPOINT: &str = "/mcp";
 
-/// Judges everything that one endpoint sends, whichever sessions it belongs to.
+/// Validates all messages of one endpoint, across its sessions.
 #[derive(Debug, Default)]
 pub struct Judge {
     sessions: Mutex<HashMap<String, Conversation>>,
-    /// The ids of events that came.
+    /// The ids of the events received so far.
     events: Mutex<HashSet<String>>,
 }
 
-/// A request that was sent, and whose it is.
+/// A request that was sent, and the conversation it belongs to.
 #[derive(Debug)]
 pub struct Sent {
-    /// The session; none: the request stands for itself.
+    /// The session id. `None` means a stateless request.
     session: Option<String>,
-    /// The conversation of a request that stands for itself.
-    alone: Mutex<Conversation>,
-    /// The id of the one request in it.
+    /// The conversation of a stateless request.
+    own_conversation: Mutex<Conversation>,
+    /// The id of the request in the body.
     id: Option<Value>,
 }
 
 impl Sent {
-    /// What comes back belongs to that session from now on.
+    /// Assigns all further messages to this session.
     pub fn belongs_to(&mut self, session: &str) {
         self.session = Some(session.to_owned());
     }
 }
 
 impl Judge {
-    /// A request with these headers and this body was sent; elsewhere than at the endpoint no body is read.
+    /// Records a sent request. Its body only counts at the endpoint.
     pub fn asked(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Sent {
         let header = |name: &str| {
             let found = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -49,28 +49,31 @@ impl Judge {
         };
         let message: Value = serde_json::from_slice(body).unwrap_or_default();
         let claims = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
-        let said = header("mcp-protocol-version").and_then(Revision::named);
-        let is_modern = claims || said.is_some_and(Revision::is_stateless);
-        // Clients of 2024-11-05 say in the path whose message it is.
-        let visit = path.split_once("sessionId=").map(|(_, id)| id);
-        let session = header("mcp-session-id").or(visit).filter(|_| !is_modern).map(str::to_owned);
+        let declared = header("mcp-protocol-version").and_then(Revision::named);
+        let is_modern = claims || declared.is_some_and(Revision::is_stateless);
+        // Clients of 2024-11-05 put the session id in the path.
+        let path_session = path.split_once("sessionId=").map(|(_, id)| id);
+        let session = header("mcp-session-id").or(path_session).filter(|_| !is_modern).map(str::to_owned);
         let id = readable_id(&message, body).filter(|_| path == ENDPOINT);
-        let mut alone = Conversation::of(said);
+        let mut own_conversation = Conversation::of(declared);
         match &session {
-            Some(session) => self.with(session, said, |conversation| conversation.sent(body)),
-            None => alone.sent(body),
+            Some(session) => self.with_session(session, declared, |conversation| conversation.sent(body)),
+            None => own_conversation.sent(body),
         }
-        Sent { session, alone: Mutex::new(alone), id }
+        Sent { session, own_conversation: Mutex::new(own_conversation), id }
     }
 
-    /// The whole answer came back.
+    /// Validates a complete response.
     ///
     /// # Panics
-    /// A message in it doesn't fit, or an error doesn't say which request it is about.
+    /// If a message doesn't match the schema, or an error doesn't carry its request's id.
     #[track_caller]
     pub fn answered(&self, sent: &Sent, reply: &Reply) {
         for message in reply.messages() {
-            if READ.contains(&reply.status) && sent.id.is_some() && message.get("error").is_some() {
+            if MESSAGE_READ_STATUSES.contains(&reply.status)
+                && sent.id.is_some()
+                && message.get("error").is_some()
+            {
                 assert_eq!(
                     message.get("id"),
                     sent.id.as_ref(),
@@ -79,50 +82,59 @@ impl Judge {
             }
             self.received(sent, &message);
         }
-        // What was agreed on in `initialize` holds for the session that it opens.
+        // The revision negotiated in `initialize` applies to the new session.
         if let (None, Some(session)) = (&sent.session, reply.header("mcp-session-id")) {
-            let alone = sent.alone.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned(), alone);
+            let own_conversation =
+                sent.own_conversation.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.sessions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(session.to_owned(), own_conversation);
         }
     }
 
-    /// An event of that id came: is it the first time? One that is told again stands for itself.
+    /// Records an event id. Returns false for a replayed event, which isn't validated again.
     pub fn is_new(&self, event: &str) -> bool {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).insert(event.to_owned())
     }
 
-    /// One message came back.
+    /// Validates a received message.
     ///
     /// # Panics
-    /// It doesn't fit.
+    /// If the message doesn't match the schema.
     #[track_caller]
     pub fn received(&self, sent: &Sent, message: &Value) {
-        // Other endpoints, such as those for health, speak JSON too.
+        // Other paths, such as the health checks, return JSON too.
         let is_ours = |message: &Value| message.get("jsonrpc").is_some();
         if !(is_ours(message) || message.as_array().is_some_and(|all| all.iter().any(is_ours))) {
             return;
         }
-        let verdict = match &sent.session {
-            Some(session) => self.with(session, None, |conversation| conversation.received(message)),
-            None => sent.alone.lock().unwrap_or_else(PoisonError::into_inner).received(message),
+        let result = match &sent.session {
+            Some(session) => self.with_session(session, None, |conversation| conversation.received(message)),
+            None => sent.own_conversation.lock().unwrap_or_else(PoisonError::into_inner).received(message),
         };
-        if let Err(misfit) = verdict {
-            panic!("{misfit}");
+        if let Err(mismatch) = result {
+            panic!("{mismatch}");
         }
     }
 
-    fn with<T>(&self, session: &str, said: Option<Revision>, act: impl FnOnce(&mut Conversation) -> T) -> T {
+    fn with_session<T>(
+        &self,
+        session: &str,
+        declared: Option<Revision>,
+        act: impl FnOnce(&mut Conversation) -> T,
+    ) -> T {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        act(sessions.entry(session.to_owned()).or_insert_with(|| Conversation::of(said)))
+        act(sessions.entry(session.to_owned()).or_insert_with(|| Conversation::of(declared)))
     }
 }
 
-/// The id that an error must repeat: that of the one request, if it can be read.
+/// The id that an error must carry: the id of the request, if it is readable.
 fn readable_id(message: &Value, body: &[u8]) -> Option<Value> {
-    let fits = |text: &str| text.len() < 1000; // a page isn't repeated
+    let fits = |text: &str| text.len() < 1000; // longer ids aren't echoed
     let id = message.get("id").filter(|id| id.as_str().is_some_and(fits) || id.is_i64() || id.is_u64())?;
     let is_request = message["jsonrpc"] == "2.0" && message["method"].is_string();
-    // A key that stands twice can't be read; once read as a value, it stands there once.
+    // A duplicate key makes the id unreadable; the parsed value contains it only once.
     let ids = |text: &str| text.matches("\"id\"").count();
     let is_exact = ids(&String::from_utf8_lossy(body)) == ids(&message.to_string());
     (is_request && is_exact).then(|| id.clone())

@@ -1,22 +1,22 @@
-//! The tables of a Markdown page, for tests that compare pages with the sources or with each other.
+//! Parses Markdown tables, for tests that compare pages with the sources or with each other.
 
 use std::fs;
 
 use crate::root;
 
-/// A table of a page.
+/// A Markdown table.
 #[derive(Debug)]
 pub struct Table {
-    /// The names of the columns.
+    /// The column names.
     pub header: Vec<String>,
-    /// The cells, row by row.
+    /// The cells of each row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// The tables of the page `file`, given by its path from the root, whose columns have these names.
+/// The tables with these columns in the page `file`, a path relative to the project's root.
 ///
 /// # Panics
-/// The page can't be read, has no such table, or one of their rows has another number of cells.
+/// If the page can't be read, has no such table, or a row has a different number of cells.
 #[must_use]
 pub fn tables(file: &str, header: &[&str]) -> Vec<Table> {
     let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
