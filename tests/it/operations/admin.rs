@@ -1,4 +1,4 @@
-//! The operator's listener of the real gateway, over HTTP and through the verbs that ask it.
+//! The admin listener, over HTTP and through the commands that use it.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::operations::shutdown::begun_stateless;
 
-/// A gateway that changes only when it is asked to.
+/// A gateway that reloads only on request.
 const QUIET: &str =
     "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[gateway]\nwatch = false\n";
 
@@ -32,7 +32,7 @@ fn start() -> (Workspace, Http, Admin) {
     (workspace, http, admin)
 }
 
-/// Runs a verb that asks the gateway at the address that the system chose.
+/// Runs a command against this gateway's admin listener.
 fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
     let address = admin.address().to_string();
     workspace.run(&[arguments, &["--admin", &address]].concat())
@@ -66,7 +66,7 @@ fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
     let reply = admin.get("/metrics");
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.body.contains("moongate_build_info"), "{reply:?}");
-    // The operator's paths aren't clients', and the other way round.
+    // Admin paths and client paths are served by separate listeners.
     assert_eq!(http.send("GET", "/status.json", &[], b"").status, 404);
     assert_eq!(admin.get("/mcp").status, 404);
 }
@@ -110,7 +110,7 @@ fn a_reload_says_what_changed_and_what_could_not_be_used() {
 #[test]
 fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
     let (workspace, http, admin) = start();
-    // The file now names the port that the system chose, as one that an operator chose would be named.
+    // Write the port that the system chose into the configuration, as if the operator had chosen it.
     let port = admin.address().port();
     let address = format!("listen = \"127.0.0.1:{port}\"");
     let config = std::fs::read_to_string(workspace.config()).unwrap();
@@ -175,7 +175,7 @@ fn where_no_gateway_can_be_asked_the_cure_is_named() {
     assert!(said(&unusable.stderr).contains("--admin"), "{unusable:?}");
 }
 
-/// The earlier token goes on working, so whoever took it away has to hear of that.
+/// The old token keeps working, so the operator has to be reminded.
 #[test]
 fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
     let workspace = Workspace::new(&format!(
@@ -234,7 +234,7 @@ fn nothing_that_is_secret_is_told() {
 
 #[test]
 fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
-    // No plugin alone gets all permits: this one gets two of three.
+    // One plugin can't take all permits: this one gets two of three.
     let workspace = Workspace::new(&format!(
         "{QUIET}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
          allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n"

@@ -1,5 +1,4 @@
-//! What `/metrics` tells of calls that clients make: each once, under the word for how it ended, and nothing that a
-//! client makes up.
+//! The metrics and the log line of each call: every call counts once, by its outcome, without client-supplied text.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +29,7 @@ concurrency = 1
 queue = 0
 "#;
 
-/// Tools of the zoo, their arguments, and how a call of them ends, however long it takes.
+/// Tools of the zoo, their arguments and the outcome of calling them.
 const ENDS: &[(&str, &str, &str)] = &[
     ("echo", r#"{"text":"a"}"#, "ok"),
     ("error_result", "{}", "tool_error"),
@@ -151,7 +150,7 @@ fn counts_go_on_over_a_reload_and_go_with_their_plugin() {
     let _ = echo();
 
     let mut changed = fs::read(component("zoo")).unwrap();
-    changed.extend_from_slice(b"\0\x02\x01x"); // a section that means nothing
+    changed.extend_from_slice(b"\0\x02\x01x"); // an empty custom section
     workspace.write("zoo.wasm", changed);
     let _ = admin.reload();
     until(&admin, r#"moongate_reloads_total{outcome="replaced"}"#, 1.0);

@@ -1,5 +1,5 @@
-//! How the gateway ends: it takes nothing new, lets calls end for as long as they may, says what it gave up, and exits
-//! with 0.
+//! Shutdown: the gateway accepts nothing new, gives running calls `stop_grace` to finish, logs the ones it aborts, and
+//! exits with 0.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use moongate_tests::{EventStream, Http, Stdio, Workspace, request, signal, stateless, text};
 use serde_json::{Value, json};
 
-/// For what should happen at once, on a machine that may be busy.
+/// How long a test waits for an immediate effect. Generous, because the machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The zoo, whose calls may wait for a file in `gate`; `gateway` is the inside of `[gateway]`.
+/// The zoo, with calls that can wait for a file in `gate`. `gateway` is the content of `[gateway]`.
 fn zoo(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
@@ -24,19 +24,19 @@ fn zoo(gateway: &str) -> Workspace {
 
 const LONG: &str = "stop_grace = \"1h\"";
 
-/// A call that reports progress when it has begun.
+/// A call that reports progress when it starts.
 fn reporting(id: u64, tool: &str, arguments: Value) -> Value {
     let meta = json!({ "progressToken": "token" });
     let params = [("name", json!(tool)), ("arguments", arguments), ("_meta", meta)];
     request(id, "tools/call", Value::from_iter(params))
 }
 
-/// One that ends once the file `gate/open` is there.
+/// A call that ends once the file `gate/open` exists.
 fn waiting(id: u64) -> Value {
     reporting(id, "zoo_report_and_wait", json!({ "path": "/gate/open" }))
 }
 
-/// Posts a call as a client of 2026-07-28, and waits until it has begun.
+/// Posts a 2026-07-28 call and waits until it runs.
 pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
     let params = [("name", json!(tool)), ("arguments", arguments)];
     let mut message = stateless(1, "tools/call", Value::from_iter(params));
@@ -51,7 +51,7 @@ pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> Even
     begun(http.open("POST", &headers, message.to_string().as_bytes()))
 }
 
-/// The same in a session.
+/// Posts a call in a session and waits until it runs.
 fn begun_in_session(http: &Http, message: &Value) -> EventStream {
     let session = http.greet(&[], "2025-11-25");
     let headers = [
@@ -64,19 +64,19 @@ fn begun_in_session(http: &Http, message: &Value) -> EventStream {
 
 fn begun(mut stream: EventStream) -> EventStream {
     loop {
-        let message = stream.message().expect("the call begins");
+        let message = stream.message().expect("the call starts");
         if message["method"] == "notifications/progress" {
             return stream;
         }
     }
 }
 
-/// Waits until nobody listens any more.
+/// Waits until connections are refused.
 #[track_caller]
 fn until_refused(http: &Http) {
     let begun = Instant::now();
     while TcpStream::connect(http.address()).is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "it takes connections though it stops");
+        assert!(begun.elapsed() < PATIENCE, "the gateway still accepts connections during shutdown");
     }
 }
 
@@ -92,13 +92,13 @@ fn calls_over_http_that_run_are_answered_and_nobody_new_gets_in() {
         until_refused(&http);
         workspace.write("gate/open", "");
         for stream in &mut streams {
-            let answer = stream.message().expect("its answer");
+            let answer = stream.message().expect("the response");
             assert_eq!(text(&answer), "/gate/open is there");
             assert_eq!(stream.message(), None);
         }
         let (status, log) = http.ended();
         assert!(status.success(), "{status}: {log}");
-        assert!(!log.contains("WARN"), "nothing was given up: {log}");
+        assert!(!log.contains("WARN"), "no call should be aborted: {log}");
     }
 }
 
@@ -111,7 +111,7 @@ fn calls_over_stdio_that_run_are_answered_though_the_process_was_asked_to_end() 
     signal(stdio.pid(), "TERM");
     workspace.write("gate/open", "");
     let (left, status, log) = stdio.ended();
-    let [answer] = left.as_slice() else { panic!("not one message: {left:?}: {log}") };
+    let [answer] = left.as_slice() else { panic!("expected one message: {left:?}: {log}") };
     assert_eq!((&answer["id"], text(answer)), (&json!(100), "/gate/open is there"));
     assert!(status.success(), "{status}: {log}");
 }
@@ -123,12 +123,12 @@ fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
     let hanging = reporting(7, "zoo_report_and_hang", json!({}));
     let mut streams =
         vec![begun_stateless(&http, "zoo_report_and_hang", json!({})), begun_in_session(&http, &hanging)];
-    drop(begun_in_session(&http, &hanging)); // a lost connection is no cancellation in a session
+    drop(begun_in_session(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("abandoned") && log.contains("calls=zoo 3"), "{log}");
     for stream in &mut streams {
-        assert_eq!(stream.message(), None, "it was answered");
+        assert_eq!(stream.message(), None, "the aborted call got a response");
     }
 
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
@@ -198,7 +198,7 @@ fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
         json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 5 } }),
     ));
     let (left, status, log) = stdio.finish();
-    let [answer] = left.as_slice() else { panic!("not one message: {left:?}: {log}") };
+    let [answer] = left.as_slice() else { panic!("expected one message: {left:?}: {log}") };
     assert_eq!(answer["id"], 101);
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
@@ -248,6 +248,6 @@ fn calls_that_put_things_in_order_after_their_connection_was_lost_are_waited_for
     drop(begun_stateless(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("said too late"), "it had no time to tidy up: {log}");
+    assert!(log.contains("said too late"), "the call had no time to clean up: {log}");
     assert!(!log.contains("abandoned"), "{log}");
 }

@@ -1,14 +1,14 @@
-//! SIGHUP: everything is looked at anew, and nothing ends.
+//! SIGHUP: the gateway reloads everything without interrupting service.
 
 use moongate_tests::{Http, Stdio, Workspace, signal};
 use serde_json::{Value, json};
 
-/// A gateway that looks only when it is asked to.
+/// A gateway that reloads only on request.
 fn fixture() -> Workspace {
     Workspace::new("[gateway]\nwatch = false\n[plugins.time]\nsource = \"@time@\"\n")
 }
 
-/// Takes a tool away.
+/// Removes a tool from the configuration.
 fn shorten(workspace: &Workspace) {
     let config = std::fs::read_to_string(workspace.config()).unwrap();
     let config = config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]");
@@ -16,7 +16,7 @@ fn shorten(workspace: &Workspace) {
 }
 
 fn tools(answer: &Value) -> usize {
-    answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tools: {answer}")).len()
+    answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {answer}")).len()
 }
 
 #[test]
@@ -40,12 +40,12 @@ fn many_at_once_end_nothing_and_the_log_says_what_came_of_them() {
     for _ in 0..20 {
         signal(http.pid(), "HUP");
     }
-    http.logged("changed=2 failed=0"); // the configuration, and the plugin
+    http.logged("changed=2 failed=0"); // the configuration and the plugin
     assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1);
     workspace.write("gateway.toml", "version = 1\n[plugins.time]\nsorce = \"x\"\n");
     signal(http.pid(), "HUP");
     http.logged("failed=1");
-    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1, "what serves stays");
+    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1, "the running version keeps serving");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     let reloads = log.matches("signal=\"SIGHUP\"").count();

@@ -1,4 +1,4 @@
-//! How the gateway starts: what it listens on, what it says, and what it doesn't start with.
+//! Startup: listeners, the banner, and the errors that prevent it.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -6,7 +6,7 @@ use std::process::Output;
 use moongate_tests::{Http, Stdio, Workspace};
 use serde_json::json;
 
-/// One plugin that serves, one that can't, and the operator's listener.
+/// A working plugin, a broken one, and an admin listener.
 fn fixture(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.time]\nsource = \"@time@\"\n\
@@ -33,7 +33,7 @@ fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
     }
     let (_, banner) = log.split_once("moongate 0.").unwrap_or_else(|| panic!("no banner: {log}"));
     let banner: Vec<_> = banner.lines().take_while(|line| !line.contains(" INFO ")).collect();
-    assert!(banner.len() <= 6, "more than six lines: {banner:?}");
+    assert!(banner.len() <= 6, "the banner has more than six lines: {banner:?}");
     assert!(banner.contains(&format!("admin     http://{}", admin.address()).as_str()), "{banner:?}");
 }
 
@@ -47,7 +47,7 @@ fn where_all_plugins_are_required_all_that_is_wrong_is_told_and_nothing_serves()
         for word in ["`torn`", "`gone`", "`require_all`", "gateway.toml:"] {
             assert!(said.contains(word), "{word}: {said}");
         }
-        assert!(!said.contains("endpoint"), "it said that it serves: {said}");
+        assert!(!said.contains("endpoint"), "the banner was printed: {said}");
     }
 }
 
@@ -60,7 +60,7 @@ fn a_port_of_the_operator_that_is_taken_ends_the_start() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = said(&output);
     assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("hint"), "{said}");
-    assert!(!said.contains("torn"), "plugins were loaded first: {said}");
+    assert!(!said.contains("torn"), "plugins were loaded before the listener was bound: {said}");
     for (flags, code) in [
         (&["serve", "--admin", "0.0.0.0:0"][..], 78),
         (&["serve", "--http", "127.0.0.1:1", "--admin", "127.0.0.1:1"], 2),

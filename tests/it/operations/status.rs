@@ -1,4 +1,4 @@
-//! What an operator sees of a gateway that runs when something beside it goes wrong.
+//! What an operator sees of a running gateway when a directory, a file or an address is wrong.
 
 use std::fs;
 use std::process::Output;
@@ -24,12 +24,12 @@ fn start() -> (Workspace, Http, Admin) {
     (workspace, http, admin)
 }
 
-/// Runs a verb that asks the gateway.
+/// Runs a command against this gateway's admin listener.
 fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
     workspace.run(&[arguments, &["--admin", &admin.address().to_string()]].concat())
 }
 
-/// Where clients find it.
+/// The endpoint's URL.
 fn url(http: &Http) -> String {
     format!("http://{}/mcp", http.address())
 }
@@ -38,7 +38,7 @@ fn said(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a call comes to.
+/// The result of a call.
 fn listed(http: &Http) -> Value {
     http.call("files_list_directory", json!({ "path": "/notes" }))
 }
@@ -72,7 +72,7 @@ fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail
         "{log}"
     );
 
-    // Whatever else the table says meanwhile, the calls fail as before.
+    // Calls keep failing, whatever else changes in the plugin's settings.
     workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));
     let is_taken = || http.log().matches("configuration applied").count() == 2;
     until("the table is taken", is_taken);
@@ -94,7 +94,7 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
         text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
         "{text}"
     );
-    assert_eq!(health().status.code(), Some(0), "what was there goes on");
+    assert_eq!(health().status.code(), Some(0), "the running version keeps serving");
     let document = ask(&workspace, admin, &["health", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
     assert_eq!(document["ready"], true);

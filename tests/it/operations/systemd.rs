@@ -1,4 +1,4 @@
-//! What a service manager hears, and the unit that is offered for one.
+//! Notifications to the service manager, and the systemd unit file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use moongate_tests::{Http, Workspace, binary, root, signal};
 use tempfile::TempDir;
 
-/// How long a test waits for something that should happen: long, because the machine may be busy.
+/// How long a test waits for an expected event. Generous, because the machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A service manager that listens.
+/// A stand-in for the service manager.
 struct Manager {
     socket: UnixDatagram,
     folder: TempDir,
@@ -32,15 +32,15 @@ impl Manager {
         command
     }
 
-    /// The next thing that it hears, a line each.
+    /// The lines of the next notification.
     #[track_caller]
     fn hears(&self) -> Vec<String> {
         let mut message = [0; 4096];
-        let size = self.socket.recv(&mut message).expect("it is told something");
+        let size = self.socket.recv(&mut message).expect("a notification arrives");
         String::from_utf8_lossy(&message[..size]).lines().map(str::to_owned).collect()
     }
 
-    /// The next one with this line in it.
+    /// The next notification that contains this line.
     #[track_caller]
     fn until(&self, line: &str) -> Vec<String> {
         loop {
@@ -51,7 +51,7 @@ impl Manager {
         }
     }
 
-    /// The reload that comes next, and its time.
+    /// The time of the next reload notification.
     #[track_caller]
     fn reload(&self) -> u128 {
         let heard = self.hears();
@@ -72,12 +72,12 @@ fn the_manager_hears_of_the_start_of_reloads_and_of_the_end() {
     signal(http.pid(), "HUP");
     let first = manager.reload();
     signal(http.pid(), "HUP");
-    assert!(manager.reload() > first, "the manager takes it for an answer to an earlier request");
+    assert!(manager.reload() > first, "the timestamp must be newer than the first one");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert_eq!(manager.hears()[0], "STOPPING=1");
     manager.socket.set_nonblocking(true).unwrap();
-    assert!(manager.socket.recv(&mut [0; 1]).is_err(), "something came after the end");
+    assert!(manager.socket.recv(&mut [0; 1]).is_err(), "a notification arrived after the exit");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_watchdog_hears_again_and_again_that_the_process_is_alive() {
     drop(http);
 }
 
-/// Keys that may stand in a unit more than once.
+/// Keys that can occur more than once in a unit.
 const LISTS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
 
 #[test]
@@ -138,19 +138,19 @@ fn the_unit_asks_for_what_there_is() {
             .filter(|(name, _)| *name == key)
             .map(|(_, value)| value)
             .next()
-            .unwrap_or_else(|| panic!("no {key}"))
+            .unwrap_or_else(|| panic!("missing key {key}"))
     };
     for line in unit.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(section) = line.strip_prefix('[') {
             sections.push(section.trim_end_matches(']'));
             continue;
         }
-        let (key, _) = line.split_once('=').unwrap_or_else(|| panic!("no setting: {line}"));
-        assert!(key.chars().all(char::is_alphanumeric), "no key: {line}");
-        assert!(keys.insert(key) || LISTS.contains(&key), "`{key}` stands there twice");
+        let (key, _) = line.split_once('=').unwrap_or_else(|| panic!("not a setting: {line}"));
+        assert!(key.chars().all(char::is_alphanumeric), "not a key: {line}");
+        assert!(keys.insert(key) || LISTS.contains(&key), "duplicate key `{key}`");
     }
     assert_eq!(sections, ["Unit", "Service", "Install"]);
-    assert!(!keys.contains("MemoryDenyWriteExecute"), "nothing could be compiled");
+    assert!(!keys.contains("MemoryDenyWriteExecute"), "it would prevent compilation");
     assert_eq!(value("Type"), "notify-reload");
 
     let said = |arguments: &[&str]| {
@@ -172,5 +172,5 @@ fn the_unit_asks_for_what_there_is() {
         );
     }
     let grace: u64 = value("TimeoutStopSec").parse().unwrap();
-    assert!(grace > 30, "it must be longer than the default of `stop_grace`");
+    assert!(grace > 30, "must exceed the default `stop_grace`");
 }

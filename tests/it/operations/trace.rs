@@ -1,4 +1,4 @@
-//! `serve --trace`: every message in and out, a line each, without secrets.
+//! `serve --trace`: one line for every message in either direction, without secrets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,16 +25,16 @@ fn over_http(workspace: &Workspace) -> Http {
     Http::spawn(command(workspace, &[]))
 }
 
-/// The file's text.
+/// The content of the trace file.
 fn raw(workspace: &Workspace) -> String {
     fs::read_to_string(workspace.path().join(FILE)).unwrap()
 }
 
-/// All lines, each of which has what each must have.
+/// The parsed lines, after checking the members that every line has.
 #[track_caller]
 fn lines(workspace: &Workspace) -> Vec<Value> {
     let text = raw(workspace);
-    assert!(text.is_empty() || text.ends_with('\n'), "a line has no end: {text}");
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is incomplete: {text}");
     let line = |line: &str| {
         let read: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let time = read["time"].as_str().unwrap();
@@ -49,12 +49,12 @@ fn lines(workspace: &Workspace) -> Vec<Value> {
     text.lines().map(line).collect()
 }
 
-/// The messages that went that way.
+/// The messages of one direction.
 fn messages(lines: &[Value], direction: &str) -> Vec<Value> {
     lines.iter().filter(|line| line["direction"] == direction).map(|line| line["message"].clone()).collect()
 }
 
-/// Is every response told after its request?
+/// Checks that every response follows its request.
 #[track_caller]
 fn in_order(lines: &[Value]) {
     let mut asked = BTreeMap::new();
@@ -65,7 +65,7 @@ fn in_order(lines: &[Value]) {
         }
         let open: &mut i32 = asked.entry(id).or_default();
         *open += count(line["direction"] == "in");
-        assert!(*open >= 0, "answered before it was asked: {line}");
+        assert!(*open >= 0, "a response before its request: {line}");
     }
     assert!(asked.values().all(|open| *open == 0), "{asked:?}");
 }
@@ -103,13 +103,13 @@ fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
     }
     let (left, status, log) = stdio.finish();
     assert!(status.success() && left.is_empty(), "{left:?} {log}");
-    assert!(log.contains(FILE), "the operator is told: {log}");
+    assert!(log.contains(FILE), "the log names the trace file: {log}");
 
     let lines = lines(&workspace);
     assert_eq!(messages(&lines, "in"), said);
     assert_eq!(messages(&lines, "out"), heard);
     in_order(&lines);
-    assert!(heard.len() > 6, "progress is among them: {heard:?}");
+    assert!(heard.len() > 6, "progress notifications are missing: {heard:?}");
     for line in &lines {
         assert_eq!((&line["transport"], &line["client"]), (&"stdio".into(), &"stdio".into()));
         assert_eq!(
@@ -118,7 +118,7 @@ fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
         );
     }
     let written = serde_json::to_string(&said[4]).unwrap();
-    assert!(raw(&workspace).contains(&format!("\"message\":{written}")), "word by word");
+    assert!(raw(&workspace).contains(&format!("\"message\":{written}")), "not verbatim");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn streams_that_a_client_opens_are_told_as_they_pass() {
     assert_eq!(messages(&lines, "in"), said);
     assert_eq!(messages(&lines, "out")[..heard.len()], heard);
     let (_, id) = uri.split_once('=').unwrap();
-    assert!(!raw(&workspace).contains(id), "whoever has the id has the stream");
+    assert!(!raw(&workspace).contains(id), "the session id gives access to the stream");
     let first = &lines[0]["session"];
     assert!(first.is_string() && lines[..heard.len() + 2].iter().all(|line| line["session"] == *first));
     let last = lines.last().unwrap();
@@ -314,7 +314,7 @@ fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
     assert!(http.terminate().0.success());
 
     let lines = lines(&workspace);
-    // `second` became a secret only with the reload; before, the file says nothing of it.
+    // `second` is a secret only after the reload; earlier lines aren't redacted.
     let since = lines.len() - 4;
     for (at, line) in lines.iter().enumerate() {
         for secret in secrets.into_iter().filter(|secret| at >= since || *secret != second) {
@@ -325,10 +325,10 @@ fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
         }
     }
     let texts = strings(&Value::from(lines));
-    assert!(texts.contains("<secret>") && texts.contains("Europe/Paris"), "what is no secret stays");
+    assert!(texts.contains("<secret>") && texts.contains("Europe/Paris"), "other text must not be redacted");
 }
 
-/// All texts in a value.
+/// All strings in a value, one per line.
 fn strings(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text}\n"),

@@ -1,4 +1,4 @@
-//! What a tool takes, as `call`, `inspect` and `list` tell it, and what is said of calls that give it something else.
+//! How `call`, `inspect` and `list` show arguments, and the errors for wrong ones.
 
 use moongate_generated::Plugin;
 use moongate_tests::Workspace;
@@ -8,7 +8,7 @@ fn said(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The document that a command printed, and its exit code.
+/// The JSON document that a command printed, and its exit code.
 fn document(workspace: &Workspace, words: &[&str]) -> (Value, Option<i32>) {
     let output = workspace.run(&[words, &["--format", "json"]].concat());
     let document = serde_json::from_slice(&output.stdout);
@@ -23,11 +23,11 @@ fn inspect_tells_arguments_in_the_words_of_call() {
     let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("  ")).collect();
     assert_eq!(lines.len(), 3, "{told}");
     for line in lines {
-        assert!(page.contains(&format!("\n  {line}\n")), "`{line}` isn't in: {page}");
+        assert!(page.contains(&format!("\n  {line}\n")), "`{line}` is missing in: {page}");
     }
     let everything = Workspace::with_plugin("everything");
     let page = said(&everything.run(&["inspect", "everything"]).stdout);
-    assert!(page.contains("\n    arg1: text (required); "), "a prompt's argument isn't in: {page}");
+    assert!(page.contains("\n    arg1: text (required); "), "a prompt's argument is missing in: {page}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn list_tells_programs_what_prompts_and_templates_take() {
 #[test]
 fn the_call_that_is_suggested_changes_the_arguments_and_nothing_else() {
     let workspace = Workspace::with_plugin("time");
-    // The answer, the option and the name of the tool look like strays, or like pairs.
+    // The answer, the option and the tool's name look like stray words or like pairs.
     let typed = ["call", "time_convert_time", "tim=12:00", "source_timezone=UTC", "colour=tim=1"];
     let more = ["--answer", "tim=x", "--answer", "colour=y", "--explain"];
     let output = workspace.run(&[&typed[..], &more].concat());
@@ -98,7 +98,7 @@ fn a_call_that_fails_is_explained_in_the_document_too() {
     assert!(failed["errors"][0]["message"].is_string(), "{failed:#}");
     assert_eq!(failed["grants"]["lacked"][0]["cure"], "client = [\"elicitation\"]", "{failed:#}");
     let output = workspace.run(&[&call[..], &["--format", "json"]].concat());
-    assert!(!said(&output.stderr).contains("missing\n"), "told twice: {output:?}");
+    assert!(!said(&output.stderr).contains("missing\n"), "reported twice: {output:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Calls that nobody waits for any more: they hear it, may put things in order, and are gone; nothing more is sent.
+//! Cancelled calls: the plugin is notified, can clean up within its grace, and nothing more is sent.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless, text};
 use serde_json::{Value, json};
 
-/// For what should happen at once, on a machine that may be busy.
+/// How long a test waits for an immediate effect. Generous, because the machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A grace that no machine is too slow for.
+/// A grace long enough for any machine.
 const LONG: &str =
     "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits.cancel_grace = \"30s\"\n";
 
-/// A call that waits until nobody wants it any more, and then keeps `tidied` under `key`.
+/// A call that waits until it is cancelled, and then stores `tidied` under `key`.
 fn waiting(key: &str) -> Value {
     json!({ "name": "keeper_wait_and_tidy", "arguments": { "key": key }, "_meta": { "progressToken": "token" } })
 }
 
-/// The same in 2026-07-28.
+/// The same call in 2026-07-28.
 fn stateless_waiting(id: u64, key: &str) -> Value {
     let mut message = stateless(id, "tools/call", waiting(key));
     message["params"]["_meta"]["progressToken"] = json!("token");
@@ -39,7 +39,7 @@ const STATELESS: [(&str, &str); 5] = [
 fn until_tidied(mut get: impl FnMut() -> Value) {
     let begun = Instant::now();
     while text(&get()) != "tidied" {
-        assert!(begun.elapsed() < PATIENCE, "it didn't hear that nobody waits, or had no time to tidy up");
+        assert!(begun.elapsed() < PATIENCE, "the call wasn't cancelled, or had no time to clean up");
     }
 }
 
@@ -60,8 +60,8 @@ fn over_stdio_it_tidies_up_and_nothing_more_is_sent() {
         until_tidied(|| stdio.call("keeper_get", json!({ "key": id.to_string() })));
     }
     let (left, _, log) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "it was heard after it was cancelled");
-    assert_eq!(log.matches("said too late").count(), 3, "the gateway's own log has it: {log}");
+    assert_eq!(left, Vec::<Value>::new(), "a message was sent after the cancellation");
+    assert_eq!(log.matches("said too late").count(), 3, "the log contains the late messages: {log}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn over_http_a_connection_that_is_lost_before_any_answer_cancels_too() {
     let get = || http.call("keeper_get", json!({ "key": "silent" }));
     let begun = Instant::now();
     while text(&get()) != "begun" {
-        assert!(begun.elapsed() < PATIENCE, "it didn't begin");
+        assert!(begun.elapsed() < PATIENCE, "the call didn't start");
     }
     drop(connection);
     until_tidied(get);
@@ -133,7 +133,7 @@ fn over_http_a_session_cancels_by_a_message_or_by_its_end() {
             assert_eq!(http.post(&headers, &cancel).status, 202);
         }
         until_tidied(|| http.call("keeper_get", json!({ "key": key })));
-        assert_eq!(stream.message(), None, "it was heard after it was cancelled");
+        assert_eq!(stream.message(), None, "a message was sent after the cancellation");
     }
 }
 
@@ -152,7 +152,7 @@ fn one_that_goes_on_all_the_same_is_gone_after_its_grace_and_its_permit_is_free(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
     );
     let heard = stdio.call("keeper_get", json!({ "key": "n" }));
-    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "it didn't hear it: {heard}");
+    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "the call wasn't cancelled: {heard}");
 
     let mut message = request(1, "tools/call", call);
     message["params"]["_meta"].as_object_mut().unwrap().extend(envelope().as_object().unwrap().clone());
@@ -161,5 +161,5 @@ fn one_that_goes_on_all_the_same_is_gone_after_its_grace_and_its_permit_is_free(
     assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
     drop(stream);
     let heard = http.call("keeper_get", json!({ "key": "n" }));
-    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "it didn't hear it: {heard}");
+    assert!(text(&heard).parse::<u32>().is_ok_and(|times| times > 0), "the call wasn't cancelled: {heard}");
 }

@@ -1,11 +1,11 @@
-//! How changes reach clients: what they subscribe to, the streams that they open, and how these end.
+//! Change notifications: subscriptions, notification streams, and how they end.
 
 use std::time::{Duration, Instant};
 
 use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless};
 use serde_json::{Value, json};
 
-/// The tools of the fixture that change something, and how a session is told.
+/// The tools of the fixture that cause a change, and the notification for each.
 const TRIGGERS: [(&str, &str); 4] = [
     ("everything_test_trigger_tool_change", "notifications/tools/list_changed"),
     ("everything_test_trigger_prompt_change", "notifications/prompts/list_changed"),
@@ -13,7 +13,7 @@ const TRIGGERS: [(&str, &str); 4] = [
     ("everything_test_trigger_resource_update", "notifications/resources/updated"),
 ];
 
-/// What the last of them changes.
+/// The resource that the last of them changes.
 const WATCHED: &str = "test://watched-resource";
 
 /// A resource of the zoo.
@@ -21,15 +21,15 @@ const TEXT: &str = "zoo://text";
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Less than what requests over HTTP get when the gateway stops, and far more than it needs.
+/// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The fixture, which needs state to have something that changes.
+/// The fixture, with state, so that it can change.
 fn fixture() -> Workspace {
     Workspace::new("[plugins.everything]\nsource = \"@everything@\"\nallow.state = true\n")
 }
 
-/// Has the fixture change something.
+/// Causes a change in the fixture.
 fn trigger(stdio: &mut Stdio, tool: &str) {
     let answer = stdio.call(tool, json!({}));
     assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
@@ -42,7 +42,7 @@ fn all(uri: &str) -> Value {
     } })
 }
 
-/// Asks for a stream; what comes may be a refusal.
+/// Requests a stream; the response can be an error.
 fn asked(http: &Http, id: u64, filter: Value) -> EventStream {
     let headers = [
         ("Content-Type", "application/json"),
@@ -75,11 +75,11 @@ fn streams_over_http_end_with_their_result_when_the_gateway_stops_and_hold_nothi
         assert_eq!(end["id"], *id);
         assert_eq!(end["result"]["resultType"], "complete");
         assert_eq!(end["result"]["_meta"][KEY], *id);
-        assert_eq!(stream.message(), None, "nothing follows the result");
+        assert_eq!(stream.message(), None, "a message follows the result");
     }
     let (status, log) = ended.join().unwrap();
     assert!(status.success(), "{log}");
-    assert!(before.elapsed() < SOON, "it waited for the end of the streams: {log}");
+    assert!(before.elapsed() < SOON, "the shutdown waited for the streams: {log}");
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn streams_over_stdio_end_with_the_input_and_a_cancelled_one_before_without_a_wo
         assert_eq!(first["params"]["notifications"], all(TEXT)["notifications"]);
     }
     let answer = stdio.ask("tools/list", stateless(0, "", json!({}))["params"].clone());
-    assert!(answer.get("result").is_some(), "a stream holds nothing up: {answer}");
+    assert!(answer.get("result").is_some(), "the stream blocked another request: {answer}");
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 10 } }),
     );
     let (left, status, log) = stdio.finish();
-    // A stream that has to be dropped has no result.
-    let [end] = left.as_slice() else { panic!("not one message: {left:?}") };
+    // A dropped stream has no result.
+    let [end] = left.as_slice() else { panic!("expected one message: {left:?}") };
     assert_eq!((&end["id"], &end["result"]["_meta"][KEY]), (&json!(11), &json!(11)));
     assert!(status.success(), "{log}");
 }
@@ -139,7 +139,7 @@ fn streams_whose_clients_left_are_forgotten() {
     drop(streams);
     let begun = Instant::now();
     while asked(&http, 1, all(TEXT)).reply.header("content-type") != Some("text/event-stream") {
-        assert!(begun.elapsed() < SOON, "streams that nobody reads still count");
+        assert!(begun.elapsed() < SOON, "closed streams still count");
     }
 }
 
@@ -186,7 +186,11 @@ fn a_client_of_both_eras_over_stdio_is_told_once_in_each_way() {
         assert_eq!(ways, [None, Some(99)]);
     }
     let (left, ..) = stdio.finish();
-    assert_eq!(left.iter().map(|message| &message["id"]).collect::<Vec<_>>(), [99], "only its end: {left:?}");
+    assert_eq!(
+        left.iter().map(|message| &message["id"]).collect::<Vec<_>>(),
+        [99],
+        "expected only the stream's result: {left:?}"
+    );
 }
 
 #[test]
@@ -202,10 +206,10 @@ fn a_stream_over_http_tells_what_it_was_opened_for_and_nothing_else() {
         assert_eq!((&news["method"], &news["params"]["_meta"][KEY]), (&json!(method), &json!(1)));
     }
     let news = tools.message().unwrap();
-    assert_eq!(news["method"], "notifications/tools/list_changed", "the others came before");
+    assert_eq!(news["method"], "notifications/tools/list_changed", "another notification arrived first");
     let ended = std::thread::spawn(move || http.terminate());
     for (stream, id) in [(&mut whole, 1), (&mut tools, 2)] {
-        assert_eq!(stream.message().unwrap()["id"], id, "nothing comes before the end");
+        assert_eq!(stream.message().unwrap()["id"], id, "another message arrived before the result");
     }
     assert!(ended.join().unwrap().0.success());
 }
@@ -220,7 +224,7 @@ fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
         assert_eq!(stdio.receive()["params"], json!({ "uri": TEXT }));
     }
     let (left, ..) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "the lists are what they were");
+    assert_eq!(left, Vec::<Value>::new(), "notified although the lists didn't change");
 }
 
 #[test]
@@ -254,6 +258,6 @@ fn a_session_over_http_is_told_on_its_stream_also_of_what_changed_before_it_was_
         assert_eq!(told, expected, "{revision}");
         let ended = http.send("DELETE", "/mcp", &header, b"");
         assert_eq!(ended.status, 200);
-        assert_eq!(stream.message(), None, "nothing is told twice");
+        assert_eq!(stream.message(), None, "a notification was repeated");
     }
 }

@@ -1,5 +1,5 @@
-//! Clients that use the same ids at once: each is answered with its own, under load and while others disconnect; and
-//! what one token has, another never sees.
+//! Clients with equal request ids at the same time: each gets its own responses, under load and while others
+//! disconnect, and no token sees another token's data.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::thread;
 use moongate_tests::{EventStream, Http, Reply, Stdio, Workspace, hello, request, stateless, text};
 use serde_json::{Value, json};
 
-/// Two tokens, and plugins that answer, notify and ask.
+/// A gateway with two tokens and plugins that answer, notify and elicit.
 fn gateway() -> (Workspace, Http) {
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens = [\n  { name = \"ann\", token = { file = \"ann\" } },\n  { name = \"bob\", token = { file = \"bob\" } },\n]\n[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n[plugins.zoo]\nsource = \"@zoo@\"\n",
@@ -19,12 +19,12 @@ fn gateway() -> (Workspace, Http) {
     (workspace, http)
 }
 
-/// A client with a session, or one that needs none. All of them count their requests from 2.
+/// A client, with or without a session. All clients count their requests from 2.
 struct Client<'a> {
     http: &'a Http,
-    /// Whose token it has.
+    /// The token's owner.
     token: &'static str,
-    /// What it sends and must get back.
+    /// The text that this client sends and must get back.
     name: String,
     session: Option<String>,
 }
@@ -50,7 +50,7 @@ impl<'a> Client<'a> {
         format!("Bearer {}-has-a-long-secret", self.token)
     }
 
-    /// The headers of a call, or of anything else in a session.
+    /// The headers of a call, or of another message in a session.
     fn headers(&self, tool: &str) -> Vec<(&'static str, String)> {
         let mut headers = vec![("Authorization", self.authorization())];
         match &self.session {
@@ -69,13 +69,13 @@ impl<'a> Client<'a> {
         self.http.post(&borrowed(&headers), message)
     }
 
-    /// Posts what isn't answered.
+    /// Posts a message that has no response.
     #[track_caller]
     fn tell(&self, message: &Value) {
         assert_eq!(self.post("", message).status, 202, "{message}");
     }
 
-    /// A call's message. Every call of everybody has the same progress token.
+    /// The message of a call. All calls of all clients use the same progress token.
     fn message(&self, id: u64, tool: &str, arguments: Value) -> Value {
         let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
         let mut message = match &self.session {
@@ -90,7 +90,7 @@ impl<'a> Client<'a> {
         message
     }
 
-    /// Calls a tool; gives the notifications and the response, which must be for this request.
+    /// Calls a tool; returns the notifications and the response, which must be for this request.
     #[track_caller]
     fn call(&self, id: u64, tool: &str, arguments: Value) -> (Vec<Value>, Value) {
         let mut messages = self.post(tool, &self.message(id, tool, arguments)).messages();
@@ -99,7 +99,7 @@ impl<'a> Client<'a> {
         (messages, response)
     }
 
-    /// Calls a tool and reads the answer as it comes.
+    /// Calls a tool and returns the response stream.
     fn open(&self, id: u64, tool: &str, arguments: Value) -> EventStream {
         let mut headers = self.headers(tool);
         headers.push(("Content-Type", "application/json".to_owned()));
@@ -107,7 +107,7 @@ impl<'a> Client<'a> {
         self.http.open("POST", &borrowed(&headers), self.message(id, tool, arguments).to_string().as_bytes())
     }
 
-    /// Opens the session's own stream.
+    /// Opens the session's GET stream.
     fn listen(&self) -> EventStream {
         let mut headers = self.headers("");
         headers.push(("Accept", "text/event-stream".to_owned()));
@@ -116,7 +116,7 @@ impl<'a> Client<'a> {
         stream
     }
 
-    /// Calls a tool that notifies and closes the connection before there is an answer.
+    /// Calls a tool that notifies, and closes the connection before the response.
     fn call_and_hang_up(&self, id: u64) {
         let tool = "test_tool_with_progress";
         let body = self.message(id, tool, json!({})).to_string();
@@ -130,7 +130,7 @@ impl<'a> Client<'a> {
         connection.write_all(head.as_bytes()).unwrap();
     }
 
-    /// Is asked who it is, and answers with its name.
+    /// Calls a tool that asks for the name, and answers with this client's name.
     #[track_caller]
     fn says_who_it_is(&self, id: u64) {
         let (tool, arguments) = ("test_elicitation", json!({ "message": format!("Who is {}?", self.name) }));
@@ -138,10 +138,10 @@ impl<'a> Client<'a> {
         let answer = json!({ "action": "accept", "content": form });
         let response = if self.session.is_some() {
             let mut stream = self.open(id, tool, arguments);
-            let asked = stream.message().expect("a question");
+            let asked = stream.message().expect("an elicitation request");
             self.is_own(&asked["params"]["message"]);
             self.tell(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
-            stream.message().expect("an answer")
+            stream.message().expect("a response")
         } else {
             let asked = self.call(id, tool, arguments.clone()).1["result"].clone();
             let (key, question) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
@@ -149,7 +149,7 @@ impl<'a> Client<'a> {
             let mut again = self.message(id, tool, arguments);
             again["params"]["inputResponses"] = json!({ key: answer });
             again["params"]["requestState"] = asked["requestState"].clone();
-            self.post(tool, &again).messages().pop().expect("an answer")
+            self.post(tool, &again).messages().pop().expect("a response")
         };
         assert_eq!(response["id"], id, "{}: {response}", self.name);
         self.is_own(&json!(text(&response)));
@@ -158,10 +158,10 @@ impl<'a> Client<'a> {
     #[track_caller]
     fn is_own(&self, said: &Value) {
         let own = said.as_str().is_some_and(|said| said.contains(&self.name));
-        assert!(own, "{} was told what is somebody else's: {said}", self.name);
+        assert!(own, "{} got another client's message: {said}", self.name);
     }
 
-    /// One request of each kind; gives back the next id.
+    /// Sends one request of each kind; returns the next id.
     #[track_caller]
     fn round(&self, id: u64) -> u64 {
         let (_, echoed) = self.call(id, "zoo_echo", json!({ "text": format!("{} {id}", self.name) }));
@@ -180,13 +180,13 @@ fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)
     headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
-/// What a client does, with all others at once.
+/// The work of one client thread.
 fn works(client: &Client<'_>, hangs_up: bool) {
     let mut own = client.session.is_some().then(|| client.listen());
     let mut id = 2;
     for _ in 0..3 {
         if hangs_up {
-            // Without sessions, nobody remembers that the id is in use.
+            // Without a session, the gateway doesn't track ids.
             client.call_and_hang_up(if client.session.is_some() { id + 1000 } else { id });
         }
         id = client.round(id);
@@ -195,7 +195,7 @@ fn works(client: &Client<'_>, hangs_up: bool) {
         let ended = client.http.send("DELETE", "/mcp", &borrowed(&client.headers("")), b"");
         assert!((200..300).contains(&ended.status), "{ended:?}");
         let told = own.message();
-        assert_eq!(told, None, "{} heard on its session's stream what belongs to a call", client.name);
+        assert_eq!(told, None, "{} got a call's message on its session's stream", client.name);
     }
 }
 
@@ -224,10 +224,10 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
     let (_workspace, http) = gateway();
     let ann = Client::greeted(&http, "ann", "ann-herself".into());
     let mut stream = ann.open(5, "test_elicitation", json!({ "message": "Who is there?" }));
-    let place = stream.event().and_then(|event| event.id).expect("a place to come back to");
-    let asked = stream.message().expect("a question");
+    let place = stream.event().and_then(|event| event.id).expect("a resumable event id");
+    let asked = stream.message().expect("an elicitation request");
 
-    // With another token her session isn't there at all.
+    // With another token, the session doesn't exist.
     let thief =
         Client { session: ann.session.clone(), ..Client::without_session(&http, "bob", "bob".into()) };
     let answer = |name: &str| {
@@ -242,7 +242,7 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
     assert_eq!(http.send("GET", "/mcp", &borrowed(&headers), b"").status, 404);
     assert_eq!(http.send("DELETE", "/mcp", &borrowed(&headers), b"").status, 404);
 
-    // In another session the same ids mean something else, whoever opened it.
+    // In another session, the same ids refer to other requests, whatever the token.
     for token in ["bob", "ann"] {
         let other = Client::greeted(&http, token, format!("another-of-{token}"));
         other.tell(&answer(&other.name));
@@ -254,13 +254,13 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
         assert_eq!(
             http.send("GET", "/mcp", &borrowed(&headers), b"").status,
             400,
-            "it is no event of its own"
+            "the event belongs to another session"
         );
         other.says_who_it_is(5);
     }
 
     ann.tell(&answer("ann-herself"));
-    let response = stream.message().expect("an answer");
+    let response = stream.message().expect("a response");
     assert_eq!(response["id"], 5);
     ann.is_own(&json!(text(&response)));
 }
@@ -278,7 +278,7 @@ fn what_one_token_carries_another_cannot_use() {
         again["params"]["inputResponses"] =
             json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
         again["params"]["requestState"] = asked["requestState"].clone();
-        let response = client.post(tool, &again).messages().pop().expect("an answer");
+        let response = client.post(tool, &again).messages().pop().expect("a response");
         assert_eq!(response["error"]["code"], code, "{}: {response}", client.name);
     }
 }
@@ -297,7 +297,7 @@ fn who_starts_a_gateway_needs_no_token_of_those_who_call_it_over_http() {
     assert!(!String::from_utf8(over_stdio.stderr).unwrap().contains("CI_TOKEN"));
     let over_http = workspace.run(&["client", "cursor", "--http"]);
     assert!(String::from_utf8(over_http.stdout).unwrap().contains("MOONGATE_TOKEN"));
-    // Over HTTP nobody is served without them, not even at another address, and both are named.
+    // Over HTTP, missing tokens prevent startup, even at another address, and the error names both.
     let listening: [&[&str]; 4] = [
         &["check"],
         &["serve"],

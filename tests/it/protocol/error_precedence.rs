@@ -1,32 +1,32 @@
-//! Which error is told when: one table over revisions and transports, against the real binary.
+//! Which error takes precedence: one table for all revisions and transports, against the real binary.
 //!
-//! Every error carries its request's id, and `data` names what is wrong where something is. Over HTTP the handshake
-//! revisions answer with 200 what was read at all; 2026-07-28 has statuses of its own.
+//! Every error carries its request's id, and `data` names the wrong part if there is one. Over HTTP, the handshake
+//! revisions answer readable messages with 200; 2026-07-28 has its own status codes.
 
 use moongate_tests::{Http, Stdio, Workspace, envelope};
 use serde_json::{Value, json};
 
-/// What is told.
+/// The expected outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     /// A result.
     Fine,
-    /// A result for the model that says what went wrong.
+    /// An `isError` result for the model.
     Failed,
-    /// An error of this code.
+    /// An error with this code.
     Error(i64),
 }
 
 use Told::{Error, Failed, Fine};
 
-/// Until 2025-06-18, in 2025-11-25, in 2026-07-28.
+/// The outcomes up to 2025-06-18, in 2025-11-25, and in 2026-07-28.
 type ByRevision = [Told; 3];
 
 const METHOD: ByRevision = [Error(-32601); 3];
 const PARAMS: ByRevision = [Error(-32602); 3];
 const INTERNAL: ByRevision = [Error(-32603); 3];
 const MODEL: ByRevision = [Failed; 3];
-/// A method that the newest revision no longer has.
+/// A method that was removed in the newest revision.
 const ONCE: ByRevision = [Fine, Fine, Error(-32601)];
 const ONCE_PARAMS: ByRevision = [Error(-32602), Error(-32602), Error(-32601)];
 
@@ -37,7 +37,7 @@ struct Row {
     told: ByRevision,
     /// The HTTP status in 2026-07-28.
     status: u16,
-    /// What `data` must hold, and may hold more.
+    /// Members that `data` must contain.
     data: Value,
 }
 
@@ -54,7 +54,7 @@ impl Row {
         Self { data, ..self }
     }
 
-    /// A JSON pointer to what is wrong.
+    /// Expects this JSON pointer in `data`.
     fn at(self, at: &str) -> Self {
         self.data(json!({ "at": at }))
     }
@@ -163,7 +163,7 @@ fn completions() -> Vec<Row> {
 fn calls() -> Vec<Row> {
     let none = || json!({});
     vec![
-        // SEP-1303: from 2025-11-25 on the model is told, and can mend it.
+        // SEP-1303: since 2025-11-25, the model gets the error and can correct the call.
         call("arguments that don't fit", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
             .at("/arguments/text"),
         call("argument missing", "zoo_echo", none(), [Error(-32602), Failed, Failed]).data(json!({})),
@@ -199,7 +199,7 @@ fn workspace() -> Workspace {
     Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.limits]\ntimeout = \"3s\"\n")
 }
 
-/// The request; its id says which row it is.
+/// The request of a row, with the row as its id.
 fn message(row: &Row, id: &str, column: usize) -> Value {
     let mut params = row.params.clone();
     if column == 2 {
@@ -219,7 +219,7 @@ fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
     };
     assert_eq!(told, row.told[column], "{shown}");
     if let (Error(code), Value::Object(expected)) = (told, &row.data) {
-        // A method that isn't there doesn't look at its parameters.
+        // A method that doesn't exist doesn't check its parameters.
         let data = &answer["error"]["data"];
         assert!(code == -32601 || data.is_object(), "{shown}");
         for (key, value) in expected.iter().filter(|_| code != -32601) {

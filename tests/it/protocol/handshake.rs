@@ -1,4 +1,4 @@
-//! The revisions with a handshake, over stdio and over HTTP: what `initialize` agrees on and what a session is.
+//! The handshake revisions, over stdio and HTTP: negotiation in `initialize`, and sessions.
 
 use moongate_tests::{Http, Stdio, Workspace, hello, request};
 use serde_json::json;
@@ -46,7 +46,7 @@ fn the_greeting_says_only_what_the_revision_knows() {
     assert!(answer["result"]["serverInfo"].get("title").is_none());
     assert!(answer["result"].get("resultType").is_none());
     let ping = oldest.ask("ping", json!({}));
-    assert_eq!(ping["result"], json!({}), "a strict client refuses any other member");
+    assert_eq!(ping["result"], json!({}), "a strict client rejects any other member");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn initialize_names_what_is_missing() {
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         assert_eq!(answer["error"]["data"]["at"], at, "{answer}");
         let answer = stdio.ask("initialize", hello("2025-11-25"));
-        assert!(answer.get("result").is_some(), "a failed handshake can be tried again: {answer}");
+        assert!(answer.get("result").is_some(), "a failed handshake can be retried: {answer}");
     }
 }
 
@@ -81,7 +81,7 @@ fn only_ping_comes_before_the_handshake_and_the_handshake_comes_once() {
     let before_initialized = stdio.ask("tools/list", json!({}));
     assert!(
         before_initialized.get("result").is_some(),
-        "clients race with `initialized`: {before_initialized}"
+        "requests can arrive before `initialized`: {before_initialized}"
     );
     assert_eq!(stdio.ask("initialize", hello("2025-06-18"))["error"]["code"], -32600);
     for method in

@@ -1,4 +1,4 @@
-//! What HTTP refuses before a message is read, and in which order: Host and Origin, token, verb, type, size.
+//! HTTP checks before a message is read, in order: Host and Origin, token, method, content type, size.
 
 use moongate_tests::{Http, Workspace, hello, request, stateless};
 use serde_json::json;

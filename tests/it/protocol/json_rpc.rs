@@ -1,4 +1,4 @@
-//! JSON-RPC's corners, one table for both transports and every revision: what is said to what no library would send.
+//! JSON-RPC edge cases that no client library would send, in one table for both transports and every revision.
 
 use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Row {
         ];
         let mut bytes = self.bytes.to_vec();
         for (mark, text) in marks {
-            // Nothing else begins with a mark, but for those that are tried before.
+            // `@` starts nothing else, except for the placeholders that are replaced first.
             while let Some(at) = bytes.windows(mark.len()).position(|part| part == mark.as_bytes()) {
                 bytes.splice(at..at + mark.len(), text.bytes());
                 if mark == "@huge" {
@@ -68,21 +68,21 @@ impl Row {
     }
 }
 
-/// How an id that couldn't be read is written.
+/// How an error represents an unreadable id.
 #[derive(Clone, Copy)]
 enum Unread {
     Null,
     Absent,
 }
 
-/// Is `answer` what is said?
+/// Checks a response against the expectation.
 #[track_caller]
 fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
     let (id, code) = match say {
         Say::Result(id) => (id, None),
         Say::Error(code, id) => (id, Some(code)),
         Say::Batch(all) => {
-            let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: no array: {answer}"));
+            let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: not an array: {answer}"));
             assert_eq!(answers.len(), all.len(), "{row}: {answer}");
             return answers.iter().zip(all).for_each(|(answer, say)| compare(answer, *say, unread, row));
         }
@@ -117,7 +117,7 @@ fn every_corner_is_answered_over_stdio() {
             Stdio::greeted(&workspace, revision)
         };
         if is_stateless(revision) {
-            // As long as nobody knows what is spoken, JSON-RPC's own rule holds.
+            // Before the revision is known, JSON-RPC's own rule applies.
             stdio.send_raw(b"{nope}\n");
             compare(&stdio.receive(), Say::Error(-32700, "?"), Unread::Null, "before anything was said");
             stdio.send(&stateless(1, "server/discover", json!({})));
@@ -136,7 +136,7 @@ fn every_corner_is_answered_over_stdio() {
                 }
                 say => compare(&stdio.receive(), say, unread, &shown),
             }
-            // The next answer is the next request's: nothing else was said, and the connection stands.
+            // The next response belongs to the next request: nothing else was sent, and the connection is still open.
             let fence = if is_stateless(revision) {
                 stateless(777, "server/discover", json!({}))
             } else {
@@ -144,12 +144,12 @@ fn every_corner_is_answered_over_stdio() {
             };
             stdio.send(&fence);
             let next = stdio.receive();
-            assert_eq!(next["id"], 777, "{shown}: it was answered twice, or should not have been: {next}");
+            assert_eq!(next["id"], 777, "{shown}: unexpected second response: {next}");
         }
     }
 }
 
-/// The headers that a client sends with these bytes.
+/// The headers that a client sends with this body.
 fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Accept", "application/json, text/event-stream".to_owned())];
     if !is_stateless(revision) {
@@ -206,11 +206,11 @@ fn a_request_without_an_id_has_no_effects() {
         }
         stdio.send(&call);
         let (_, _, log) = stdio.finish();
-        assert_eq!(log.contains("forged"), logged, "what the tool prints is logged: {log}");
+        assert_eq!(log.contains("forged"), logged, "the tool's output decides whether it ran: {log}");
     }
 }
 
-/// Waits until a request of that id runs in the session: then the id is refused.
+/// Waits until a request with this id runs in the session, so that the id is rejected.
 fn wait_until_running(ping: impl Fn() -> Reply) {
     while ping().json().get("result").is_some() {}
 }
@@ -230,7 +230,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send_raw(format!("{}\n{}\n", call("1000"), ping("\"1000\"")).as_bytes());
     let other = stdio.receive();
-    assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is another id");
+    assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is a different id");
     stdio.send_raw(format!("{}\n", ping("1000")).as_bytes());
     let twice = stdio.receive();
     assert_eq!((&twice["id"], &twice["error"]["code"]), (&json!(1000), &json!(-32600)));
@@ -239,7 +239,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
     assert_eq!(
         (&free["id"], &free["result"]),
         (&json!(1000), &json!({})),
-        "the first one was there until now"
+        "the first request ended too early"
     );
 
     let http = Http::start(&workspace);
@@ -253,7 +253,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
         http.send("POST", "/mcp", &headers, text.as_bytes())
     };
     std::thread::scope(|scope| {
-        // Where a ping comes first, it is the call that is one too many.
+        // If the ping arrives first, the call is rejected instead.
         let hanging = scope.spawn(|| {
             loop {
                 let reply = send(call("1000"));
@@ -266,7 +266,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
         assert_eq!(send(ping("\"1000\"")).json()["result"], json!({}));
         assert_eq!(send(ping("1000")).json()["error"]["code"], -32600);
         assert_eq!(send(cancel("1000")).status, 202);
-        // HTTP has to answer; JSON-RPC has no code for it, so it is the one that editors know.
+        // HTTP needs a response; JSON-RPC has no code for this, so the language server protocol's code is used.
         assert_eq!(hanging.join().unwrap().json()["error"]["code"], -32800);
         assert_eq!(send(ping("1000")).json()["result"], json!({}));
     });

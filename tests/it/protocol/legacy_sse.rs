@@ -1,4 +1,4 @@
-//! HTTP as 2024-11-05 had it: one stream that brings everything, and a path to post to.
+//! The HTTP+SSE transport of 2024-11-05: one stream for all messages, and a path to post to.
 
 use moongate_tests::{EventStream, Http, Reply, Workspace, hello, request, text};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ struct Client<'a> {
     http: &'a Http,
     headers: Vec<(&'a str, &'a str)>,
     stream: EventStream,
-    /// Where it posts.
+    /// The path to post to.
     uri: String,
 }
 
@@ -124,7 +124,7 @@ fn a_client_that_goes_takes_its_calls_along() {
     }
     let Client { stream, uri, .. } = client;
     drop(stream);
-    // The connection is gone once its name is.
+    // The session ends with the connection.
     let post = || {
         let ping = request(9, "ping", json!({})).to_string();
         http.send("POST", &uri, &[("Content-Type", "application/json")], ping.as_bytes()).status
@@ -189,7 +189,7 @@ fn what_holds_for_the_endpoint_holds_here_too() {
         let allow = if path == "/sse" { "GET, OPTIONS" } else { "POST, OPTIONS" };
         assert_eq!(reply.header("allow"), (status == 405).then_some(allow), "{reply:?}");
     }
-    assert_eq!(client.stream.message().unwrap()["id"], 1, "only the last one was answered");
+    assert_eq!(client.stream.message().unwrap()["id"], 1, "expected only the last response");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn there_are_no_more_clients_than_sessions_and_requests_that_nobody_reads_do_not
     let mut clients = [Client::connect(&http, &[]), Client::connect(&http, &[])];
     assert_ne!(clients[0].uri, clients[1].uri);
     assert_eq!(http.send("GET", "/sse", &[("Accept", "text/event-stream")], b"").status, 503);
-    assert!(clients[0].stream.event().unwrap().is_comment, "it shows that it is alive");
+    assert!(clients[0].stream.event().unwrap().is_comment, "expected a keep-alive comment");
     let ask = |client: &Client<'_>, id| {
         let call = request(id, "tools/call", json!({ "name": "zoo_sleep_forever" }));
         client.post(call.to_string().as_bytes()).status

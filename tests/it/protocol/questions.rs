@@ -1,19 +1,19 @@
-//! Questions to the client in the revisions with a handshake: requests of the gateway's, over stdio and over HTTP.
+//! Requests to the client (elicitation, sampling, roots) in the handshake revisions, over stdio and HTTP.
 
 use moongate_tests::{EventStream, Http, Stdio, Workspace, hello, request, text};
 use serde_json::{Value, json};
 
-/// The zoo, and what it may ask.
+/// The zoo, with these `client` grants.
 fn zoo(granted: &str) -> Workspace {
     Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nclient = [{granted}]\n"))
 }
 
-/// The zoo, free to ask whatever there is.
+/// The zoo, with all `client` grants.
 pub(crate) fn free() -> Workspace {
     zoo("\"elicitation\", \"sampling\", \"roots\"")
 }
 
-/// What a client that answers everything declares.
+/// The capabilities of a client that supports everything.
 pub(crate) fn everything(revision: &str) -> Value {
     match revision {
         "2024-11-05" | "2025-03-26" => json!({ "sampling": {}, "roots": {} }),
@@ -52,7 +52,7 @@ pub(crate) fn said(words: &str) -> Value {
     json!({ "role": "assistant", "content": { "type": "text", "text": words }, "model": "m", "stopReason": "endTurn" })
 }
 
-/// Questions to a person, to a model, and to the host, at once.
+/// An elicitation, a sampling and a roots request at once.
 pub(crate) fn three_questions() -> Value {
     let schema = json!({ "type": "object", "properties": { "ok": { "type": "boolean" } } });
     let message = json!({ "role": "user", "content": { "type": "text", "text": "Say hello" } });
@@ -68,7 +68,7 @@ fn answer_to(question: &Value) -> Value {
         "elicitation/create" => accepted(json!({ "ok": true })),
         "sampling/createMessage" => said("hello"),
         "roots/list" => json!({ "roots": [{ "uri": "file:///home", "name": "home" }] }),
-        other => panic!("asked for {other}"),
+        other => panic!("unexpected request {other}"),
     };
     json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })
 }
@@ -165,7 +165,7 @@ fn a_call_is_cancelled_while_its_question_is_open() {
     let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
     assert_eq!(text(&echo), "still here");
     let (left, status, _) = stdio.finish();
-    assert_eq!((left, status.success()), (Vec::<Value>::new(), true), "the cancelled call was answered");
+    assert_eq!((left, status.success()), (Vec::<Value>::new(), true), "the cancelled call got a response");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn nobody_waits_for_an_answer_once_stdin_has_ended() {
     let (left, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
     assert_eq!(left.len(), 2, "{left:?}");
-    assert_eq!(left[0]["params"]["requestId"], question["id"], "the question wasn't withdrawn: {left:?}");
+    assert_eq!(left[0]["params"]["requestId"], question["id"], "the question wasn't cancelled: {left:?}");
     assert!(left[1]["id"] == 50 && text(&left[1]).contains("no answer can come any more"), "{left:?}");
 }
 
@@ -238,7 +238,7 @@ fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
     }
 }
 
-/// A session over HTTP: what belongs on each of its requests.
+/// Opens an HTTP session and returns the headers for its requests.
 fn session(http: &Http, revision: &str) -> Vec<(&'static str, String)> {
     let hello = request(1, "initialize", greeting(revision, everything(revision)));
     let id = http.post(&[], &hello).header("mcp-session-id").expect("a session").to_owned();
@@ -256,7 +256,7 @@ fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a
 
 /// The next message that is a request or a response.
 fn next(stream: &mut EventStream) -> Value {
-    stream.message().expect("a message before the end of the stream")
+    stream.message().expect("a message before the stream ends")
 }
 
 #[test]

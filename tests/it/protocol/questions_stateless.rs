@@ -1,4 +1,4 @@
-//! Questions to the client in 2026-07-28: results that ask, and requests that come again with the answers.
+//! Requests to the client in 2026-07-28: results that ask, and retried requests with the answers.
 
 use moongate_tests::{Http, Reply, Stdio, Workspace, stateless, text};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const ANN: &str = "token-of-ann-and-nobody-else";
 const BOB: &str = "token-of-bob-and-nobody-else";
 
-/// A `tools/call` of a client that declares this.
+/// A `tools/call` of a client with these capabilities.
 fn call(id: u64, tool: &str, arguments: &Value, declared: Value, more: &Value) -> Value {
     let mut params = json!({ "name": tool, "arguments": arguments });
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -19,7 +19,7 @@ fn call(id: u64, tool: &str, arguments: &Value, declared: Value, more: &Value) -
     message
 }
 
-/// The same over HTTP, from whoever has the token.
+/// Posts a call over HTTP with a token.
 fn post_as(http: &Http, token: &str, message: &Value) -> Reply {
     let token = format!("Bearer {token}");
     let method = message["method"].as_str().unwrap();
@@ -37,7 +37,7 @@ fn post(http: &Http, tool: &str, arguments: &Value, more: &Value) -> Value {
     post_as(http, "none", &call(1, tool, arguments, everything("2026-07-28"), more)).json()
 }
 
-/// The questions and the state of a result that asks.
+/// The questions and the request state of a result.
 fn asked(response: &Value) -> (Value, String) {
     let result = &response["result"];
     assert_eq!(result["resultType"], "input_required", "{response}");

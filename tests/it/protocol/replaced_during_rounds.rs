@@ -1,11 +1,11 @@
-//! Conversations that wait for a person while their plugin is replaced.
+//! Calls that wait for an answer while their plugin is replaced.
 
 use std::fs;
 
 use moongate_tests::{Stdio, Workspace, component, hello, request, text};
 use serde_json::json;
 
-/// The zoo in a file of its own, and a client that was asked for a name by it.
+/// The zoo in its own file, and a client with an open question from it.
 fn asked() -> (Workspace, Stdio, serde_json::Value) {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"zoo.wasm\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n",
@@ -29,7 +29,7 @@ fn until_listed_anew(stdio: &mut Stdio) {
 #[test]
 fn an_answer_that_comes_after_the_plugin_was_replaced_reaches_the_code_that_asked() {
     let (workspace, mut stdio, question) = asked();
-    // What serves now has no such tool.
+    // The new version has no such tool.
     workspace.write("zoo.wasm", fs::read(component("time")).unwrap());
     until_listed_anew(&mut stdio);
     let answer = json!({ "action": "accept", "content": { "name": "Ann" } });

@@ -1,22 +1,21 @@
-//! Streams of a session over HTTP: what a client gets that comes back after its connection broke, and what it is told
-//! that it didn't ask for.
+//! HTTP session streams: resuming after a lost connection, and unsolicited notifications.
 
 use std::time::{Duration, Instant};
 
 use moongate_tests::{Event, EventStream, Http, Workspace, hello, request, text};
 use serde_json::{Value, json};
 
-/// Less than what requests over HTTP get when the gateway stops, and far more than it needs.
+/// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
 const SOON: Duration = Duration::from_secs(20);
 
-/// One session.
+/// An HTTP session.
 struct Session<'a> {
     http: &'a Http,
     id: String,
 }
 
 impl<'a> Session<'a> {
-    /// A client that answers questions.
+    /// Opens a session for a client with elicitation.
     fn open(http: &'a Http, revision: &str) -> Self {
         let mut params = hello(revision);
         params["capabilities"]["elicitation"] = json!({});
@@ -30,13 +29,13 @@ impl<'a> Session<'a> {
         self.http.post(&[("Mcp-Session-Id", &self.id)], message)
     }
 
-    /// Posts what isn't answered.
+    /// Posts a message that has no response.
     #[track_caller]
     fn tell(&self, message: &Value) {
         assert_eq!(self.post(message).status, 202, "{message}");
     }
 
-    /// Calls a tool and reads the answer as it comes. It wants to hear of progress.
+    /// Calls a tool with a progress token and returns the response stream.
     fn call(&self, id: u64, tool: &str, arguments: Value) -> EventStream {
         let meta = json!({ "progressToken": id });
         let params = Value::from_iter([("name", tool.into()), ("arguments", arguments), ("_meta", meta)]);
@@ -48,7 +47,7 @@ impl<'a> Session<'a> {
         self.http.open("POST", &headers, request(id, "tools/call", params).to_string().as_bytes())
     }
 
-    /// Opens a stream, after the event of that id if one is given.
+    /// Opens a stream, after the event with this id if there is one.
     fn listen(&self, after: Option<&str>) -> EventStream {
         let mut headers = vec![("Accept", "text/event-stream"), ("Mcp-Session-Id", &self.id)];
         headers.extend(after.map(|id| ("Last-Event-ID", id)));
@@ -60,7 +59,7 @@ impl<'a> Session<'a> {
         stream
     }
 
-    /// Asks for a stream after that event, and doesn't get one.
+    /// Requests a stream after this event and expects an error.
     fn refused(&self, after: &str) -> moongate_tests::Reply {
         let headers =
             [("Accept", "text/event-stream"), ("Mcp-Session-Id", &self.id), ("Last-Event-ID", after)];
@@ -75,7 +74,7 @@ fn everything(http: &str) -> Workspace {
 }
 
 fn message(event: &Event) -> Value {
-    serde_json::from_str(&event.data).unwrap_or_else(|_| panic!("no message: {event:?}"))
+    serde_json::from_str(&event.data).unwrap_or_else(|_| panic!("not a message: {event:?}"))
 }
 
 fn id(event: &Event) -> &str {
@@ -86,7 +85,7 @@ fn is_place(event: &Event) -> bool {
     event.data.is_empty() && event.id.is_some() && event.retry.is_some_and(|after| after > 0)
 }
 
-/// Reads on to the end.
+/// Reads all remaining events.
 fn rest(stream: &mut EventStream) -> Vec<Event> {
     std::iter::from_fn(|| stream.event()).filter(|event| !event.is_comment).collect()
 }
@@ -106,21 +105,21 @@ fn a_connection_that_breaks_loses_neither_a_question_nor_the_result() {
 
     let mut again = session.listen(Some(id(&place)));
     assert!(is_place(&again.event().unwrap()));
-    assert_eq!(again.event().unwrap(), asked, "asked again, with the same id");
+    assert_eq!(again.event().unwrap(), asked, "the question is replayed with the same id");
     let mut newer = session.listen(Some(id(&asked)));
-    assert_eq!(again.event(), None, "the newer one takes over");
+    assert_eq!(again.event(), None, "the newer stream takes over");
     let answer = json!({ "action": "accept", "content": { "username": "ann", "email": "ann@example.com" } });
     session.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
     let events = rest(&mut newer);
     assert!(is_place(&events[0]), "{events:?}");
-    let [result] = &events[1..] else { panic!("only the result was missing: {events:?}") };
+    let [result] = &events[1..] else { panic!("expected only the result: {events:?}") };
     let response = message(result);
     assert_eq!(response["id"], 7);
     assert!(text(&response).contains("accept"), "{response}");
 
     let again = rest(&mut session.listen(Some(id(&asked))));
-    assert_eq!(again[1..], events[1..], "the connection may have broken once more");
-    assert_eq!(session.refused(id(result)).status, 204, "that was all: there is nothing to come back for");
+    assert_eq!(again[1..], events[1..], "a second resume replays the same events");
+    assert_eq!(session.refused(id(result)).status, 204, "there is nothing left to resume");
 }
 
 #[test]
@@ -159,10 +158,10 @@ fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
         ("Accept", "application/json, text/event-stream"),
         ("Mcp-Session-Id", &session.id),
     ];
-    // It says nothing, and is lifted all the same.
+    // The call sends nothing, and is still moved to polling.
     let mut stream = http.open("POST", &headers, request(4, "tools/call", params).to_string().as_bytes());
     let events = rest(&mut stream);
-    let [place] = &events[..] else { panic!("the result came too early: {events:?}") };
+    let [place] = &events[..] else { panic!("expected only a priming event: {events:?}") };
     assert!(is_place(place), "{place:?}");
     let mut polls = 0;
     let response = loop {
@@ -175,7 +174,7 @@ fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
     };
     assert_eq!(response["id"], 4);
     assert!(text(&response).contains("1500"), "{response}");
-    assert!(polls > 1, "the connection was held until the result was there");
+    assert!(polls > 1, "the connection stayed open until the result");
     let news = rest(&mut session.listen(None));
     assert!(news.len() == 1 && is_place(&news[0]), "{news:?}");
 
@@ -185,7 +184,7 @@ fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
     assert_eq!(
         whole.header("content-type"),
         Some("application/json"),
-        "older ones don't come back: {whole:?}"
+        "older revisions must get the result on the first connection: {whole:?}"
     );
 }
 
@@ -215,7 +214,7 @@ fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
     drop(newer);
     let mut again = session.listen(Some(id(&place)));
     assert!(is_place(&again.event().unwrap()));
-    assert_eq!(again.event().unwrap(), told, "it may have been on its way");
+    assert_eq!(again.event().unwrap(), told, "the last notification is replayed");
     drop(again);
 
     drop(older);
@@ -223,12 +222,12 @@ fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
     let mut again = session.listen(Some(id(&told)));
     assert!(is_place(&again.event().unwrap()));
     let next = again.event().unwrap();
-    assert_eq!(message(&next), message(&told), "while nobody listened");
+    assert_eq!(message(&next), message(&told), "the notification without a listener");
     assert_ne!(id(&next), id(&told));
     let mut older = session.listen(None);
     assert!(is_place(&older.event().unwrap()));
     assert_eq!(http.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session.id)], b"").status, 200);
-    assert_eq!((older.event(), again.event()), (None, None), "nothing came twice, and the session is over");
+    assert_eq!((older.event(), again.event()), (None, None), "nothing is repeated, and the session is over");
     assert_eq!(session.refused(id(&next)).status, 404);
 }
 
@@ -262,10 +261,10 @@ fn streams_are_opened_only_for_those_who_may_and_can_read_them() {
     let mut stream = ann.call(5, "test_elicitation", json!({ "message": "?" }));
     let (place, asked) = (stream.event().unwrap(), stream.event().unwrap());
     for event in [&place, &asked] {
-        assert_eq!(bob.refused(id(event)).status, 400, "it belongs to another session");
+        assert_eq!(bob.refused(id(event)).status, 400, "the event belongs to another session");
     }
     let unknown = format!("{}9", id(&asked));
-    assert_eq!(ann.refused(&unknown).status, 400, "that one wasn't told yet");
+    assert_eq!(ann.refused(&unknown).status, 400, "the event wasn't sent yet");
 }
 
 #[test]
@@ -279,9 +278,9 @@ fn a_cancelled_call_ends_its_stream_without_a_response() {
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
     );
     let left = rest(&mut stream);
-    assert!(left.iter().all(|event| message(event).get("method").is_some()), "a response: {left:?}");
+    assert!(left.iter().all(|event| message(event).get("method").is_some()), "unexpected response: {left:?}");
     let last = left.last().unwrap_or(&asked[1]);
-    assert_eq!(session.refused(id(last)).status, 204, "a client that polls for the response stops");
+    assert_eq!(session.refused(id(last)).status, 204, "a polling client must stop");
 }
 
 #[test]
@@ -312,5 +311,5 @@ fn streams_of_news_end_when_the_gateway_stops() {
     assert_eq!(stream.event(), None);
     let (status, log) = ended.join().unwrap();
     assert!(status.success(), "{log}");
-    assert!(before.elapsed() < SOON, "it waited for the end of the stream: {log}");
+    assert!(before.elapsed() < SOON, "the shutdown waited for the stream: {log}");
 }

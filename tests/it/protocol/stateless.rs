@@ -1,4 +1,4 @@
-//! 2026-07-28: the envelope, the headers that repeat it, and the order of the checks.
+//! 2026-07-28: the envelope, the headers that mirror it, and the order of the checks.
 
 use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn an_incomplete_envelope_is_named_member_by_member() {
     let mut without_client = envelope();
     without_client.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
     let reply = http.post(&headers, &request(1, "server/discover", json!({ "_meta": without_client })));
-    assert_eq!(reply.status, 200, "a client need not say who it is: {reply:?}");
+    assert_eq!(reply.status, 200, "`clientInfo` is optional: {reply:?}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn both_eras_share_one_stdio_process_and_its_ids() {
     stdio.send(&stateless(1, "server/discover", json!({})));
     assert!(stdio.response(1).get("result").is_some());
     stdio.send(&request(2, "initialize", moongate_tests::hello("2025-11-25")));
-    assert!(stdio.response(2).get("result").is_some(), "some clients ask for both");
+    assert!(stdio.response(2).get("result").is_some(), "some clients send both");
     stdio.send(&request(3, "tools/list", json!({})));
     assert!(stdio.response(3)["result"].get("resultType").is_none());
     stdio.send(&stateless(4, "tools/list", json!({})));

@@ -1,11 +1,11 @@
-//! stdio: one message a line, nothing else on stdout, and an end when the input ends.
+//! The stdio transport: one message per line, nothing else on stdout, and exit at the end of stdin.
 
 use std::time::{Duration, Instant};
 
 use moongate_tests::{Stdio, Workspace, request, text};
 use serde_json::{Value, json};
 
-/// The zoo with limits short enough for a test and long enough for a busy machine.
+/// The zoo with limits that suit both a test and a busy machine.
 fn zoo() -> Workspace {
     Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.time]\nsource = \"@time@\"\n")
 }
@@ -81,7 +81,7 @@ fn notifications_and_responses_are_never_answered() {
     assert_eq!(
         stdio.ask("ping", json!({}))["result"],
         json!({}),
-        "the first answer is the one to the only request"
+        "the first response belongs to the only request"
     );
 }
 
@@ -96,9 +96,9 @@ fn stdout_holds_only_messages_whatever_a_guest_prints() {
         assert!(answer["result"]["content"].is_array(), "{tool}: {answer}");
     }
     let (left, status, log) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "a guest wrote a message of its own");
+    assert_eq!(left, Vec::<Value>::new(), "a plugin wrote to stdout");
     assert!(status.success());
-    assert!(log.contains("zoo"), "what a guest prints is in the log under its name: {log}");
+    assert!(log.contains("zoo"), "the plugin's output is missing in the log: {log}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
     }
     stdio.send_raw(&bytes);
     for id in 100..132 {
-        assert_eq!(text(&stdio.response(id)), payload(id), "answer {id} belongs to another call");
+        assert_eq!(text(&stdio.response(id)), payload(id), "response {id} belongs to another call");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_cancelled_call_is_stopped_and_not_answered() {
     let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
     assert_eq!(text(&echo), "still here");
     let (left, status, _) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "a cancelled call was answered");
+    assert_eq!(left, Vec::<Value>::new(), "a cancelled call got a response");
     assert!(status.success());
 }
 
@@ -165,5 +165,5 @@ fn a_looping_tool_blocks_neither_lists_nor_neighbours_nor_the_end() {
     let begun = Instant::now();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
-    assert!(begun.elapsed() < Duration::from_secs(25), "it waited for the tools' own limit");
+    assert!(begun.elapsed() < Duration::from_secs(25), "the exit waited for the tool's limit");
 }

@@ -1,4 +1,4 @@
-//! Names and resources that two plugins claim, and grants that would reach the gateway itself.
+//! Conflicts between the names and resources of plugins.
 
 use moongate_tests::{Stdio, Workspace};
 use serde_json::{Value, json};
@@ -16,14 +16,14 @@ fn the_same_name_twice_is_refused_with_both_places_and_the_cure() {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(78), "{message}");
     for word in ["t_get_current_time", "`one`", "`two`", "prefix", "gateway.toml:5"] {
-        assert!(message.contains(word), "`{word}` isn't in: {message}");
+        assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let list = stdio.ask("tools/list", json!({}));
     assert_eq!(
         names(&list),
         ["t_get_current_time", "t_convert_time", "three_get_current_time", "three_convert_time"],
-        "the first in the file wins, the other is refused whole"
+        "the first plugin in the file wins, the other is rejected as a whole"
     );
 }
 

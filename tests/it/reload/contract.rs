@@ -1,9 +1,9 @@
-//! Plugins that were built for an earlier state of the contract, and still run.
+//! Plugins built for an earlier version of the contract still run.
 
 use moongate_tests::{Stdio, Workspace, hello, request, root, text};
 use serde_json::{Value, json};
 
-/// A client in front of the component of 0.1.0, which is granted all that it asks for.
+/// A client of a plugin of contract 0.1.0 that is granted everything it needs.
 fn old() -> (Workspace, Stdio) {
     let component = root().join("tests/contract-0.1.0/plugin.wasm");
     let workspace = Workspace::new(&format!(
@@ -60,7 +60,7 @@ fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
 fn a_plugin_of_contract_0_1_0_finds_all_that_it_imports() {
     let (_workspace, mut client) = old();
     let touched = client.call("old_touch", json!({}));
-    // The text says which of its questions were answered otherwise than in its time.
+    // The text lists the imports that behave differently from 0.1.0.
     assert_eq!(text(&touched), "", "{touched}");
     assert_eq!(touched["result"]["structuredContent"], json!({ "touched": 17 }));
 

@@ -1,7 +1,6 @@
-//! Files that change while the gateway serves, in every way in which programs change files.
+//! File changes while the gateway serves, in every way in which programs write files.
 //!
-//! Files are looked at once an hour here, unless a test says otherwise: what is seen was noticed because the system
-//! reported it.
+//! Polling runs once an hour here unless a test configures it, so changes are detected by notifications of the system.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,7 +15,7 @@ use serde_json::json;
 
 const PLUGIN: &str = "dist/p.wasm";
 
-/// The component of a plugin that has a tool named for its version.
+/// A plugin with a tool named after its version.
 fn component(version: u32) -> Vec<u8> {
     Plugin::version(version).tool(format!("only_{version}")).build()
 }
@@ -25,7 +24,7 @@ fn gateway(source: &str) -> String {
     format!("[gateway]\npoll = \"1h\"\n[plugins.p]\nsource = \"{source}\"\n")
 }
 
-/// A gateway with a client in a session, which lists anew when it is told to.
+/// A gateway with a client that lists the tools again after each notification.
 struct Client {
     workspace: Workspace,
     stdio: Stdio,
@@ -36,11 +35,11 @@ impl Client {
     fn new(workspace: Workspace) -> Self {
         let stdio = Stdio::greeted(&workspace, "2025-11-25");
         let mut client = Self { workspace, stdio, told: 0 };
-        client.tools(); // it serves
+        client.tools(); // wait until the gateway serves
         client
     }
 
-    /// One plugin at [`PLUGIN`], which is version 1.
+    /// Version 1 of a plugin at [`PLUGIN`].
     fn with_plugin() -> Self {
         let workspace = Workspace::new(&gateway(PLUGIN));
         workspace.write(PLUGIN, component(1));
@@ -55,24 +54,24 @@ impl Client {
 
     fn tools(&mut self) -> Vec<String> {
         let list = self.stdio.ask("tools/list", json!({}));
-        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Waits until it is told that the tools changed.
+    /// Waits for a `list_changed` notification.
     fn is_told(&mut self) {
         while self.stdio.receive()["method"] != "notifications/tools/list_changed" {}
         self.told += 1;
     }
 
-    /// Waits until a tool is listed.
+    /// Waits until the tool is listed.
     fn lists(&mut self, tool: &str) {
         while !self.tools().iter().any(|name| name == tool) {
             self.is_told();
         }
     }
 
-    /// Waits until this version is listed; then it also answers.
+    /// Waits until this version is listed, and checks that it answers.
     fn sees(&mut self, version: u32) {
         self.lists(&format!("p_only_{version}"));
         self.answers(version);
@@ -150,7 +149,7 @@ fn a_link_to_the_file_that_is_pointed_elsewhere() {
     symlink("releases/1/p.wasm", workspace.path().join("current.wasm")).unwrap();
     let mut client = Client::new(workspace);
     client.sees(1);
-    // As `ln -sfn` does it.
+    // Like `ln -sfn`.
     symlink("releases/2/p.wasm", client.path("next")).unwrap();
     fs::rename(client.path("next"), client.path("current.wasm")).unwrap();
     client.sees(2);
@@ -174,8 +173,8 @@ fn a_link_to_its_folder_that_is_pointed_elsewhere() {
     client.sees(2);
 }
 
-/// Puts a new version of a mounted map into `folder`, as Kubernetes does it: files are links through the link `..data`,
-/// which is swapped.
+/// Updates a mounted volume in `folder` like Kubernetes: files are symlinks through the symlink `..data`, which is
+/// retargeted.
 fn swap(folder: &Path, version: u32, files: &[(&str, &[u8])]) {
     let name = format!("..2024_{version}");
     fs::create_dir_all(folder.join(&name)).unwrap();
@@ -246,7 +245,7 @@ fn a_folder_that_is_removed_and_made_again() {
     client.workspace.write(PLUGIN, component(5));
     client.sees(5);
     let (_, _, log) = client.stdio.finish();
-    assert!(!log.contains("notify"), "a folder that went is no trouble: {log}");
+    assert!(!log.contains("notify"), "a removed directory must not be reported: {log}");
 }
 
 #[test]
@@ -321,7 +320,7 @@ fn the_same_bytes_again_are_no_news() {
     client.workspace.write("dist/again.wasm", component(1));
     fs::rename(client.path("dist/again.wasm"), client.path(PLUGIN)).unwrap();
     client.workspace.write("gateway.toml", fs::read(client.workspace.config()).unwrap());
-    // Something that is news comes after it.
+    // A real change follows.
     fs::rename(client.path("gateway.toml.next"), client.workspace.config()).unwrap();
     client.lists("another_other_1");
     assert_eq!(client.told, 1);
@@ -331,7 +330,7 @@ fn the_same_bytes_again_are_no_news() {
     assert_eq!(client.told, 2);
 }
 
-/// The configuration with one more plugin, whose component is `other.wasm`.
+/// The configuration with another plugin at `other.wasm`.
 fn with_another(workspace: &Workspace) -> String {
     let config = fs::read_to_string(workspace.config()).unwrap();
     format!("{config}\n[plugins.another]\nsource = \"other.wasm\"\n")
@@ -346,7 +345,7 @@ fn a_write_that_no_report_tells_of_is_found_by_looking() {
     fs::hard_link(workspace.path().join("elsewhere/p.wasm"), workspace.path().join(PLUGIN)).unwrap();
     let mut client = Client::new(workspace);
     client.sees(1);
-    // By its other name, in a folder that isn't watched: as on a mount that reports nothing.
+    // Written through a hard link in an unwatched directory, like on a mount without notifications.
     for version in 2..4 {
         client.workspace.write("elsewhere/p.wasm", component(version));
         client.sees(version);
@@ -359,16 +358,16 @@ fn a_configuration_that_an_editor_saves() {
     let (without, with) =
         (fs::read_to_string(client.workspace.config()).unwrap(), with_another(&client.workspace));
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_1").build());
-    // In place.
+    // Written in place.
     client.workspace.write("gateway.toml", &with);
     client.lists("another_other_1");
-    // Away and anew, with a copy of the old one kept.
+    // Renamed to a backup and created again.
     fs::rename(client.workspace.config(), client.path("gateway.toml~")).unwrap();
     client.workspace.write("gateway.toml", &without);
     while client.tools().iter().any(|tool| tool.starts_with("another_")) {
         client.is_told();
     }
-    // Half of it isn't taken, and disturbs nobody.
+    // An incomplete file is rejected without side effects.
     client.workspace.write("gateway.toml", "[plugins");
     client.answers(1);
     client.workspace.write("gateway.toml", &with);
@@ -397,7 +396,7 @@ fn a_secret_that_is_changed_in_its_file() {
     let mut client = Client::new(workspace);
     for (version, secret) in [(2, "the-second-secret"), (3, "the-third-secret")] {
         swap(&secrets, version, &[("token", secret.as_bytes())]);
-        // Lists stay as they are, so nobody is told.
+        // The lists don't change, so there is no notification.
         while text(&client.stdio.call("zoo_config_get", json!({ "key": "token" }))) != secret {}
     }
     assert_eq!(client.told, 0);

@@ -1,11 +1,11 @@
-//! Plugins whose lists change while they serve.
+//! Plugins that change their lists while they serve.
 
 use std::time::{Duration, Instant};
 
 use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::{Value, json};
 
-/// For what should happen at once, on a machine that may be busy.
+/// How long a test waits for an immediate effect. Generous, because the machine can be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const KEEPER: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n";
@@ -13,7 +13,7 @@ const KEEPER: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = tru
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
     let list = http.ask("tools/list", json!({})).json();
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -21,7 +21,7 @@ fn tools(http: &Http) -> Vec<String> {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "never so: {what}");
+        assert!(begun.elapsed() < PATIENCE, "timed out waiting until {what}");
         std::thread::yield_now();
     }
 }
@@ -30,7 +30,7 @@ fn is_listed(http: &Http, tool: &str) -> bool {
     tools(http).iter().any(|name| name == tool)
 }
 
-/// How often it was said that lists can't be used.
+/// The number of log lines about unusable lists.
 fn refusals(http: &Http) -> usize {
     http.log().matches("keeps its earlier lists").count()
 }
@@ -62,7 +62,7 @@ fn lists_that_cannot_be_used_change_nothing() {
         assert_eq!(text(&http.call("keeper_break_lists", json!({ "key": way }))), "broken");
         until("it is told of", || refusals(&http) == count);
         assert_eq!(tools(&http), before, "{way}");
-        assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools go on");
+        assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools keep working");
     }
     let _ = http.call("keeper_offer", json!({ "key": "later" }));
     let _ = http.call("keeper_mend_lists", json!({}));
@@ -90,7 +90,7 @@ fn lists_that_conflict_with_another_plugins_change_nothing() {
     until("it is told of", || refusals(&http) == 1);
     assert_eq!(tools(&http), before);
     assert_eq!(text(&http.call("same_extra", json!({}))), "`extra` was offered");
-    // Once the first one makes room the second one's is listed, as soon as it says so again.
+    // After the first plugin drops the tool, the second one's is listed once it reports a change again.
     let _ = http.call("same_withdraw", json!({ "key": "extra" }));
     until("the first one's is gone", || !is_listed(&http, "same_extra"));
     let _ = http.call("two_offer", json!({ "key": "other" }));
@@ -111,7 +111,7 @@ fn a_plugin_that_reports_in_every_call_is_asked_at_most_once_a_second() {
     until("it is asked", || asked() > before);
     let now = asked() - before;
     let most = begun.elapsed().as_secs() + 1;
-    assert!(now <= most, "asked {now} times, and at most {most} are allowed");
+    assert!(now <= most, "listed {now} times, at most {most} allowed");
     let _ = http.call("keeper_offer", json!({ "key": "last" }));
     until("the last report isn't lost", || is_listed(&http, "keeper_last"));
 }
@@ -159,7 +159,7 @@ fn clients_are_told_of_lists_and_of_resources_that_changed_and_of_nothing_else()
     assert_eq!(told(&mut stdio, "resources/updated")["uri"], "keeper://state");
     let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
     told(&mut stdio, "tools/list_changed");
-    // The same again changes nothing: neither that list nor the one of resources, which was only asked for again.
+    // Reporting the same again changes nothing, neither that list nor the resources, which were only listed again.
     let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
     let _ = stdio.call("keeper_offer", json!({ "key": "another" }));
     told(&mut stdio, "tools/list_changed");

@@ -1,4 +1,4 @@
-//! Plugins and configurations that change while the gateway serves.
+//! Changes of plugins and configuration while the gateway serves.
 
 use std::fs;
 use std::process::Command;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
     let list = http.ask("tools/list", json!({})).json();
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Which version answers.
+/// The version that answers.
 fn version(http: &Http, tool: &str) -> String {
     text(&http.call(tool, json!({}))).to_owned()
 }
@@ -24,7 +24,7 @@ fn until_tools(http: &Http, wanted: &[&str]) {
     until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
 }
 
-/// The first version of a plugin in a file of its own, and whatever else the configuration says.
+/// A plugin in version 1, in its own file, with further settings in `more`.
 fn until_tools_begin(http: &Http, prefix: &str) {
     until(&format!("{prefix} is there"), || tools(http).iter().all(|tool| tool.starts_with(prefix)));
 }
@@ -40,7 +40,7 @@ fn configured(more: &str) -> String {
     format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n")
 }
 
-/// Writes the configuration as editors do.
+/// Replaces the configuration by renaming, like most editors.
 fn configure(workspace: &Workspace, text: &str) {
     let beside = workspace.path().join("gateway.toml.new");
     fs::write(&beside, text).unwrap();
@@ -88,7 +88,7 @@ fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
         let line = told(&http.log()).unwrap();
         let file_or_table = if broken == Broken::Conflict { "`one`" } else { "one.wasm" };
         for word in broken.said().iter().chain(&[file_or_table]) {
-            assert!(line.contains(word), "{broken:?}: `{word}` isn't in: {line}");
+            assert!(line.contains(word), "{broken:?}: `{word}` is missing in: {line}");
         }
         assert_eq!(version(&http, "version"), format!("v{newest}"), "{broken:?}");
         assert_eq!(tools(&http), ["version", TAKEN]);
@@ -101,7 +101,7 @@ fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
     }
 }
 
-/// Machine code that the gateway made.
+/// Machine code compiled by the gateway.
 fn compiled(workspace: &Workspace) -> std::path::PathBuf {
     let cache = workspace.path().join("code");
     let mut check = workspace.command(&["check"]);
@@ -185,7 +185,7 @@ fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
     }
     let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
     assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
-    assert!(!line.contains("https://example.com,"), "what stays is no news: {line}");
+    assert!(!line.contains("https://example.com,"), "an unchanged grant was logged: {line}");
     assert!(!http.log().contains("a-secret"), "{}", http.log());
     configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
     until_tools_begin(&http, "x_");
@@ -230,7 +230,7 @@ fn pinned_code_waits_for_the_operator() {
     until("it is taken", || version(&http, "one_version") == "v2");
 }
 
-/// The digest of a plugin, as the gateway tells it.
+/// The digest of a plugin, as reported by the gateway.
 fn sha256(plugin: &[u8]) -> String {
     let workspace = Workspace::new("[plugins.one]\nsource = \"one.wasm\"\n");
     workspace.write("one.wasm", plugin);

@@ -1,5 +1,5 @@
-//! Files that are no usable plugin: each is refused with one message that names the file and the cause, and never
-//! keeps the others from serving.
+//! Invalid plugin files: each is rejected with one message that names the file and the cause, and the other plugins
+//! still serve.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use moongate_generated::Plugin;
 use moongate_tests::{Stdio, Workspace, component, text};
 use serde_json::json;
 
-/// Exports one function of `lifecycle` with a type that isn't the contract's.
+/// Exports one function of `lifecycle` with a wrong type.
 const WRONG_SIGNATURE: &str = r#"(component
   (core module $m (func (export "f")))
   (core instance $i (instantiate $m))
@@ -29,7 +29,7 @@ const UNKNOWN_IMPORT: &str = r#"(component
   (instance $l)
   (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#;
 
-/// What is wrong with the file, its bytes, and words that the message must hold.
+/// A name, the bytes of the file, and words that the message must contain.
 fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let wat = |text: &str| wat::parse_str(text).expect("a component in text form");
     let whole = fs::read(component("time")).expect("a built component");
@@ -54,23 +54,23 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     ]
 }
 
-/// A component of so many instances of a module.
+/// A component with this many instances of a module.
 fn many(content: &str, count: usize) -> String {
     let instances: String = (0..count).map(|at| format!("(core instance $i{at} (instantiate $m))")).collect();
     format!("(component (core module $m {content}) {instances})")
 }
 
-/// A component whose import has a name that is wrong, and longer than what a pipe holds.
+/// A component that imports an invalid name, longer than a pipe buffer.
 fn long_name() -> Vec<u8> {
     let name = "_".repeat(90_000);
     wat::parse_str(format!("(component (import \"{name}\" (func)))")).expect("a component in text form")
 }
 
-/// A component in a component in a component, and so on: small, but compiling it takes a dozen gigabytes.
+/// Deeply nested components: a small file that takes a dozen gigabytes to compile.
 fn nested(levels: usize) -> Vec<u8> {
     const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
     const COMPONENT: u8 = 4;
-    // From the inside out, written backwards: each level is its head, then one section that holds the next level.
+    // Built from the inside out, in reverse: each level is its header and one section with the next level.
     let mut backwards: Vec<u8> = HEAD.iter().rev().copied().collect();
     for _ in 0..levels {
         let mut length = Vec::new();
@@ -88,7 +88,7 @@ fn nested(levels: usize) -> Vec<u8> {
     backwards
 }
 
-/// Code that the gateway itself compiled, as it keeps it in its cache.
+/// Code compiled by the gateway, from its cache.
 fn precompiled() -> Vec<u8> {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
@@ -108,12 +108,12 @@ fn each_is_refused_with_the_file_and_the_cause() {
         let output = workspace.run(&["check"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(78), "{name}: {message}");
-        assert!(message.contains("gateway.toml:"), "{name}: no place: {message}");
+        assert!(message.contains("gateway.toml:"), "{name}: no location: {message}");
         assert!(message.contains(&format!("{name}.wasm")), "{name}: no file: {message}");
         for word in words {
-            assert!(message.contains(word), "{name}: `{word}` isn't in: {message}");
+            assert!(message.contains(word), "{name}: `{word}` is missing in: {message}");
         }
-        assert_eq!(message.matches("error: ").count(), 1, "{name}: not one message: {message}");
+        assert_eq!(message.matches("error: ").count(), 1, "{name}: expected one message: {message}");
         assert!(!message.contains("panicked") && !message.contains("Error {"), "{name}: {message}");
     }
 }

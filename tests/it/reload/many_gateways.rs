@@ -1,4 +1,4 @@
-//! Several gateways on one `gateway.toml` at once: each host starts its own.
+//! Several gateways on one `gateway.toml`: each host starts its own.
 
 use std::fs;
 
@@ -68,9 +68,9 @@ fn a_code_cache_that_was_damaged_is_made_anew() {
     for damaged in [Vec::new(), whole[..whole.len() / 2].to_vec(), flipped.collect()] {
         fs::write(entry(), damaged).unwrap();
         list();
-        assert!(fs::read(entry()).unwrap() == whole, "it isn't what it was");
+        assert!(fs::read(entry()).unwrap() == whole, "the entry wasn't rebuilt");
     }
-    // What is left of a gateway that was killed while it wrote does no harm.
+    // A partial file of a gateway killed while writing does no harm.
     fs::write(cache.join("0123.cwasm.tmp"), &whole[..1000]).unwrap();
     list();
 }

@@ -1,46 +1,46 @@
-//! The table: what comes in, and what is said to it.
+//! The table of inputs and expected responses.
 //!
-//! Numbers only help to find one's way; the reasons stand beside the rows. `@m` is a method that the revision has and
-//! that needs nothing, `@p` the least of parameters, `@e` the members of `_meta` that a stateless request needs.
+//! The numbers identify the cases. Placeholders: `@m` is a method of the revision without required parameters, `@p` its
+//! minimal parameters, `@e` the `_meta` members that a stateless request requires.
 
-/// One corner of JSON-RPC.
+/// An edge case of JSON-RPC.
 pub(super) struct Row {
     pub(super) number: u8,
     pub(super) name: &'static str,
     pub(super) when: When,
-    /// The bytes, without the line end that stdio needs.
+    /// The bytes, without the newline that stdio requires.
     pub(super) bytes: &'static [u8],
-    /// Headers that take the place of the usual ones; with some, the row is for HTTP only.
+    /// Headers that replace the usual ones. Rows with headers apply to HTTP only.
     pub(super) headers: &'static [(&'static str, &'static str)],
     pub(super) stdio: Say,
-    /// The status in revisions with a handshake, and in those without.
+    /// The status in handshake revisions and in stateless ones.
     pub(super) status: [u16; 2],
-    /// What is said over HTTP, where it isn't the same.
+    /// The expectation over HTTP, if it differs.
     pub(super) http: Option<Say>,
 }
 
-/// In which revisions.
+/// The revisions that a row applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
     Handshake,
     Stateless,
-    /// 2025-03-26
+    /// 2025-03-26.
     Batches,
-    /// All others.
+    /// All except 2025-03-26.
     NoBatches,
 }
 
-/// What is said. The id is the text of a JSON value; `?` where it couldn't be read: null, or nothing in newer
-/// revisions; `-`: there is none, because there is no request.
+/// The expected response. The id is the text of a JSON value. `?` means that it was unreadable: null, or absent in
+/// newer revisions. `-` means that there is no id because there is no request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Say {
     Nothing,
     Result(&'static str),
     Error(i64, &'static str),
-    /// One answer to each line.
+    /// One response per line.
     Lines(&'static [Say]),
-    /// One array.
+    /// A batch response.
     Batch(&'static [Say]),
 }
 
@@ -79,16 +79,16 @@ const ENVELOPE: [u16; 2] = [200, 400];
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p}"#;
 
 pub(super) const TEXT: &[Row] = &[
-    row(1, "no JSON", b"{nope}", Error(PARSE, "?"), BAD),
+    row(1, "not JSON", b"{nope}", Error(PARSE, "?"), BAD),
     row(1, "cut short", br#"{"jsonrpc":"2.0","id":1,"#, Error(PARSE, "?"), BAD),
     row(2, "not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", Error(PARSE, "?"), BAD),
-    // Nothing is gained by refusing what can only be meant in one way.
+    // Unambiguous input is accepted.
     row(3, "byte order mark", b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}", Result("1"), OK),
     row(4, "carriage return", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}\r", Result("1"), OK),
     row(4, "blank line", b" \r", Nothing, BAD).over_http(Error(PARSE, "?")),
     row(4, "empty", b"", Nothing, BAD).over_http(Error(PARSE, "?")),
     row(5, "two messages", br#"{"jsonrpc":"2.0","method":"n"}{"jsonrpc":"2.0","method":"n"}"#, Error(PARSE, "?"), BAD),
-    row(5, "garbage behind", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p} x"#, Error(PARSE, "?"), BAD),
+    row(5, "trailing garbage", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p} x"#, Error(PARSE, "?"), BAD),
     row(
         6,
         "printed on several lines",
@@ -97,14 +97,14 @@ pub(super) const TEXT: &[Row] = &[
         OK,
     )
     .over_http(Result("1")),
-    row(36, "nesting deeper than readers follow", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@deep}"#, Error(PARSE, "?"), BAD),
+    row(36, "nesting too deep", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@deep}"#, Error(PARSE, "?"), BAD),
     row(37, "half a surrogate pair", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":"\ud800"}}"#, Error(PARSE, "?"), BAD),
     row(38, "NaN", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":NaN}}"#, Error(PARSE, "?"), BAD),
     row(38, "Infinity", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":-Infinity}}"#, Error(PARSE, "?"), BAD),
     row(38, "comment", br#"{"jsonrpc":"2.0","id":1,/* x */"method":"@m","params":@p}"#, Error(PARSE, "?"), BAD),
     row(38, "trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,}"#, Error(PARSE, "?"), BAD),
-    // The message can be read, its parameters can't: nothing could pass on a number that no program holds.
-    row(39, "number beyond all", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":1e400}}"#, Error(PARAMS, "1"), ENVELOPE),
+    // The message is readable, its parameters aren't: no program can represent the number.
+    row(39, "number out of range", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":1e400}}"#, Error(PARAMS, "1"), ENVELOPE),
     row(40, "raw control character", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\x00\"}", Error(PARSE, "?"), BAD),
     row(40, "NUL in a method", br#"{"jsonrpc":"2.0","id":1,"method":"a\u0000b","params":@p}"#, Error(METHOD, "1"), OK).when(Handshake),
     row(40, "NUL in a name", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\u0000b"}}"#, Error(PARAMS, "1"), OK).when(Handshake),
@@ -116,7 +116,7 @@ pub(super) const BATCH: &[Row] = &[
     row(8, "number", b"7", Error(INVALID, "?"), BAD),
     row(8, "string", b"\"x\"", Error(INVALID, "?"), BAD),
     row(8, "null", b"null", Error(INVALID, "?"), BAD),
-    row(8, "truth", b"true", Error(INVALID, "?"), BAD),
+    row(8, "boolean", b"true", Error(INVALID, "?"), BAD),
     row(9, "empty batch", b"[]", Error(INVALID, "?"), BAD),
     row(10, "batch of numbers", b"[1,2]", Batch(&[Error(INVALID, "?"), Error(INVALID, "?")]), OK).when(Batches),
     row(10, "batch of numbers", b"[1,2]", Error(INVALID, "?"), BAD).when(NoBatches),
@@ -133,19 +133,19 @@ pub(super) const BATCH: &[Row] = &[
     row(12, "batch of notifications", br#"[{"jsonrpc":"2.0","method":"n"}]"#, Error(INVALID, "?"), BAD).when(NoBatches),
     row(
         13,
-        "greeting in a batch",
+        "initialize in a batch",
         br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}]"#,
         Error(INVALID, "?"),
         BAD,
     ),
-    row(14, "batch of too many", b"@many", Error(INVALID, "?"), BAD),
+    row(14, "batch too large", b"@many", Error(INVALID, "?"), BAD),
 ];
 
 pub(super) const MEMBERS: &[Row] = &[
     row(15, "no jsonrpc", br#"{"id":1,"method":"@m","params":@p}"#, Error(INVALID, "1"), BAD),
     row(
         15,
-        "another jsonrpc",
+        "other jsonrpc version",
         br#"{"jsonrpc":"1.0","id":"x","method":"@m","params":@p}"#,
         Error(INVALID, "\"x\""),
         BAD,
@@ -173,7 +173,7 @@ pub(super) const MEMBERS: &[Row] = &[
     row(18, "id zero", br#"{"jsonrpc":"2.0","id":0,"method":"@m","params":@p}"#, Result("0"), OK),
     row(
         19,
-        "id beyond 2^53",
+        "id above 2^53",
         br#"{"jsonrpc":"2.0","id":9007199254740993,"method":"@m","params":@p}"#,
         Result("9007199254740993"),
         OK,
@@ -185,10 +185,10 @@ pub(super) const MEMBERS: &[Row] = &[
         Result("18446744073709551615"),
         OK,
     ),
-    row(19, "id below zero", br#"{"jsonrpc":"2.0","id":-1,"method":"@m","params":@p}"#, Result("-1"), OK),
+    row(19, "negative id", br#"{"jsonrpc":"2.0","id":-1,"method":"@m","params":@p}"#, Result("-1"), OK),
     row(
         19,
-        "id beyond 64 bits",
+        "id above 64 bits",
         br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"@m","params":@p}"#,
         Error(INVALID, "?"),
         BAD,
@@ -196,30 +196,30 @@ pub(super) const MEMBERS: &[Row] = &[
     row(20, "id empty", br#"{"jsonrpc":"2.0","id":"","method":"@m","params":@p}"#, Result("\"\""), OK),
     row(
         20,
-        "id of a page",
+        "id too long",
         br#"{"jsonrpc":"2.0","id":"@long","method":"@m","params":@p}"#,
         Error(INVALID, "?"),
         BAD,
     ),
-    row(23, "id once more", PING, Result("1"), OK),
-    row(23, "id once more", PING, Result("1"), OK),
+    row(23, "id reused", PING, Result("1"), OK),
+    row(23, "id reused", PING, Result("1"), OK),
     row(
         24,
-        "params by place",
+        "params as array",
         br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":[]}"#,
         Error(PARAMS, "1"),
         ENVELOPE,
     ),
     row(
         24,
-        "params as text",
+        "params as string",
         br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":"x"}"#,
         Error(INVALID, "1"),
         BAD,
     ),
     row(25, "params null", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":null}"#, Result("1"), OK)
         .when(Handshake),
-    // As absent: `server/discover` on stdio without an envelope is told what is missing, as any other is over HTTP.
+    // Like absent params: the error for `server/discover` names the missing members, on stdio and over HTTP.
     row(
         25,
         "params null",
@@ -259,7 +259,7 @@ pub(super) const MEMBERS: &[Row] = &[
         Result("1"),
         OK,
     ),
-    // Two readers of the same message must not see two messages.
+    // Two parsers must not read the same message differently.
     row(
         35,
         "id twice",
@@ -291,7 +291,7 @@ pub(super) const MEMBERS: &[Row] = &[
 ];
 
 pub(super) const KINDS: &[Row] = &[
-    // A stateless revision has no requests to clients, so a response can only be a mistake.
+    // Stateless revisions have no requests to clients, so any response is an error.
     row(28, "unknown response", br#"{"jsonrpc":"2.0","id":99,"result":{}}"#, Nothing, TAKEN).when(Handshake),
     row(28, "unknown response", br#"{"jsonrpc":"2.0","id":99,"result":{}}"#, Nothing, BAD).when(Stateless).over_http(Error(INVALID, "-")),
     row(29, "response with id null", br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#, Nothing, TAKEN).when(Handshake),
@@ -300,7 +300,7 @@ pub(super) const KINDS: &[Row] = &[
     row(30, "notification with wrong params", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#, Nothing, TAKEN),
     row(31, "request without id", br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"zoo_print_json_rpc","_meta":{@e"x/y":1}}}"#, Nothing, TAKEN),
     row(32, "notification with id", br#"{"jsonrpc":"2.0","id":5,"method":"notifications/initialized","params":@p}"#, Error(METHOD, "5"), ELSEWHERE),
-    row(33, "method of JSON-RPC's own", br#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":@p}"#, Error(METHOD, "1"), ELSEWHERE),
+    row(33, "reserved JSON-RPC method", br#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":@p}"#, Error(METHOD, "1"), ELSEWHERE),
     row(43, "another type", PING, Nothing, [415, 415]).headers(&[("Content-Type", "text/plain")]).over_http(Error(INVALID, "-")),
     row(43, "another charset", PING, Nothing, [415, 415]).headers(&[("Content-Type", "application/json; charset=latin1")]).over_http(Error(INVALID, "-")),
     row(43, "no type", PING, Nothing, [415, 415]).headers(&[("X-None", "x")]).over_http(Error(INVALID, "-")),
@@ -309,13 +309,13 @@ pub(super) const KINDS: &[Row] = &[
     row(47, "cancelled: done already", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#, Nothing, TAKEN),
     row(47, "cancelled: the greeting", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#, Nothing, TAKEN),
     row(47, "cancelled: no id", br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}"#, Nothing, TAKEN),
-    // The token is ignored: an answer is worth more than the complaint, and nothing is told with a changed token.
+    // An invalid progress token is ignored: the call succeeds, without progress notifications.
     row(48, "progress token with a fraction", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_progress_backwards","_meta":{@e"progressToken":1.5}}}"#, Result("1"), OK),
     row(48, "progress token object", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_progress_backwards","_meta":{@e"progressToken":{}}}}"#, Result("1"), OK),
     row(49, "reserved code of a plugin", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_protocol_error_reserved_code","_meta":{@e"x/y":1}}}"#, Error(INTERNAL, "1"), OK),
 ];
 
-/// Corners that take more than one message: the tests that they have.
+/// Cases that need more than one message, and their tests.
 pub(super) const OWN_TESTS: &[(u8, &str)] = &[
     (7, "stdio: the_last_line_needs_no_line_end"),
     (21, "json_rpc: ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once"),

@@ -1,5 +1,5 @@
-//! A file that is replaced by something that can't be used takes nothing from what serves, whatever is wrong with it;
-//! the operator is told which file and why; and the next version that is good is taken.
+//! If a file is replaced by a broken one, the running version keeps serving, the operator sees the file and the cause,
+//! and the next working version is loaded.
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 
 use super::{named, tool, version, workspace};
 
-/// Calls that are answered while the file is broken.
+/// The number of calls answered while the file is broken.
 const MEANWHILE: u64 = 20;
 
-/// Machine code that the gateway made itself.
+/// Machine code compiled by the gateway.
 fn precompiled(cache: &Path) -> Vec<u8> {
     let mut files = fs::read_dir(cache).unwrap().flatten().map(|entry| entry.path());
     fs::read(files.find(|file| file.extension().is_some_and(|it| it == "cwasm")).unwrap()).unwrap()
 }
 
-/// What an operator reads of the plugin's trouble; empty: it has none.
+/// The plugin's trouble in the status; empty if there is none.
 fn trouble(status: &Value) -> String {
     let plugins = status["plugins"].as_array().unwrap();
     let plugin = plugins.iter().find(|plugin| plugin["id"] == "p").unwrap();
@@ -50,7 +50,7 @@ fn the_running_version_goes_on_the_operator_is_told_and_the_next_good_one_is_tak
                 while !board.is_over() {
                     let oldest = board.newest(&[0, 1]);
                     let version = named(text(&http.call(TOOL, json!({}))));
-                    assert!(version >= oldest, "version {version} came after {oldest}");
+                    assert!(version >= oldest, "version {version} answered after {oldest}");
                     board.saw(client, version);
                 }
             });
@@ -62,13 +62,13 @@ fn the_running_version_goes_on_the_operator_is_told_and_the_next_good_one_is_tak
             let status = admin.until(&format!("{broken:?} is noticed"), |status| !trouble(status).is_empty());
             let reason = trouble(&status);
             for words in broken.said() {
-                assert!(reason.contains(words), "{broken:?}: `{words}` isn't in: {reason}");
+                assert!(reason.contains(words), "{broken:?}: `{words}` is missing in: {reason}");
             }
             let told = |line: &str| line.contains("plugin=p") && line.contains(&reason);
             until(&format!("{broken:?}: `{reason}` is logged"), || http.log().lines().any(told));
-            // What two plugins have is nothing of the file, and the message names both.
+            // A conflict isn't about the file; the message names both plugins.
             let named = if broken == Broken::Conflict { "`q` and `p`" } else { "p.wasm" };
-            assert!(reason.contains(named), "{broken:?}: `{named}` isn't in: {reason}");
+            assert!(reason.contains(named), "{broken:?}: `{named}` is missing in: {reason}");
             assert!(admin.plugin("p")["source"].as_str().unwrap().ends_with("p.wasm"));
             board.until_answered(MEANWHILE);
             assert_eq!(board.newest(&[0, 1]), number, "{broken:?}");

@@ -1,8 +1,7 @@
-//! What clients see of a plugin that is replaced many times in every way: clients of each era, over each transport.
+//! Clients of both eras, over both transports, while a plugin is replaced many times in every way.
 //!
-//! No call fails, each answer names the version that made it, and versions never go back, for all clients of a gateway
-//! together. Each client is told at least once after the last change, never more often than changes happened, and never
-//! without one.
+//! No call fails, each response names its version, and versions never regress across all clients of a gateway. Each
+//! client is notified at least once after the last change, at most once per change, and never without a change.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::{named, tool, version, workspace};
 
-/// So many times the plugin is replaced in each way; the last time, all clients see it before it goes on.
+/// The number of replacements in each way. After the last one, the test waits until all clients have seen it.
 const TIMES: u32 = 3;
 
-/// Calls that are answered while a file is half there.
+/// The number of calls answered while a file is incomplete.
 const MEANWHILE: u64 = 20;
 
 const LISTEN: u64 = 1_000_000;
@@ -27,7 +26,7 @@ const LISTEN: u64 = 1_000_000;
 /// A client that calls over HTTP.
 struct Caller<'a> {
     http: &'a Http,
-    /// Of an era with sessions; none: of the other.
+    /// The session id. `None` means a stateless client.
     session: Option<String>,
 }
 
@@ -49,7 +48,7 @@ impl Caller<'_> {
         names(&self.ask("tools/list", json!({})))
     }
 
-    /// Its stream of changes.
+    /// The client's notification stream.
     fn stream(&self) -> EventStream {
         let Some(session) = &self.session else { return listen(self.http) };
         let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "text/event-stream")];
@@ -85,11 +84,11 @@ fn listen(http: &Http) -> EventStream {
 }
 
 fn names(list: &Value) -> BTreeSet<String> {
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Someone who is told of changes, and lists when told.
+/// A client that lists the tools after each notification.
 struct Told<'a> {
     caller: Caller<'a>,
     stream: EventStream,
@@ -97,7 +96,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Reads what it is told until the list holds a tool.
+    /// Reads notifications until the tool is listed.
     fn until_listed(&mut self, tool: &str) {
         while {
             let news = self.stream.message().unwrap();
@@ -108,7 +107,7 @@ impl Told<'_> {
     }
 }
 
-/// A client over stdio, with a gateway of its own.
+/// A stdio client with its own gateway.
 struct Piped {
     stdio: Stdio,
     revision: &'static str,
@@ -137,7 +136,7 @@ impl Piped {
         named(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
-    /// Was it told of something since? If so, is the tool listed now?
+    /// Checks for a new notification; if there is one, returns whether the tool is listed now.
     fn is_told_of(&mut self, tool: &str) -> bool {
         let news = self.stdio.early();
         for message in &news {
@@ -154,19 +153,19 @@ impl Piped {
     }
 }
 
-/// Calls until it is over. `peers` are the clients of the same gateway: what one of them has seen is served to all.
+/// Calls until the test is over. `peers` are the clients of the same gateway: a version seen by one is served to all.
 fn calls(board: &Board, written: &AtomicU32, client: usize, peers: &[usize], mut call: impl FnMut() -> u32) {
     let _alarm = board.alarm();
     while !board.is_over() {
         let oldest = board.newest(peers);
         let version = call();
-        assert!(version >= oldest, "version {version} came after {oldest}");
-        assert!(version <= written.load(Ordering::SeqCst), "version {version} isn't there yet");
+        assert!(version >= oldest, "version {version} answered after {oldest}");
+        assert!(version <= written.load(Ordering::SeqCst), "version {version} wasn't written yet");
         board.saw(client, version);
     }
 }
 
-/// A gateway over HTTP with a client of each era that is told, and one over stdio for each.
+/// Two notified HTTP clients, one of each era, and two stdio clients, one of each era.
 fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([Told<'a>; 2], [Piped; 2]) {
     let told = [Some(session(http)), None].map(|session| {
         let caller = Caller { http, session };
@@ -221,7 +220,7 @@ fn no_call_fails_no_version_goes_back_and_all_are_told_of_the_last() {
         board.end();
     });
     for times in told.iter().map(|it| it.times).chain(piped.iter().map(|it| it.times)) {
-        assert!((1..last).contains(&times), "someone was told {times} times of {} changes", last - 1);
+        assert!((1..last).contains(&times), "a client got {times} notifications for {} changes", last - 1);
     }
 }
 
@@ -233,7 +232,11 @@ fn nobody_is_told_without_a_change_of_what_is_listed_and_all_once_of_one() {
     let mut file = Replaced::new(workspace.path().join("p.wasm"));
     for way in [Way::Rename, Way::InPlace, Way::DataSwap] {
         file.by(way, &version(1).build(), &mut || {});
-        assert_eq!(http.admin().reload()["changed"], json!([]), "{way:?}: the same bytes are no change");
+        assert_eq!(
+            http.admin().reload()["changed"],
+            json!([]),
+            "{way:?}: identical content was reported as a change"
+        );
     }
     file.with(&Plugin::version(2).tool(tool(1)).build());
     until("the new code answers", || told[0].caller.call() == 2);
@@ -244,11 +247,11 @@ fn nobody_is_told_without_a_change_of_what_is_listed_and_all_once_of_one() {
         file.with(&version(number).build());
         for told in &mut told {
             told.until_listed(&tool(number));
-            assert_eq!(told.times, times, "of version {number}");
+            assert_eq!(told.times, times, "notifications after version {number}");
         }
         for piped in &mut piped {
             piped.until_listed(&tool(number));
-            assert_eq!(piped.times, times, "of version {number}, in {}", piped.revision);
+            assert_eq!(piped.times, times, "notifications after version {number}, in {}", piped.revision);
         }
     }
 }

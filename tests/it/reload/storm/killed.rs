@@ -1,5 +1,5 @@
-//! A gateway that is killed while it reads, compiles and keeps code: it starts again, with what its files hold then, and
-//! never from code that was kept by halves; another gateway on the same cache notices nothing.
+//! A gateway that is killed while it reads, compiles and caches code restarts with the current files and never loads an
+//! incomplete cache entry. Another gateway on the same cache isn't affected.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{named, workspace};
 
-/// How often it is killed.
+/// The number of times the gateway is killed.
 const ROUNDS: u32 = 5;
 
-/// Chance, the same in every run.
+/// A pseudo-random generator with the same sequence in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -27,13 +27,13 @@ impl Chance {
     }
 }
 
-/// The files of a cache whose names end like this.
+/// The files of a cache with this extension.
 fn files(cache: &Path, extension: &str) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(cache).unwrap().flatten().map(|entry| entry.path());
     entries.filter(|path| path.extension().is_some_and(|it| it == extension)).collect()
 }
 
-/// The version that is served.
+/// The version that the gateway serves.
 fn served(http: &Http) -> u32 {
     named(text(&http.call(TOOL, json!({}))))
 }
@@ -49,7 +49,8 @@ fn it_starts_again_with_what_its_files_hold_and_never_from_half_an_entry() {
     for round in 0..rounds(ROUNDS) {
         let http = Http::start_in(&workspace, &cache);
         assert_eq!(served(&http), version, "round {round}");
-        // Some reloads, and the end in the middle of the last one: after so many calls that others are answered.
+        // Reload a few times, then kill the gateway during the last reload, after a random number of calls to the other
+        // gateway.
         for _ in 0..=chance.below(2) {
             version += 1;
             let way = Way::ALL[chance.below(Way::ALL.len() as u64) as usize];
@@ -66,10 +67,10 @@ fn it_starts_again_with_what_its_files_hold_and_never_from_half_an_entry() {
     let http = Http::start_in(&workspace, &cache);
     assert_eq!(served(&http), version);
     for log in [http.log(), other.log()] {
-        // Each entry says in its name what it holds, and one that doesn't hold it is told of.
+        // An entry's name is the digest of its content; a mismatch is logged.
         assert!(!log.contains("made anew") && !log.contains("isn't what was written"), "{log}");
     }
-    // What was never finished goes, once it is certain that nobody will.
+    // Unfinished files are removed once their writer is certainly dead.
     let unfinished = files(&cache, "tmp");
     let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
     for path in &unfinished {
@@ -78,6 +79,6 @@ fn it_starts_again_with_what_its_files_hold_and_never_from_half_an_entry() {
     drop(http);
     let http = Http::start_in(&workspace, &cache);
     assert_eq!(served(&http), version);
-    assert!(files(&cache, "tmp").is_empty(), "what was never finished stays: {unfinished:?}");
+    assert!(files(&cache, "tmp").is_empty(), "unfinished files remain: {unfinished:?}");
     assert!(!files(&cache, "cwasm").is_empty());
 }

@@ -1,5 +1,5 @@
-//! Many reloads cost nothing that stays: memory, descriptors, mappings and threads are as after the first ones, and one
-//! generation of each plugin's code is held.
+//! Many reloads leak no resources: memory, descriptors, mappings and threads stay as after the first ones, and one
+//! generation of each plugin's code is loaded.
 
 use moongate_tests::{Http, Replaced, Usage, Way, Workspace, rounds, text, until};
 use serde_json::json;
@@ -7,33 +7,33 @@ use serde_json::json;
 use super::named;
 use moongate_generated::Plugin;
 
-/// Plugins that are replaced together, which takes hardly longer than one.
+/// Plugins that are replaced together, which takes hardly longer than replacing one.
 const PLUGINS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// How often all of them are replaced: 100 reloads.
+/// The number of times all plugins are replaced: 100 reloads.
 const ROUNDS: u32 = 20;
 
-/// Every so many rounds it is left to the gateway to notice; in the others it is asked to look, which takes less time.
+/// Every n-th round relies on file watching; the others request a reload, which is faster.
 const UNASKED: u32 = 5;
 
-/// What the first ones may take that stays: pools, caches, threads.
+/// The rounds before the first measurement, while pools, caches and threads grow.
 const WARM_UP: u32 = 6;
 
-/// What memory may differ by, KiB: the allocator keeps what it got, and a call may run while it is measured.
+/// The allowed growth of memory in KiB: the allocator retains memory, and a call can run during the measurement.
 const MEMORY: u64 = 24 << 10;
 
-/// What the counts of descriptors and threads may differ by: connections that close, threads that wait for work.
+/// The allowed growth of descriptors and threads: closing connections and idle threads.
 const COUNT: u64 = 24;
 
-/// What the count of mappings may differ by: a thread has some of its own.
+/// The allowed growth of mappings: every thread has its own.
 const MAPPINGS: u64 = 150;
 
-/// The plugin of that name, in that version. Its tool has its name, too.
+/// A version of the plugin with this name. Its tool has the same name.
 fn component(plugin: &str, version: u32) -> Vec<u8> {
     Plugin::version(version).without(moongate_generated::TOOL).tool(plugin).build()
 }
 
-/// What is used when nothing is being done.
+/// The resource usage of the idle gateway.
 fn at_rest(http: &Http) -> Usage {
     let one = |status: &serde_json::Value| status["settled"] == true;
     http.admin().until("it has settled", one);
@@ -60,7 +60,7 @@ fn memory_descriptors_and_generations_stay_what_they_were() {
         workspace.write(&file, component(plugin, 1));
         Replaced::new(workspace.path().join(file))
     });
-    // Compiled code of these versions is of no use to other tests.
+    // These versions are of no use to other tests, so they get their own code cache.
     let http = Http::start_in(&workspace, &workspace.path().join("cache"));
     let mut before = None;
     let last = 1 + rounds(ROUNDS);
@@ -69,7 +69,7 @@ fn memory_descriptors_and_generations_stay_what_they_were() {
         for (file, plugin) in files.iter_mut().zip(PLUGINS) {
             file.by(way, &component(plugin, version), &mut || {});
         }
-        // Now and then nobody asks for it.
+        // Now and then, rely on file watching.
         if !version.is_multiple_of(UNASKED) {
             let reloaded = http.admin().reload();
             assert_eq!(reloaded["failed"], json!([]), "{reloaded}");
