@@ -39,7 +39,7 @@ fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
+fn reports_health_and_status_over_http_and_cli() {
     let (workspace, http, admin) = start();
     assert_eq!(admin.get("/livez").body, "alive\n");
     let ready = admin.get("/readyz?verbose");
@@ -72,7 +72,7 @@ fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
 }
 
 #[test]
-fn a_reload_says_what_changed_and_what_could_not_be_used() {
+fn reload_reports_changes_and_failures() {
     let (workspace, http, admin) = start();
     let nothing = ask(&workspace, admin, &["reload"]);
     assert_eq!((nothing.status.code(), said(&nothing.stdout)), (Some(0), "nothing changed\n".to_owned()));
@@ -108,7 +108,7 @@ fn a_reload_says_what_changed_and_what_could_not_be_used() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
+fn reports_rejected_config_while_old_config_serves() {
     let (workspace, http, admin) = start();
     // Write the port that the system chose into the configuration, as if the operator had chosen it.
     let port = admin.address().port();
@@ -149,7 +149,7 @@ fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
 }
 
 #[test]
-fn where_no_gateway_can_be_asked_the_cure_is_named() {
+fn unreachable_gateway_errors_carry_hints() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -177,7 +177,7 @@ fn where_no_gateway_can_be_asked_the_cure_is_named() {
 
 /// The old token keeps working, so the operator has to be reminded.
 #[test]
-fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
+fn every_reload_reports_pending_token_restart() {
     let workspace = Workspace::new(&format!(
         "{QUIET}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
          [plugins.time]\nsource = \"@time@\"\n"
@@ -204,7 +204,7 @@ fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
 }
 
 #[test]
-fn nothing_that_is_secret_is_told() {
+fn admin_endpoints_never_expose_secrets() {
     let workspace = Workspace::new(&format!(
         "{QUIET}sealing_key = {{ file = \"key\" }}\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
          [plugins.notes]\nsource = \"notes.wasm\"\nallow.env = [\"HOME\"]\n[plugins.notes.config]\npassword = {{ file = \"password\" }}\n"
@@ -233,7 +233,7 @@ fn nothing_that_is_secret_is_told() {
 }
 
 #[test]
-fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
+fn admin_works_while_a_plugin_is_saturated() {
     // One plugin can't take all permits: this one gets two of three.
     let workspace = Workspace::new(&format!(
         "{QUIET}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\

@@ -61,7 +61,7 @@ fn until(admin: &Admin, name: &str, value: f64) {
 }
 
 #[test]
-fn each_call_is_counted_once_by_how_it_ended() {
+fn counts_each_call_once_by_outcome() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let admin = http.admin();
@@ -90,7 +90,7 @@ fn each_call_is_counted_once_by_how_it_ended() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_counted() {
+fn counts_timed_out_calls() {
     let workspace = Workspace::new(&GATEWAY.replace("120s", "300ms"));
     workspace.write("zoo.wasm", fs::read(component("zoo")).unwrap());
     let http = Http::start(&workspace);
@@ -99,7 +99,7 @@ fn a_call_that_takes_too_long_is_counted() {
 }
 
 #[test]
-fn a_busy_plugin_and_a_caller_who_left_are_counted() {
+fn counts_busy_and_cancelled_calls() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let admin = http.admin();
@@ -124,7 +124,7 @@ fn a_busy_plugin_and_a_caller_who_left_are_counted() {
 }
 
 #[test]
-fn what_clients_make_up_is_told_nowhere() {
+fn metrics_omit_unknown_client_supplied_names() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let admin = http.admin();
@@ -142,7 +142,7 @@ fn what_clients_make_up_is_told_nowhere() {
 }
 
 #[test]
-fn counts_go_on_over_a_reload_and_go_with_their_plugin() {
+fn counters_survive_reloads_and_end_with_their_plugin() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let admin = http.admin();

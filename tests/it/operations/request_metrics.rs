@@ -4,7 +4,7 @@ use moongate_tests::{Stdio, Workspace};
 use serde_json::json;
 
 #[test]
-fn each_call_has_one_line_that_holds_no_arguments() {
+fn logs_one_line_per_call_without_arguments() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
     let hello = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));

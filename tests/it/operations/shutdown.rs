@@ -81,7 +81,7 @@ fn until_refused(http: &Http) {
 }
 
 #[test]
-fn calls_over_http_that_run_are_answered_and_nobody_new_gets_in() {
+fn shutdown_finishes_http_calls_and_rejects_new_ones() {
     for name in ["TERM", "INT"] {
         let workspace = zoo(LONG);
         let http = Http::start(&workspace);
@@ -103,7 +103,7 @@ fn calls_over_http_that_run_are_answered_and_nobody_new_gets_in() {
 }
 
 #[test]
-fn calls_over_stdio_that_run_are_answered_though_the_process_was_asked_to_end() {
+fn shutdown_finishes_running_stdio_calls() {
     let workspace = zoo(LONG);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send(&waiting(100));
@@ -117,7 +117,7 @@ fn calls_over_stdio_that_run_are_answered_though_the_process_was_asked_to_end() 
 }
 
 #[test]
-fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
+fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     let workspace = zoo("stop_grace = \"100ms\"");
     let http = Http::start(&workspace);
     let hanging = reporting(7, "zoo_report_and_hang", json!({}));
@@ -141,7 +141,7 @@ fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
 }
 
 #[test]
-fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last() {
+fn admin_reports_live_but_not_ready_during_shutdown() {
     let workspace = zoo(LONG);
     let http = Http::start(&workspace);
     let admin = http.admin();
@@ -162,7 +162,7 @@ fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last
 }
 
 #[test]
-fn the_grace_is_the_one_that_the_configuration_has_when_it_stops() {
+fn shutdown_uses_the_current_stop_grace() {
     let workspace = zoo(LONG);
     let http = Http::start(&workspace);
     let config = std::fs::read_to_string(workspace.config()).unwrap();
@@ -175,7 +175,7 @@ fn the_grace_is_the_one_that_the_configuration_has_when_it_stops() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_stops_immediately() {
     let workspace = zoo(LONG);
     let http = Http::start(&workspace);
     let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
@@ -187,7 +187,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
+fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
     let workspace = zoo(LONG);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send(&reporting(100, "zoo_report_and_hang", json!({})));
@@ -205,7 +205,7 @@ fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
 }
 
 #[test]
-fn a_signal_after_the_end_of_the_input_takes_no_time_from_calls() {
+fn signal_after_stdin_eof_does_not_shorten_calls() {
     let workspace = zoo(LONG);
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "moongate=debug");
@@ -226,7 +226,7 @@ fn a_signal_after_the_end_of_the_input_takes_no_time_from_calls() {
 }
 
 #[test]
-fn a_host_that_sends_much_reads_nothing_and_closes_its_side_keeps_no_process_alive() {
+fn exits_when_the_host_never_reads_and_closes_stdin() {
     let workspace = zoo(LONG);
     let mut command = workspace.command(&["serve", "--stdio"]);
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::null()).spawn().unwrap();
@@ -239,7 +239,7 @@ fn a_host_that_sends_much_reads_nothing_and_closes_its_side_keeps_no_process_ali
 }
 
 #[test]
-fn calls_that_put_things_in_order_after_their_connection_was_lost_are_waited_for() {
+fn shutdown_waits_for_cleanup_of_cancelled_calls() {
     let workspace = Workspace::new(
         "[gateway]\nstop_grace = \"1h\"\n[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n\
          limits.cancel_grace = \"30s\"\n",

@@ -20,7 +20,7 @@ fn tools(answer: &Value) -> usize {
 }
 
 #[test]
-fn over_stdio_alone_a_change_is_taken_and_told() {
+fn sighup_reloads_stdio_gateway_and_notifies_client() {
     let workspace = fixture();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     assert_eq!(tools(&stdio.ask("tools/list", json!({}))), 2);
@@ -33,7 +33,7 @@ fn over_stdio_alone_a_change_is_taken_and_told() {
 }
 
 #[test]
-fn many_at_once_end_nothing_and_the_log_says_what_came_of_them() {
+fn repeated_sighups_do_not_interrupt_service() {
     let workspace = fixture();
     let http = Http::start(&workspace);
     shorten(&workspace);

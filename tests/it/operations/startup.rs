@@ -21,7 +21,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
+fn reports_broken_plugins_and_serves_the_others() {
     let workspace = fixture("");
     let http = Http::start(&workspace);
     let admin = http.admin();
@@ -38,7 +38,7 @@ fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
 }
 
 #[test]
-fn where_all_plugins_are_required_all_that_is_wrong_is_told_and_nothing_serves() {
+fn required_plugins_fail_startup_with_all_errors() {
     let workspace = fixture("require_all = true");
     for flags in [&["serve"][..], &["serve", "--stdio"]] {
         let output = workspace.run(flags);
@@ -52,7 +52,7 @@ fn where_all_plugins_are_required_all_that_is_wrong_is_told_and_nothing_serves()
 }
 
 #[test]
-fn a_port_of_the_operator_that_is_taken_ends_the_start() {
+fn occupied_admin_port_fails_startup_before_loading() {
     let workspace = fixture("");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -73,7 +73,7 @@ fn a_port_of_the_operator_that_is_taken_ends_the_start() {
 }
 
 #[test]
-fn over_stdio_nobody_listens_for_operators_unless_somebody_asks_for_it() {
+fn stdio_opens_admin_listener_only_on_request() {
     let workspace = fixture("");
     let (_, _, log) = Stdio::start(&workspace).finish();
     assert!(!log.contains("admin"), "{log}");

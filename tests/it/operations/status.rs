@@ -44,7 +44,7 @@ fn listed(http: &Http) -> Value {
 }
 
 #[test]
-fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail() {
+fn reports_a_missing_granted_directory_once() {
     let (workspace, http, admin) = start();
     let there = workspace.path().canonicalize().unwrap();
     assert!(listed(&http).to_string().contains("a.txt"));
@@ -83,7 +83,7 @@ fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail
 }
 
 #[test]
-fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_not() {
+fn health_and_list_report_rejected_config_and_plugins() {
     let (workspace, http, admin) = start();
     let health = || ask(&workspace, admin, &["health"]);
     assert_eq!(said(&health().stdout), "ready\n");
@@ -121,7 +121,7 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
 }
 
 #[test]
-fn the_banner_shows_a_call_of_the_gateway_that_runs() {
+fn banner_shows_a_call_command_for_this_gateway() {
     let (workspace, http, _) = start();
     let log = http.log();
     let line = log.lines().find_map(|line| line.strip_prefix("try       ")).unwrap();
@@ -132,7 +132,7 @@ fn the_banner_shows_a_call_of_the_gateway_that_runs() {
 }
 
 #[test]
-fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
+fn lists_an_endpoint_as_clients_see_it() {
     let (workspace, http, _) = start();
     let url = url(&http);
     let run = |words: &[&str]| {
@@ -155,7 +155,7 @@ fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
 }
 
 #[test]
-fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
+fn suggests_the_correct_address() {
     let (workspace, http, _) = start();
     let url = url(&http);
     for wrong in [url.replace("http:", "https:"), format!("{url}/"), url.replace("/mcp", "/")] {
@@ -181,7 +181,7 @@ fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
 }
 
 #[test]
-fn a_name_in_place_of_a_file_is_told_that_a_file_is_wanted() {
+fn plugin_name_instead_of_file_gets_a_hint() {
     let workspace = Workspace::with_plugin("time");
     let output = workspace.run(&["call", "--plugin", "time", "get_current_time"]);
     let told = said(&output.stderr);

@@ -64,7 +64,7 @@ impl Manager {
 }
 
 #[test]
-fn the_manager_hears_of_the_start_of_reloads_and_of_the_end() {
+fn notifies_systemd_of_start_reload_and_stop() {
     let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
     let http = Http::spawn(manager.command(&workspace));
     assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
@@ -81,7 +81,7 @@ fn the_manager_hears_of_the_start_of_reloads_and_of_the_end() {
 }
 
 #[test]
-fn a_hangup_during_the_start_is_a_reload_after_it() {
+fn sighup_during_startup_reloads_afterwards() {
     let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
     let mut child = manager.command(&workspace).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
@@ -93,7 +93,7 @@ fn a_hangup_during_the_start_is_a_reload_after_it() {
 }
 
 #[test]
-fn what_is_served_is_kept_current() {
+fn status_notification_follows_reloads() {
     let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
     let http = Http::spawn(manager.command(&workspace));
     manager.until("READY=1");
@@ -110,7 +110,7 @@ fn what_is_served_is_kept_current() {
 }
 
 #[test]
-fn a_watchdog_hears_again_and_again_that_the_process_is_alive() {
+fn sends_watchdog_notifications() {
     let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
     let mut command = manager.command(&workspace);
     let http = Http::spawn({
@@ -128,7 +128,7 @@ fn a_watchdog_hears_again_and_again_that_the_process_is_alive() {
 const LISTS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
 
 #[test]
-fn the_unit_asks_for_what_there_is() {
+fn unit_file_uses_existing_commands_and_options() {
     let unit = fs::read_to_string(root().join("contrib/systemd/moongate.service")).unwrap();
     let mut keys = BTreeSet::new();
     let mut sections = Vec::new();

@@ -78,7 +78,7 @@ const EVERYTHING: &str =
     "[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\n[plugins.zoo]\nsource = \"@zoo@\"\n";
 
 #[test]
-fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
+fn traces_all_stdio_messages_verbatim() {
     let workspace = Workspace::new(EVERYTHING);
     let mut said = vec![request(1, "initialize", hello("2025-11-25"))];
     let mut heard = Vec::new();
@@ -122,7 +122,7 @@ fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
 }
 
 #[test]
-fn over_http_every_message_is_there_with_client_token_and_session() {
+fn traces_all_http_messages_with_caller_and_session() {
     let tokens =
         format!("[http.auth]\ntokens = [{{ name = \"ann\", token = {{ env = \"ANN\" }} }}]\n{EVERYTHING}");
     let workspace = Workspace::new(&tokens);
@@ -182,7 +182,7 @@ fn over_http_every_message_is_there_with_client_token_and_session() {
 }
 
 #[test]
-fn streams_that_a_client_opens_are_told_as_they_pass() {
+fn traces_legacy_sse_streams() {
     let workspace =
         Workspace::new(&format!("[http]\nlegacy_sse = true\nlisten = \"127.0.0.1:0\"\n{EVERYTHING}"));
     let http = over_http(&workspace);
@@ -222,7 +222,7 @@ fn streams_that_a_client_opens_are_told_as_they_pass() {
 }
 
 #[test]
-fn batches_and_what_is_no_message_are_told_as_well() {
+fn traces_batches_and_invalid_messages() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start_with(&workspace, &["--trace", FILE]);
     stdio.send(&request(1, "initialize", hello("2025-03-26")));
@@ -249,7 +249,7 @@ fn batches_and_what_is_no_message_are_told_as_well() {
 }
 
 #[test]
-fn what_http_refuses_before_a_message_is_read_is_told() {
+fn traces_http_rejections() {
     let workspace = Workspace::with_plugin("time");
     let http = over_http(&workspace);
     let json = ("Content-Type", "application/json");
@@ -272,7 +272,7 @@ fn what_http_refuses_before_a_message_is_read_is_told() {
 }
 
 #[test]
-fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
+fn trace_redacts_config_secrets_across_reloads() {
     let configured = |key: &str| {
         format!(
             "version = 1\n[admin]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ env = \"ANN\" }} }}]\n[gateway]\nsealing_key = {{ env = \"SEAL\" }}\n[plugins.zoo]\nsource = \"{}\"\n[plugins.zoo.config]\ngreeting = {{ file = \"{key}\" }}\napi_token = \"x-${{PART}}-in-the-file\"\nzone = \"Europe/Paris\"\n",
@@ -339,7 +339,7 @@ fn strings(value: &Value) -> String {
 }
 
 #[test]
-fn what_a_client_carries_from_round_to_round_is_not_shown_whole() {
+fn trace_truncates_request_state() {
     let workspace = free();
     let mut stdio = Stdio::start_with(&workspace, &["--trace", FILE]);
     let mut ask = |id: u64, more: Value| {
@@ -361,7 +361,7 @@ fn what_a_client_carries_from_round_to_round_is_not_shown_whole() {
 }
 
 #[test]
-fn the_file_is_its_users_alone_and_is_added_to() {
+fn trace_file_is_private_and_appended_to() {
     let workspace = Workspace::with_plugin("time");
     let file = workspace.path().join(FILE);
     for _ in 0..2 {
@@ -376,7 +376,7 @@ fn the_file_is_its_users_alone_and_is_added_to() {
 }
 
 #[test]
-fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
+fn unusable_trace_file_fails_startup() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\nallow.dirs = [{ host = \"shared\", guest = \"/s\", mode = \"ro\" }]\n",
     );
@@ -417,7 +417,7 @@ fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
 }
 
 #[test]
-fn no_reload_grants_the_directory_of_the_trace() {
+fn reload_cannot_grant_the_trace_directory() {
     let configured = |dirs: &str| {
         format!(
             "version = 1\n[admin]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"{}\"\nallow.dirs = [{dirs}]\n",
@@ -435,7 +435,7 @@ fn no_reload_grants_the_directory_of_the_trace() {
 }
 
 #[test]
-fn the_line_that_the_page_shows_is_a_real_one() {
+fn documented_trace_line_is_real() {
     let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     let (_, section) = page.split_once("--trace").unwrap();
     let shown = section.lines().find(|line| line.starts_with("{\"time\"")).unwrap();
@@ -454,7 +454,7 @@ fn the_line_that_the_page_shows_is_a_real_one() {
 }
 
 #[test]
-fn without_a_trace_nothing_is_different() {
+fn tracing_does_not_change_responses() {
     let conversation = |arguments: &[&str]| {
         let workspace = Workspace::new(EVERYTHING);
         let mut stdio = Stdio::start_with(&workspace, arguments);
@@ -477,7 +477,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn of_thousands_of_messages_none_is_lost() {
+fn trace_loses_no_message_under_load() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25");
     let many = 1000..6000;

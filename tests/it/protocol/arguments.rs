@@ -16,7 +16,7 @@ fn document(workspace: &Workspace, words: &[&str]) -> (Value, Option<i32>) {
 }
 
 #[test]
-fn inspect_tells_arguments_in_the_words_of_call() {
+fn inspect_shows_arguments_as_call_takes_them() {
     let workspace = Workspace::with_plugin("time");
     let page = said(&workspace.run(&["inspect", "time"]).stdout);
     let told = said(&workspace.run(&["call", "time_convert_time"]).stderr);
@@ -31,7 +31,7 @@ fn inspect_tells_arguments_in_the_words_of_call() {
 }
 
 #[test]
-fn a_setting_that_may_be_left_out_is_told_with_what_it_may_be() {
+fn inspect_shows_allowed_values_of_optional_settings() {
     let schema = json!({ "type": "object", "properties": { "mode": {
         "anyOf": [{ "type": "string", "enum": ["fast", "exact"] }, { "type": "null" }],
         "description": "x".repeat(2000),
@@ -44,7 +44,7 @@ fn a_setting_that_may_be_left_out_is_told_with_what_it_may_be() {
 }
 
 #[test]
-fn list_tells_programs_what_prompts_and_templates_take() {
+fn list_json_includes_prompt_and_template_arguments() {
     let workspace = Workspace::with_plugin("everything");
     let (document, _) = document(&workspace, &["list"]);
     let [prompts, templates] = ["prompts", "templates"].map(|kind| document[kind].as_array().unwrap());
@@ -61,7 +61,7 @@ fn list_tells_programs_what_prompts_and_templates_take() {
 }
 
 #[test]
-fn the_call_that_is_suggested_changes_the_arguments_and_nothing_else() {
+fn suggested_call_changes_only_the_arguments() {
     let workspace = Workspace::with_plugin("time");
     // The answer, the option and the tool's name look like stray words or like pairs.
     let typed = ["call", "time_convert_time", "tim=12:00", "source_timezone=UTC", "colour=tim=1"];
@@ -90,7 +90,7 @@ fn the_call_that_is_suggested_changes_the_arguments_and_nothing_else() {
 }
 
 #[test]
-fn a_call_that_fails_is_explained_in_the_document_too() {
+fn json_output_explains_failed_calls() {
     let workspace = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n");
     let call = ["call", "zoo_ask_name", "--answer", "name=Ada", "--explain"];
     let (failed, code) = document(&workspace, &call);
@@ -102,7 +102,7 @@ fn a_call_that_fails_is_explained_in_the_document_too() {
 }
 
 #[test]
-fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
+fn json_output_reports_usage_errors() {
     let workspace = Workspace::with_plugin("time");
     for (words, message) in [
         (&["list", "tols"][..], "invalid value 'tols'"),
@@ -122,7 +122,7 @@ fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
 }
 
 #[test]
-fn a_log_filter_that_does_not_read_is_told_in_a_document_too() {
+fn json_output_reports_invalid_log_filter() {
     let workspace = Workspace::with_plugin("time");
     let mut command = workspace.command(&["list", "--format=json"]);
     let output = command.env("MOONGATE_LOG", "a=b=c").output().unwrap();

@@ -44,7 +44,7 @@ fn until_tidied(mut get: impl FnMut() -> Value) {
 }
 
 #[test]
-fn over_stdio_it_tidies_up_and_nothing_more_is_sent() {
+fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
     let workspace = Workspace::new(LONG);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let _ = stdio.ask("logging/setLevel", json!({ "level": "debug" }));
@@ -65,7 +65,7 @@ fn over_stdio_it_tidies_up_and_nothing_more_is_sent() {
 }
 
 #[test]
-fn the_id_of_a_cancelled_call_is_free_while_it_tidies_up() {
+fn cancelled_call_frees_its_id_during_cleanup() {
     let workspace = Workspace::new(LONG);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send(&request(100, "tools/call", json!({ "name": "keeper_wait_for_ever", "arguments": {} })));
@@ -77,7 +77,7 @@ fn the_id_of_a_cancelled_call_is_free_while_it_tidies_up() {
 }
 
 #[test]
-fn over_http_a_lost_connection_cancels_in_the_stateless_revision() {
+fn lost_connection_cancels_stateless_http_calls() {
     let workspace = Workspace::new(LONG);
     let http = Http::start(&workspace);
     let mut stream = http.open("POST", &STATELESS, stateless_waiting(1, "lost").to_string().as_bytes());
@@ -87,7 +87,7 @@ fn over_http_a_lost_connection_cancels_in_the_stateless_revision() {
 }
 
 #[test]
-fn over_http_a_connection_that_is_lost_before_any_answer_cancels_too() {
+fn connection_lost_before_any_response_cancels_the_call() {
     let workspace = Workspace::new(LONG);
     let http = Http::start(&workspace);
     let body = stateless(1, "tools/call", waiting("silent"));
@@ -109,7 +109,7 @@ fn over_http_a_connection_that_is_lost_before_any_answer_cancels_too() {
 }
 
 #[test]
-fn over_http_a_session_cancels_by_a_message_or_by_its_end() {
+fn sessions_cancel_by_notification_or_delete() {
     let workspace = Workspace::new(LONG);
     let http = Http::start(&workspace);
     let session = http.greet(&[], "2025-11-25");
@@ -138,7 +138,7 @@ fn over_http_a_session_cancels_by_a_message_or_by_its_end() {
 }
 
 #[test]
-fn one_that_goes_on_all_the_same_is_gone_after_its_grace_and_its_permit_is_free() {
+fn aborts_calls_that_ignore_cancellation_after_grace() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nconcurrency = 1\n\
          cancel_grace = \"100ms\"\ntimeout = \"1h\"\n",

@@ -64,7 +64,7 @@ fn listen(http: &Http, id: u64, filter: Value) -> EventStream {
 }
 
 #[test]
-fn streams_over_http_end_with_their_result_when_the_gateway_stops_and_hold_nothing_up() {
+fn shutdown_ends_http_subscriptions_with_results() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
     let mut streams: Vec<_> = (1..=8).map(|id| (id, listen(&http, id, all(TEXT)))).collect();
@@ -83,7 +83,7 @@ fn streams_over_http_end_with_their_result_when_the_gateway_stops_and_hold_nothi
 }
 
 #[test]
-fn streams_over_stdio_end_with_the_input_and_a_cancelled_one_before_without_a_word() {
+fn stdin_eof_and_cancellation_end_stdio_subscriptions() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start(&workspace);
     for id in [10, 11] {
@@ -105,7 +105,7 @@ fn streams_over_stdio_end_with_the_input_and_a_cancelled_one_before_without_a_wo
 }
 
 #[test]
-fn a_session_subscribes_over_both_transports_to_what_some_plugin_has() {
+fn sessions_subscribe_only_to_existing_resources() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -129,7 +129,7 @@ fn a_session_subscribes_over_both_transports_to_what_some_plugin_has() {
 }
 
 #[test]
-fn streams_whose_clients_left_are_forgotten() {
+fn releases_streams_of_disconnected_clients() {
     const MOST: u64 = 64;
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
@@ -144,7 +144,7 @@ fn streams_whose_clients_left_are_forgotten() {
 }
 
 #[test]
-fn a_session_over_stdio_is_told_of_every_change_once() {
+fn stdio_session_gets_each_change_once() {
     let workspace = fixture();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut stdio = Stdio::greeted(&workspace, revision);
@@ -167,7 +167,7 @@ fn a_session_over_stdio_is_told_of_every_change_once() {
 }
 
 #[test]
-fn a_client_of_both_eras_over_stdio_is_told_once_in_each_way() {
+fn dual_era_stdio_client_gets_each_change_once_per_era() {
     let workspace = fixture();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.ask("resources/subscribe", json!({ "uri": WATCHED }));
@@ -194,7 +194,7 @@ fn a_client_of_both_eras_over_stdio_is_told_once_in_each_way() {
 }
 
 #[test]
-fn a_stream_over_http_tells_what_it_was_opened_for_and_nothing_else() {
+fn http_subscription_gets_only_requested_changes() {
     let workspace = fixture();
     let http = Http::start(&workspace);
     let mut whole = listen(&http, 1, all(WATCHED));
@@ -215,7 +215,7 @@ fn a_stream_over_http_tells_what_it_was_opened_for_and_nothing_else() {
 }
 
 #[test]
-fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
+fn drops_empty_reports_and_coalesces_bursts() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.ask("resources/subscribe", json!({ "uri": TEXT }));
@@ -228,7 +228,7 @@ fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
 }
 
 #[test]
-fn a_session_over_http_is_told_on_its_stream_also_of_what_changed_before_it_was_opened() {
+fn http_session_stream_delivers_earlier_changes() {
     let workspace = fixture();
     let http = Http::start(&workspace);
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {

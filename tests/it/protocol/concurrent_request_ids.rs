@@ -200,7 +200,7 @@ fn works(client: &Client<'_>, hangs_up: bool) {
 }
 
 #[test]
-fn clients_with_the_same_ids_are_each_answered_with_their_own_while_others_hang_up() {
+fn clients_with_equal_ids_get_their_own_responses() {
     let (_workspace, http) = gateway();
     thread::scope(|scope| {
         for number in 0..16 {
@@ -220,7 +220,7 @@ fn clients_with_the_same_ids_are_each_answered_with_their_own_while_others_hang_
 }
 
 #[test]
-fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
+fn other_sessions_cannot_answer_cancel_or_read() {
     let (_workspace, http) = gateway();
     let ann = Client::greeted(&http, "ann", "ann-herself".into());
     let mut stream = ann.open(5, "test_elicitation", json!({ "message": "Who is there?" }));
@@ -266,7 +266,7 @@ fn nobody_else_answers_cancels_or_reads_what_a_session_asks() {
 }
 
 #[test]
-fn what_one_token_carries_another_cannot_use() {
+fn request_state_is_bound_to_its_token() {
     let (_workspace, http) = gateway();
     let tool = "test_input_required_result_request_state";
     let ann = Client::without_session(&http, "ann", "ann".into());
@@ -284,7 +284,7 @@ fn what_one_token_carries_another_cannot_use() {
 }
 
 #[test]
-fn who_starts_a_gateway_needs_no_token_of_those_who_call_it_over_http() {
+fn stdio_requires_no_http_token() {
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:8931\"\n[http.auth]\ntokens = [\n  { name = \"ci\", token = { env = \"CI_TOKEN\" } },\n  { name = \"ann\", token = { file = \"ann\" } },\n]\n[plugins.time]\nsource = \"@time@\"\n",
     );

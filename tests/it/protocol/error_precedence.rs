@@ -229,7 +229,7 @@ fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
 }
 
 #[test]
-fn one_table_says_what_is_told_over_stdio() {
+fn error_table_holds_over_stdio() {
     let workspace = workspace();
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
@@ -244,7 +244,7 @@ fn one_table_says_what_is_told_over_stdio() {
 }
 
 #[test]
-fn one_table_says_what_is_told_over_http() {
+fn error_table_holds_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
@@ -270,7 +270,7 @@ fn one_table_says_what_is_told_over_http() {
 }
 
 #[test]
-fn a_header_that_differs_is_named() {
+fn names_mismatched_headers() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let list =
@@ -307,7 +307,7 @@ fn a_header_that_differs_is_named() {
 }
 
 #[test]
-fn a_revision_that_a_session_cannot_have_is_a_bad_request() {
+fn unknown_revision_in_a_session_is_a_bad_request() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let session = http.greet(&[], "2025-11-25");

@@ -6,7 +6,7 @@ use serde_json::json;
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 #[test]
-fn every_handshake_revision_is_agreed_on_as_asked() {
+fn negotiates_every_handshake_revision() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for revision in REVISIONS {
@@ -20,7 +20,7 @@ fn every_handshake_revision_is_agreed_on_as_asked() {
 }
 
 #[test]
-fn a_revision_that_is_not_known_is_answered_with_the_newest_that_shakes_hands() {
+fn unknown_revision_negotiates_the_newest_handshake_one() {
     let workspace = Workspace::with_plugin("time");
     for asked in ["2026-07-28", "2024-10-07", "1.0", ""] {
         let mut stdio = Stdio::start(&workspace);
@@ -30,7 +30,7 @@ fn a_revision_that_is_not_known_is_answered_with_the_newest_that_shakes_hands() 
 }
 
 #[test]
-fn the_greeting_says_only_what_the_revision_knows() {
+fn initialize_result_fits_the_revision() {
     let workspace = Workspace::with_plugin("time");
     let mut oldest = Stdio::start(&workspace);
     let answer = oldest.ask("initialize", hello("2024-11-05"));
@@ -50,7 +50,7 @@ fn the_greeting_says_only_what_the_revision_knows() {
 }
 
 #[test]
-fn initialize_names_what_is_missing() {
+fn initialize_names_missing_parameters() {
     let workspace = Workspace::with_plugin("time");
     for (params, at) in [
         (json!({"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}), "/protocolVersion"),
@@ -72,7 +72,7 @@ fn initialize_names_what_is_missing() {
 }
 
 #[test]
-fn only_ping_comes_before_the_handshake_and_the_handshake_comes_once() {
+fn only_ping_precedes_the_single_handshake() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start(&workspace);
     assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
@@ -92,7 +92,7 @@ fn only_ping_comes_before_the_handshake_and_the_handshake_comes_once() {
 }
 
 #[test]
-fn a_session_over_http_is_unguessable_needed_and_ended_by_delete() {
+fn http_sessions_are_random_required_and_deletable() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let (one, two) = (http.greet(&[], "2025-11-25"), http.greet(&[], "2025-11-25"));
@@ -117,7 +117,7 @@ fn a_session_over_http_is_unguessable_needed_and_ended_by_delete() {
 }
 
 #[test]
-fn the_revision_header_may_be_any_known_one_but_not_an_unknown_one() {
+fn rejects_unknown_revision_headers() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let session = http.greet(&[("MCP-Protocol-Version", "1999-01-01")], "2025-06-18");
@@ -129,7 +129,7 @@ fn the_revision_header_may_be_any_known_one_but_not_an_unknown_one() {
 }
 
 #[test]
-fn batches_are_answered_only_where_the_revision_has_them() {
+fn answers_batches_only_in_2025_03_26() {
     let workspace = Workspace::with_plugin("time");
     let batch = json!([
         request(7, "ping", json!({})),

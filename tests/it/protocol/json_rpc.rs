@@ -99,7 +99,7 @@ fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
 }
 
 #[test]
-fn every_corner_has_a_row_or_a_test() {
+fn every_case_has_a_row_or_a_test() {
     let own = rows::OWN_TESTS.iter().map(|(number, _)| *number);
     let mut seen: Vec<u8> = table().map(|row| row.number).chain(own).collect();
     seen.sort_unstable();
@@ -108,7 +108,7 @@ fn every_corner_has_a_row_or_a_test() {
 }
 
 #[test]
-fn every_corner_is_answered_over_stdio() {
+fn answers_every_case_over_stdio() {
     let workspace = workspace();
     for revision in REVISIONS {
         let mut stdio = if is_stateless(revision) {
@@ -169,7 +169,7 @@ fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'sta
 }
 
 #[test]
-fn every_corner_is_answered_over_http() {
+fn answers_every_case_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     for revision in REVISIONS {
@@ -196,7 +196,7 @@ fn every_corner_is_answered_over_http() {
 }
 
 #[test]
-fn a_request_without_an_id_has_no_effects() {
+fn request_without_id_has_no_effect() {
     let workspace = workspace();
     for (id, logged) in [(None, false), (Some(5), true)] {
         let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
@@ -216,7 +216,7 @@ fn wait_until_running(ping: impl Fn() -> Reply) {
 }
 
 #[test]
-fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
+fn ids_differ_by_type_and_are_unique_while_running() {
     let workspace = workspace();
     let call = |id: &str| {
         format!(
@@ -273,7 +273,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
 }
 
 #[test]
-fn a_body_may_come_in_chunks_and_wait_to_be_asked_for() {
+fn accepts_chunked_bodies_and_expect_continue() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let text = request(1, "initialize", moongate_tests::hello("2025-11-25")).to_string();

@@ -64,7 +64,7 @@ fn workspace(http: &str) -> Workspace {
 }
 
 #[test]
-fn without_the_switch_there_is_no_such_path() {
+fn legacy_sse_is_disabled_by_default() {
     let http = Http::start(&Workspace::with_plugin("time"));
     for path in ["/sse", "/messages", "/messages?sessionId=x"] {
         assert_eq!(http.send("GET", path, &[("Accept", "text/event-stream")], b"").status, 404, "{path}");
@@ -72,7 +72,7 @@ fn without_the_switch_there_is_no_such_path() {
 }
 
 #[test]
-fn everything_comes_on_the_one_stream_in_every_revision_with_a_handshake() {
+fn delivers_all_messages_on_one_stream() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -102,7 +102,7 @@ fn everything_comes_on_the_one_stream_in_every_revision_with_a_handshake() {
 }
 
 #[test]
-fn a_batch_is_answered_as_one_where_there_are_batches() {
+fn answers_a_batch_with_one_message() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     let batch = json!([request(7, "ping", json!({})), request(8, "ping", json!({}))]);
@@ -115,7 +115,7 @@ fn a_batch_is_answered_as_one_where_there_are_batches() {
 }
 
 #[test]
-fn a_client_that_goes_takes_its_calls_along() {
+fn disconnecting_cancels_running_calls() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     let client = Client::greeted(&http, "2024-11-05");
@@ -137,7 +137,7 @@ fn a_client_that_goes_takes_its_calls_along() {
 }
 
 #[test]
-fn a_cancelled_call_is_not_answered() {
+fn cancelled_call_gets_no_response() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     let mut client = Client::greeted(&http, "2024-11-05");
@@ -149,7 +149,7 @@ fn a_cancelled_call_is_not_answered() {
 }
 
 #[test]
-fn what_holds_for_the_endpoint_holds_here_too() {
+fn applies_the_endpoints_http_checks() {
     let workspace = workspace(
         "max_body = \"10KiB\"\nauth.tokens = [\n  { name = \"ann\", token = { file = \"ann\" } },\n  { name = \"bob\", token = { file = \"bob\" } },\n]",
     );
@@ -193,7 +193,7 @@ fn what_holds_for_the_endpoint_holds_here_too() {
 }
 
 #[test]
-fn there_are_no_more_clients_than_sessions_and_requests_that_nobody_reads_do_not_pile_up() {
+fn limits_clients_and_unread_requests() {
     let workspace = workspace("max_sessions = 2\nkeep_alive = \"50ms\"");
     let http = Http::start(&workspace);
     let mut clients = [Client::connect(&http, &[]), Client::connect(&http, &[])];
@@ -224,7 +224,7 @@ fn there_are_no_more_clients_than_sessions_and_requests_that_nobody_reads_do_not
 }
 
 #[test]
-fn the_gateway_stops_at_once_where_nothing_runs() {
+fn idle_clients_do_not_delay_shutdown() {
     let http = Http::start(&workspace(""));
     let client = Client::greeted(&http, "2024-11-05");
     let Client { mut stream, .. } = client;

@@ -74,7 +74,7 @@ fn answer_to(question: &Value) -> Value {
 }
 
 #[test]
-fn a_form_is_filled_in_over_stdio_in_every_revision_that_has_forms() {
+fn elicits_forms_in_every_supporting_revision() {
     let workspace = free();
     for revision in ["2025-06-18", "2025-11-25"] {
         let mut stdio = greeted(&workspace, revision, everything(revision));
@@ -89,7 +89,7 @@ fn a_form_is_filled_in_over_stdio_in_every_revision_that_has_forms() {
 }
 
 #[test]
-fn a_person_may_decline_and_resources_and_prompts_ask_too() {
+fn handles_decline_and_questions_of_resources_and_prompts() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     let calls = [
         call(60, "zoo_ask_name", json!({})),
@@ -106,7 +106,7 @@ fn a_person_may_decline_and_resources_and_prompts_ask_too() {
 }
 
 #[test]
-fn several_things_are_asked_at_once_in_every_revision() {
+fn asks_several_questions_at_once() {
     let workspace = free();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut stdio = greeted(&workspace, revision, everything(revision));
@@ -129,7 +129,7 @@ fn several_things_are_asked_at_once_in_every_revision() {
 }
 
 #[test]
-fn a_plugin_keeps_its_state_from_round_to_round_and_has_only_so_many() {
+fn keeps_state_between_rounds_and_limits_their_number() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     for (id, rounds, end) in
         [(50, json!(2), "asked 2 times: xx"), (51, json!(null), "asked the client 8 times")]
@@ -150,7 +150,7 @@ fn a_plugin_keeps_its_state_from_round_to_round_and_has_only_so_many() {
 }
 
 #[test]
-fn a_call_is_cancelled_while_its_question_is_open() {
+fn cancels_a_call_with_an_open_question() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
@@ -169,7 +169,7 @@ fn a_call_is_cancelled_while_its_question_is_open() {
 }
 
 #[test]
-fn nobody_waits_for_an_answer_once_stdin_has_ended() {
+fn stdin_eof_cancels_open_questions() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
@@ -181,7 +181,7 @@ fn nobody_waits_for_an_answer_once_stdin_has_ended() {
 }
 
 #[test]
-fn a_client_that_refuses_is_quoted() {
+fn quotes_the_clients_refusal() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
@@ -193,7 +193,7 @@ fn a_client_that_refuses_is_quoted() {
 }
 
 #[test]
-fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
+fn reports_ungranted_undeclared_and_invalid_questions() {
     let workspace = zoo("\"sampling\"");
     let mut stdio = greeted(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
@@ -213,7 +213,7 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
 }
 
 #[test]
-fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
+fn logs_ungranted_questions_once_with_a_hint() {
     for (tool, expected) in [
         (
             "zoo_ask_name",
@@ -260,7 +260,7 @@ fn next(stream: &mut EventStream) -> Value {
 }
 
 #[test]
-fn over_http_the_question_comes_on_the_stream_and_the_answer_with_a_post() {
+fn asks_on_the_http_stream_and_accepts_posted_answers() {
     let http = Http::start(&free());
     for revision in ["2025-06-18", "2025-11-25"] {
         let headers = session(&http, revision);
@@ -277,7 +277,7 @@ fn over_http_the_question_comes_on_the_stream_and_the_answer_with_a_post() {
 }
 
 #[test]
-fn a_session_that_ends_takes_its_questions_with_it() {
+fn ending_a_session_cancels_its_questions() {
     let http = Http::start(&free());
     let headers = session(&http, "2025-11-25");
     let ask = call(7, "zoo_ask_name", json!({})).to_string();

@@ -51,7 +51,7 @@ fn retry(state: &str, responses: Value) -> Value {
 }
 
 #[test]
-fn a_form_is_filled_in_over_stdio_and_over_http() {
+fn elicits_forms_over_stdio_and_http() {
     let workspace = free();
     let http = Http::start(&workspace);
     let mut stdio = Stdio::start(&workspace);
@@ -80,7 +80,7 @@ fn a_form_is_filled_in_over_stdio_and_over_http() {
 }
 
 #[test]
-fn several_things_are_asked_at_once_and_what_is_missing_once_more() {
+fn asks_again_only_for_missing_answers() {
     let http = Http::start(&free());
     let (questions, state) = asked(&post(&http, "zoo_ask", &three_questions(), &json!({})));
     assert_eq!(questions.as_object().unwrap().len(), 3);
@@ -94,7 +94,7 @@ fn several_things_are_asked_at_once_and_what_is_missing_once_more() {
 }
 
 #[test]
-fn a_state_is_carried_from_round_to_round() {
+fn carries_state_between_rounds() {
     let http = Http::start(&free());
     let arguments = json!({ "rounds": 2 });
     let (_, first) = asked(&post(&http, "zoo_ask_in_rounds", &arguments, &json!({})));
@@ -107,7 +107,7 @@ fn a_state_is_carried_from_round_to_round() {
 }
 
 #[test]
-fn what_the_client_did_not_declare_is_named_and_nothing_is_asked() {
+fn names_undeclared_capabilities_without_asking() {
     let http = Http::start(&free());
     let message = call(7, "zoo_ask", &three_questions(), json!({ "sampling": {} }), &json!({}));
     let reply = post_as(&http, "none", &message);
@@ -117,7 +117,7 @@ fn what_the_client_did_not_declare_is_named_and_nothing_is_asked() {
 }
 
 #[test]
-fn a_state_is_good_for_its_own_request_its_own_caller_and_one_retry() {
+fn state_is_bound_to_request_caller_and_one_retry() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n[http.auth]\ntokens = [{ name = \"ann\", token = { file = \"ann.token\" } }, { name = \"bob\", token = { file = \"bob.token\" } }]\n",
     );
@@ -146,7 +146,7 @@ fn a_state_is_good_for_its_own_request_its_own_caller_and_one_retry() {
 }
 
 #[test]
-fn gateways_with_the_same_sealing_key_take_over_from_each_other() {
+fn gateways_with_a_shared_sealing_key_accept_each_others_state() {
     let workspace = Workspace::new(
         "[gateway]\nsealing_key = { file = \"sealing.key\" }\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n",
     );

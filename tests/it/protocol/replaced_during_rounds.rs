@@ -27,7 +27,7 @@ fn until_listed_anew(stdio: &mut Stdio) {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_plugin_was_replaced_reaches_the_code_that_asked() {
+fn late_answer_reaches_the_replaced_version() {
     let (workspace, mut stdio, question) = asked();
     // The new version has no such tool.
     workspace.write("zoo.wasm", fs::read(component("time")).unwrap());

@@ -91,7 +91,7 @@ fn rest(stream: &mut EventStream) -> Vec<Event> {
 }
 
 #[test]
-fn a_connection_that_breaks_loses_neither_a_question_nor_the_result() {
+fn broken_connection_loses_no_question_or_result() {
     let workspace = everything("");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
@@ -123,7 +123,7 @@ fn a_connection_that_breaks_loses_neither_a_question_nor_the_result() {
 }
 
 #[test]
-fn only_the_newest_clients_are_told_where_a_stream_stands_but_all_can_come_back() {
+fn primes_only_2025_11_25_streams_but_resumes_all() {
     let workspace = everything("");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -146,7 +146,7 @@ fn only_the_newest_clients_are_told_where_a_stream_stands_but_all_can_come_back(
 }
 
 #[test]
-fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
+fn long_calls_switch_to_polling_when_configured() {
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\nclose_streams_after = \"100ms\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
@@ -189,7 +189,7 @@ fn a_long_call_is_closed_early_where_it_is_wanted_and_its_client_polls() {
 }
 
 #[test]
-fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
+fn newest_stream_gets_notifications_and_replays_missed_ones() {
     let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
@@ -232,7 +232,7 @@ fn news_comes_on_the_newest_stream_and_what_was_missed_is_told_again() {
 }
 
 #[test]
-fn streams_are_opened_only_for_those_who_may_and_can_read_them() {
+fn rejects_invalid_and_foreign_stream_requests() {
     let workspace = everything("");
     let http = Http::start(&workspace);
     let (ann, bob) = (Session::open(&http, "2025-11-25"), Session::open(&http, "2025-11-25"));
@@ -268,7 +268,7 @@ fn streams_are_opened_only_for_those_who_may_and_can_read_them() {
 }
 
 #[test]
-fn a_cancelled_call_ends_its_stream_without_a_response() {
+fn cancelled_call_ends_its_stream_without_response() {
     let workspace = everything("");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
@@ -284,7 +284,7 @@ fn a_cancelled_call_ends_its_stream_without_a_response() {
 }
 
 #[test]
-fn silent_streams_show_that_they_are_alive() {
+fn idle_streams_send_keep_alives() {
     let workspace = everything("keep_alive = \"50ms\"");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-06-18");
@@ -299,7 +299,7 @@ fn silent_streams_show_that_they_are_alive() {
 }
 
 #[test]
-fn streams_of_news_end_when_the_gateway_stops() {
+fn shutdown_ends_notification_streams() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25").id;

@@ -4,7 +4,7 @@ use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless};
 use serde_json::{Value, json};
 
 #[test]
-fn discover_says_what_the_server_is_over_both_transports() {
+fn discover_describes_the_server_over_both_transports() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let mut stdio = Stdio::start(&workspace);
@@ -18,7 +18,7 @@ fn discover_says_what_the_server_is_over_both_transports() {
 }
 
 #[test]
-fn a_call_needs_no_handshake() {
+fn calls_need_no_handshake() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let arguments = json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Kathmandu" });
@@ -31,7 +31,7 @@ fn a_call_needs_no_handshake() {
 }
 
 #[test]
-fn an_incomplete_envelope_is_named_member_by_member() {
+fn names_each_missing_envelope_member() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "server/discover")];
@@ -61,7 +61,7 @@ fn an_incomplete_envelope_is_named_member_by_member() {
 }
 
 #[test]
-fn a_revision_that_is_not_served_is_refused_with_those_that_are() {
+fn rejects_unknown_revision_and_lists_supported_ones() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let mut meta = envelope();
@@ -84,7 +84,7 @@ fn a_revision_that_is_not_served_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn headers_must_say_what_the_body_says() {
+fn headers_must_match_the_body() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let call = json!({ "name": "time_get_current_time", "arguments": { "timezone": "UTC" } });
@@ -117,7 +117,7 @@ fn headers_must_say_what_the_body_says() {
 }
 
 #[test]
-fn methods_of_the_handshake_are_gone() {
+fn handshake_methods_do_not_exist() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for method in [
@@ -141,7 +141,7 @@ fn methods_of_the_handshake_are_gone() {
 }
 
 #[test]
-fn a_stale_session_header_means_nothing() {
+fn ignores_stale_session_header() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let headers = [
@@ -164,7 +164,7 @@ fn a_stale_session_header_means_nothing() {
 }
 
 #[test]
-fn both_eras_share_one_stdio_process_and_its_ids() {
+fn both_eras_share_a_stdio_process_and_its_ids() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start(&workspace);
     stdio.send(&stateless(1, "server/discover", json!({})));

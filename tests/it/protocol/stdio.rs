@@ -11,7 +11,7 @@ fn zoo() -> Workspace {
 }
 
 #[test]
-fn lines_that_are_no_message_are_answered_and_the_next_one_is_read() {
+fn answers_invalid_lines_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted(&workspace, "2025-06-18");
     for (line, code) in [
@@ -32,7 +32,7 @@ fn lines_that_are_no_message_are_answered_and_the_next_one_is_read() {
 }
 
 #[test]
-fn ids_come_back_exactly_as_they_were_written() {
+fn returns_ids_exactly_as_sent() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for id in ["0", "-7", "9007199254740993", "18446744073709551615", "\"\"", "\"a\\u00e9\\n\"", "\"1\""] {
@@ -44,7 +44,7 @@ fn ids_come_back_exactly_as_they_were_written() {
 }
 
 #[test]
-fn a_line_too_long_is_refused_without_losing_the_next() {
+fn rejects_oversized_line_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let mut line = vec![b'x'; 11 << 20];
@@ -55,7 +55,7 @@ fn a_line_too_long_is_refused_without_losing_the_next() {
 }
 
 #[test]
-fn the_last_line_needs_no_line_end() {
+fn reads_last_line_without_newline() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
@@ -65,7 +65,7 @@ fn the_last_line_needs_no_line_end() {
 }
 
 #[test]
-fn notifications_and_responses_are_never_answered() {
+fn never_answers_notifications_or_responses() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for message in [
@@ -86,7 +86,7 @@ fn notifications_and_responses_are_never_answered() {
 }
 
 #[test]
-fn stdout_holds_only_messages_whatever_a_guest_prints() {
+fn plugin_output_never_reaches_stdout() {
     let workspace = zoo();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for tool in
@@ -102,7 +102,7 @@ fn stdout_holds_only_messages_whatever_a_guest_prints() {
 }
 
 #[test]
-fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
+fn answers_32_concurrent_calls_of_64_kib() {
     let workspace = zoo();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let payload = |id: u64| format!("{id:>5}{}", "x".repeat(64 * 1024));
@@ -119,7 +119,7 @@ fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
 }
 
 #[test]
-fn two_calls_of_the_same_id_at_once_are_not_mixed_up() {
+fn rejects_a_concurrent_call_with_the_same_id() {
     let workspace = zoo();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let call = |id| request(id, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
@@ -134,7 +134,7 @@ fn two_calls_of_the_same_id_at_once_are_not_mixed_up() {
 }
 
 #[test]
-fn a_cancelled_call_is_stopped_and_not_answered() {
+fn cancelled_call_is_stopped_without_response() {
     let workspace = zoo();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for id in [60, 61] {
@@ -153,7 +153,7 @@ fn a_cancelled_call_is_stopped_and_not_answered() {
 }
 
 #[test]
-fn a_looping_tool_blocks_neither_lists_nor_neighbours_nor_the_end() {
+fn looping_tool_blocks_no_other_request() {
     let workspace = zoo();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     for id in 70..74 {

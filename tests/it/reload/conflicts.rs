@@ -8,7 +8,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_same_name_twice_is_refused_with_both_places_and_the_cure() {
+fn rejects_duplicate_tool_names_with_both_locations() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@time@\"\nprefix = \"t\"\n[plugins.two]\nsource = \"@time@\"\nprefix = \"t\"\n[plugins.three]\nsource = \"@time@\"\n",
     );
@@ -28,7 +28,7 @@ fn the_same_name_twice_is_refused_with_both_places_and_the_cure() {
 }
 
 #[test]
-fn the_same_resource_twice_is_refused_and_granted_by_uris() {
+fn rejects_duplicate_resources_unless_uris_select_them() {
     let two = "[plugins.one]\nsource = \"@everything@\"\n[plugins.two]\nsource = \"@everything@\"\n";
     let output = Workspace::new(two).run(&["check"]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -37,7 +37,7 @@ fn the_same_resource_twice_is_refused_and_granted_by_uris() {
 }
 
 #[test]
-fn tools_are_listed_in_the_order_of_the_file_and_can_be_chosen_and_renamed() {
+fn lists_tools_in_config_order_filtered_and_renamed() {
     let workspace = Workspace::new(
         "[plugins.zebra]\nsource = \"@time@\"\ntools = { deny = [\"convert_time\"] }\n[plugins.ape]\nsource = \"@time@\"\nprefix = \"\"\ntools = { rename = { convert_time = \"to-zone\" } }\n",
     );

@@ -21,7 +21,7 @@ fn old() -> (Workspace, Stdio) {
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_is_listed() {
+fn lists_a_plugin_of_contract_0_1_0() {
     let (_workspace, mut client) = old();
     let mut names = |method: &str, list: &str, name: &str| -> Vec<Value> {
         let answer = client.ask(method, json!({}));
@@ -35,7 +35,7 @@ fn a_plugin_of_contract_0_1_0_is_listed() {
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
+fn plugin_of_contract_0_1_0_answers_all_requests() {
     let (_workspace, mut client) = old();
     let echo = client.call("old_echo", json!({ "a": 1 }));
     let content = echo["result"]["content"].as_array().unwrap();
@@ -57,7 +57,7 @@ fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_finds_all_that_it_imports() {
+fn plugin_of_contract_0_1_0_resolves_all_imports() {
     let (_workspace, mut client) = old();
     let touched = client.call("old_touch", json!({}));
     // The text lists the imports that behave differently from 0.1.0.

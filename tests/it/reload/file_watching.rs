@@ -84,7 +84,7 @@ impl Client {
 }
 
 #[test]
-fn a_file_that_is_renamed_over_the_old_one() {
+fn detects_rename_over_the_file() {
     let mut client = Client::with_plugin();
     for version in 2..5 {
         client.workspace.write("dist/.p.wasm.tmp", component(version));
@@ -94,7 +94,7 @@ fn a_file_that_is_renamed_over_the_old_one() {
 }
 
 #[test]
-fn a_file_that_is_written_in_place_a_bit_at_a_time() {
+fn detects_slow_in_place_writes() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
         let bytes = component(version);
@@ -110,7 +110,7 @@ fn a_file_that_is_written_in_place_a_bit_at_a_time() {
 }
 
 #[test]
-fn a_file_that_is_deleted_and_created() {
+fn detects_delete_and_create() {
     let mut client = Client::with_plugin();
     fs::remove_file(client.path(PLUGIN)).unwrap();
     client.workspace.write(PLUGIN, component(2));
@@ -122,7 +122,7 @@ fn a_file_that_is_deleted_and_created() {
 }
 
 #[test]
-fn a_file_that_is_moved_there_from_another_folder() {
+fn detects_move_from_another_directory() {
     let mut client = Client::with_plugin();
     client.workspace.write("build/out.wasm", component(2));
     fs::rename(client.path("build/out.wasm"), client.path(PLUGIN)).unwrap();
@@ -130,7 +130,7 @@ fn a_file_that_is_moved_there_from_another_folder() {
 }
 
 #[test]
-fn a_hard_link_that_takes_the_files_name_as_cargo_does_it() {
+fn detects_hard_link_replacement() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
         client.workspace.write(&format!("build/{version}.wasm"), component(version));
@@ -141,7 +141,7 @@ fn a_hard_link_that_takes_the_files_name_as_cargo_does_it() {
 }
 
 #[test]
-fn a_link_to_the_file_that_is_pointed_elsewhere() {
+fn detects_retargeted_file_symlink() {
     let workspace = Workspace::new(&gateway("current.wasm"));
     for version in 1..4 {
         workspace.write(&format!("releases/{version}/p.wasm"), component(version));
@@ -161,7 +161,7 @@ fn a_link_to_the_file_that_is_pointed_elsewhere() {
 }
 
 #[test]
-fn a_link_to_its_folder_that_is_pointed_elsewhere() {
+fn detects_retargeted_directory_symlink() {
     let workspace = Workspace::new(&gateway("current/p.wasm"));
     workspace.write("releases/1/p.wasm", component(1));
     workspace.write("releases/2/p.wasm", component(2));
@@ -190,7 +190,7 @@ fn swap(folder: &Path, version: u32, files: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn a_component_in_a_map_that_is_mounted() {
+fn detects_component_in_updated_kubernetes_volume() {
     let workspace = Workspace::new(&gateway("map/p.wasm"));
     let map = workspace.path().join("map");
     swap(&map, 1, &[("p.wasm", &component(1))]);
@@ -203,7 +203,7 @@ fn a_component_in_a_map_that_is_mounted() {
 }
 
 #[test]
-fn a_configuration_in_a_map_that_is_mounted() {
+fn detects_config_in_updated_kubernetes_volume() {
     let workspace = Workspace::new("");
     let folder = workspace.path().to_owned();
     let listen = "[http]\nlisten = \"127.0.0.1:0\"\n";
@@ -225,7 +225,7 @@ fn a_configuration_in_a_map_that_is_mounted() {
 }
 
 #[test]
-fn a_folder_that_appears_later() {
+fn detects_directory_created_later() {
     let mut client = Client::new(Workspace::new(&gateway("target/wasm/release/p.wasm")));
     assert!(client.tools().is_empty());
     client.workspace.write("target/wasm/release/p.wasm", component(1));
@@ -235,7 +235,7 @@ fn a_folder_that_appears_later() {
 }
 
 #[test]
-fn a_folder_that_is_removed_and_made_again() {
+fn detects_directory_removed_and_recreated() {
     let mut client = Client::with_plugin();
     for version in 2..5 {
         fs::remove_dir_all(client.path("dist")).unwrap();
@@ -249,7 +249,7 @@ fn a_folder_that_is_removed_and_made_again() {
 }
 
 #[test]
-fn a_folder_that_is_replaced_by_another_one() {
+fn detects_replaced_directory() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
         client.workspace.write("dist.new/p.wasm", component(version));
@@ -260,7 +260,7 @@ fn a_folder_that_is_replaced_by_another_one() {
 }
 
 #[test]
-fn two_thousand_files_beside_it_are_no_news() {
+fn ignores_unrelated_files_in_the_directory() {
     let mut client = Client::with_plugin();
     for number in 0..2000 {
         client.workspace.write(&format!("dist/{number}.o"), "x");
@@ -272,7 +272,7 @@ fn two_thousand_files_beside_it_are_no_news() {
 }
 
 #[test]
-fn somebody_who_never_stops_writing_holds_up_nothing() {
+fn constant_writes_do_not_delay_other_reloads() {
     let mut client = Client::with_plugin();
     let config = fs::read(client.workspace.config()).unwrap();
     let (next, place) = (client.path("gateway.toml.next"), client.workspace.config());
@@ -295,7 +295,7 @@ fn somebody_who_never_stops_writing_holds_up_nothing() {
 }
 
 #[test]
-fn files_that_nobody_watches_are_taken_when_the_operator_asks() {
+fn unwatched_files_are_reloaded_on_request() {
     let config = format!("[gateway]\nwatch = false\n[plugins.p]\nsource = \"{PLUGIN}\"\n");
     let workspace = Workspace::new(&config);
     workspace.write(PLUGIN, component(1));
@@ -312,7 +312,7 @@ fn files_that_nobody_watches_are_taken_when_the_operator_asks() {
 }
 
 #[test]
-fn the_same_bytes_again_are_no_news() {
+fn ignores_identical_content() {
     let mut client = Client::with_plugin();
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_1").build());
     client.workspace.write("gateway.toml.next", with_another(&client.workspace));
@@ -337,7 +337,7 @@ fn with_another(workspace: &Workspace) -> String {
 }
 
 #[test]
-fn a_write_that_no_report_tells_of_is_found_by_looking() {
+fn polling_finds_unreported_writes() {
     let config = gateway(PLUGIN).replace("1h", "100ms");
     let workspace = Workspace::new(&config);
     workspace.write("elsewhere/p.wasm", component(1));
@@ -353,7 +353,7 @@ fn a_write_that_no_report_tells_of_is_found_by_looking() {
 }
 
 #[test]
-fn a_configuration_that_an_editor_saves() {
+fn detects_config_saved_by_an_editor() {
     let mut client = Client::with_plugin();
     let (without, with) =
         (fs::read_to_string(client.workspace.config()).unwrap(), with_another(&client.workspace));
@@ -375,7 +375,7 @@ fn a_configuration_that_an_editor_saves() {
 }
 
 #[test]
-fn a_component_that_comes_after_its_table() {
+fn loads_component_created_after_its_config() {
     let mut client = Client::with_plugin();
     let with = with_another(&client.workspace);
     client.workspace.write("gateway.toml", &with);
@@ -386,7 +386,7 @@ fn a_component_that_comes_after_its_table() {
 }
 
 #[test]
-fn a_secret_that_is_changed_in_its_file() {
+fn detects_changed_secret_file() {
     let workspace = Workspace::new(
         "[gateway]\npoll = \"1h\"\n[plugins.zoo]\nsource = \"@zoo@\"\n\
          [plugins.zoo.config]\ntoken = { file = \"secrets/token\" }\n",

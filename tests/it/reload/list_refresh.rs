@@ -36,7 +36,7 @@ fn refusals(http: &Http) -> usize {
 }
 
 #[test]
-fn a_tool_that_is_offered_meanwhile_is_listed_and_can_be_called() {
+fn added_tool_is_listed_and_callable() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
     assert!(http.call("keeper_extra", json!({})).get("error").is_some());
@@ -54,7 +54,7 @@ fn a_tool_that_is_offered_meanwhile_is_listed_and_can_be_called() {
 }
 
 #[test]
-fn lists_that_cannot_be_used_change_nothing() {
+fn invalid_lists_change_nothing() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
     let before = tools(&http);
@@ -75,7 +75,7 @@ fn lists_that_cannot_be_used_change_nothing() {
 }
 
 #[test]
-fn lists_that_conflict_with_another_plugins_change_nothing() {
+fn conflicting_lists_change_nothing() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@keeper@\"\nprefix = \"same\"\nallow.state = true\n\
          tools.allow = [\"offer\", \"withdraw\", \"extra\"]\n\
@@ -100,7 +100,7 @@ fn lists_that_conflict_with_another_plugins_change_nothing() {
 }
 
 #[test]
-fn a_plugin_that_reports_in_every_call_is_asked_at_most_once_a_second() {
+fn refreshes_lists_at_most_once_a_second() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
     let asked = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
@@ -117,7 +117,7 @@ fn a_plugin_that_reports_in_every_call_is_asked_at_most_once_a_second() {
 }
 
 #[test]
-fn calls_that_run_while_the_lists_change_end_as_if_nothing_had_happened() {
+fn running_calls_survive_list_changes() {
     let workspace = Workspace::new(&format!("{KEEPER}[plugins.keeper.limits]\nconcurrency = 4\n"));
     let http = Http::start(&workspace);
     let _ = http.call("keeper_offer", json!({ "key": "extra" }));
@@ -142,7 +142,7 @@ fn calls_that_run_while_the_lists_change_end_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn clients_are_told_of_lists_and_of_resources_that_changed_and_of_nothing_else() {
+fn clients_are_notified_only_of_actual_changes() {
     let workspace = Workspace::new(KEEPER);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     let told = |stdio: &mut Stdio, method: &str| loop {

@@ -53,7 +53,7 @@ fn hang_up(http: &Http) {
 }
 
 #[test]
-fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
+fn replaced_file_is_served_and_announced() {
     let (workspace, mut file) = one("");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     file.with(&Plugin::version(2).tool("extra").build());
@@ -66,7 +66,7 @@ fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
 }
 
 #[test]
-fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
+fn broken_builds_keep_the_running_version_and_log_the_cause() {
     let more = format!(
         "prefix = \"\"\nlimits = {{ component = \"{LARGEST}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
          [plugins.other]\nsource = \"other.wasm\"\nprefix = \"\""
@@ -112,7 +112,7 @@ fn compiled(workspace: &Workspace) -> std::path::PathBuf {
 }
 
 #[test]
-fn plugins_are_added_removed_renamed_and_given_other_names() {
+fn reload_adds_removes_and_renames_plugins() {
     let (workspace, _file) = one("");
     workspace.write("two.wasm", Plugin::version(7).build());
     let http = Http::start(&workspace);
@@ -128,7 +128,7 @@ fn plugins_are_added_removed_renamed_and_given_other_names() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told_with_its_place() {
+fn invalid_config_changes_nothing_and_logs_its_location() {
     let (workspace, mut file) = one("");
     let http = Http::start(&workspace);
     configure(&workspace, &configured("prefix = \"x\"\nsorce = 3"));
@@ -142,7 +142,7 @@ fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told_with_its_plac
 }
 
 #[test]
-fn grants_and_limits_are_taken_without_compiling() {
+fn grants_and_limits_apply_without_recompiling() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {:?}\n{more}\n",
@@ -161,7 +161,7 @@ fn grants_and_limits_are_taken_without_compiling() {
 }
 
 #[test]
-fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
+fn logs_granted_and_revoked_permissions_without_secrets() {
     let text = |more: &str| {
         let zoo = moongate_tests::component("zoo");
         format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {zoo:?}\n{more}\n")
@@ -193,7 +193,7 @@ fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
 }
 
 #[test]
-fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
+fn revokes_grants_even_if_the_new_build_is_broken() {
     let text = |source: &str, more: &str| {
         format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {source:?}\n{more}\n")
     };
@@ -209,7 +209,7 @@ fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
 }
 
 #[test]
-fn a_source_that_is_not_there_is_taken_and_told_of_once() {
+fn missing_source_is_reported_once() {
     let (workspace, _file) = one("");
     let http = Http::start(&workspace);
     configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
@@ -220,7 +220,7 @@ fn a_source_that_is_not_there_is_taken_and_told_of_once() {
 }
 
 #[test]
-fn pinned_code_waits_for_the_operator() {
+fn pinned_plugins_wait_for_a_reload_request() {
     let (workspace, mut file) = one("reload = \"pinned\"");
     let http = Http::start(&workspace);
     file.with(&Plugin::version(2).build());
@@ -240,7 +240,7 @@ fn sha256(plugin: &[u8]) -> String {
 }
 
 #[test]
-fn only_the_bytes_of_the_pin_are_taken() {
+fn loads_only_content_that_matches_the_pin() {
     let bytes = Plugin::version(1).build();
     let digest = sha256(&bytes);
     let (workspace, mut file) = one(&format!("sha256 = \"{digest}\""));
@@ -254,7 +254,7 @@ fn only_the_bytes_of_the_pin_are_taken() {
 }
 
 #[test]
-fn wider_grants_wait_for_the_operator() {
+fn wider_grants_wait_for_a_reload_request() {
     let text = |more: &str| {
         format!(
             "[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n"
@@ -272,7 +272,7 @@ fn wider_grants_wait_for_the_operator() {
 }
 
 #[test]
-fn a_grant_is_taken_away_though_the_component_became_a_folder() {
+fn revokes_grants_even_if_the_component_is_a_directory() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
@@ -292,7 +292,7 @@ fn a_grant_is_taken_away_though_the_component_became_a_folder() {
 }
 
 #[test]
-fn a_configuration_that_a_plugin_could_have_written_is_not_taken() {
+fn rejects_config_that_a_plugin_can_write() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"

@@ -101,7 +101,7 @@ fn precompiled() -> Vec<u8> {
 }
 
 #[test]
-fn each_is_refused_with_the_file_and_the_cause() {
+fn rejects_invalid_components_with_file_and_cause() {
     for (name, bytes, words) in cases() {
         let workspace = Workspace::new(&format!("[plugins.{name}]\nsource = \"{name}.wasm\"\n"));
         workspace.write(&format!("{name}.wasm"), bytes);
@@ -119,7 +119,7 @@ fn each_is_refused_with_the_file_and_the_cause() {
 }
 
 #[test]
-fn all_are_reported_in_one_run_and_the_others_serve() {
+fn reports_all_broken_plugins_and_serves_the_rest() {
     let cases = cases();
     let mut config = String::from("[plugins.time]\nsource = \"@time@\"\n");
     for (name, _, _) in &cases {
@@ -148,7 +148,7 @@ fn all_are_reported_in_one_run_and_the_others_serve() {
 }
 
 #[test]
-fn a_file_of_another_digest_than_pinned_is_refused() {
+fn rejects_digest_mismatch() {
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let workspace = Workspace::new(&format!("[plugins.time]\nsource = \"@time@\"\nsha256 = \"{digest}\"\n"));
     let output = workspace.run(&["check"]);
@@ -158,7 +158,7 @@ fn a_file_of_another_digest_than_pinned_is_refused() {
 }
 
 #[test]
-fn a_file_larger_than_allowed_is_refused_unread() {
+fn rejects_oversized_file_unread() {
     let plugin = Plugin::version(1).padding(20_000).build();
     let check = |most: usize| {
         let workspace =

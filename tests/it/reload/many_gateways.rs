@@ -6,7 +6,7 @@ use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::json;
 
 #[test]
-fn two_over_stdio_and_one_over_http_share_the_code_cache() {
+fn concurrent_gateways_share_the_code_cache() {
     let workspace = Workspace::with_plugin("time");
     let mut one = Stdio::greeted(&workspace, "2025-11-25");
     let mut two = Stdio::greeted(&workspace, "2024-11-05");
@@ -23,7 +23,7 @@ fn two_over_stdio_and_one_over_http_share_the_code_cache() {
 }
 
 #[test]
-fn a_code_cache_that_starts_empty_is_filled_once() {
+fn concurrent_gateways_fill_an_empty_cache_once() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
     let start = || workspace.command(&["list"]).env("MOONGATE_CACHE_DIR", &cache).spawn().unwrap();
@@ -49,7 +49,7 @@ fn a_code_cache_that_starts_empty_is_filled_once() {
 }
 
 #[test]
-fn a_code_cache_that_was_damaged_is_made_anew() {
+fn rebuilds_corrupt_cache_entries() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
     let list = || {

@@ -317,11 +317,11 @@ pub(super) const KINDS: &[Row] = &[
 
 /// Cases that need more than one message, and their tests.
 pub(super) const OWN_TESTS: &[(u8, &str)] = &[
-    (7, "stdio: the_last_line_needs_no_line_end"),
-    (21, "json_rpc: ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once"),
-    (22, "json_rpc: ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once"),
-    (31, "json_rpc: a_request_without_an_id_has_no_effects"),
-    (45, "json_rpc: a_body_may_come_in_chunks_and_wait_to_be_asked_for"),
-    (46, "core: a_call_in_a_session_outlives_its_connection"),
-    (50, "core: a_panic_is_an_answer_on_every_transport"),
+    (7, "stdio: reads_last_line_without_newline"),
+    (21, "json_rpc: ids_differ_by_type_and_are_unique_while_running"),
+    (22, "json_rpc: ids_differ_by_type_and_are_unique_while_running"),
+    (31, "json_rpc: request_without_id_has_no_effect"),
+    (45, "json_rpc: accepts_chunked_bodies_and_expect_continue"),
+    (46, "protocol: a_call_in_a_session_outlives_its_connection"),
+    (50, "protocol: a_panic_is_answered_on_every_transport"),
 ];

@@ -32,7 +32,7 @@ fn trouble(status: &Value) -> String {
 }
 
 #[test]
-fn the_running_version_goes_on_the_operator_is_told_and_the_next_good_one_is_taken() {
+fn broken_replacements_are_reported_and_never_served() {
     let limits = format!("[plugins.p.limits]\ncomponent = \"{LARGEST}\"\ndescribe_timeout = \"2s\"\n");
     let workspace = workspace(&["q", "p"], &limits);
     workspace.write("q.wasm", Plugin::version(1).without(TOOL).tool(TAKEN).build());

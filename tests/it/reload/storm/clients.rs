@@ -175,7 +175,7 @@ fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([Told<'a>; 2], [Pipe
 }
 
 #[test]
-fn no_call_fails_no_version_goes_back_and_all_are_told_of_the_last() {
+fn no_call_fails_and_versions_never_regress() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
     let (mut told, mut piped) = listeners(&workspace, &http);
@@ -225,7 +225,7 @@ fn no_call_fails_no_version_goes_back_and_all_are_told_of_the_last() {
 }
 
 #[test]
-fn nobody_is_told_without_a_change_of_what_is_listed_and_all_once_of_one() {
+fn clients_are_notified_once_per_list_change() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
     let (mut told, mut piped) = listeners(&workspace, &http);

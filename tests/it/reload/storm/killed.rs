@@ -39,7 +39,7 @@ fn served(http: &Http) -> u32 {
 }
 
 #[test]
-fn it_starts_again_with_what_its_files_hold_and_never_from_half_an_entry() {
+fn restarts_after_sigkill_without_torn_cache_entries() {
     let workspace = workspace(&["p"], "");
     let cache = workspace.path().join("cache");
     let other = Http::start_in(&workspace, &cache);

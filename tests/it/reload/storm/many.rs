@@ -49,7 +49,7 @@ fn generations(http: &Http, plugin: &str) -> f64 {
 }
 
 #[test]
-fn memory_descriptors_and_generations_stay_what_they_were() {
+fn repeated_reloads_leak_no_resources() {
     let mut config = String::from("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n");
     for plugin in PLUGINS {
         config.push_str(&format!("[plugins.{plugin}]\nsource = \"{plugin}/plugin.wasm\"\nprefix = \"\"\n"));
