@@ -30,7 +30,7 @@ queue = 0
 "#;
 
 /// Tools of the zoo, their arguments and the outcome of calling them.
-const ENDS: &[(&str, &str, &str)] = &[
+const CALL_OUTCOMES: &[(&str, &str, &str)] = &[
     ("echo", r#"{"text":"a"}"#, "ok"),
     ("error_result", "{}", "tool_error"),
     ("protocol_error_internal", "{}", "refused"),
@@ -48,7 +48,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-fn calls(plugin: &str, tool: &str, outcome: &str) -> String {
+fn calls_metric(plugin: &str, tool: &str, outcome: &str) -> String {
     format!(
         r#"moongate_plugin_calls_total{{plugin="{plugin}",kind="tool",tool="{plugin}_{tool}",outcome="{outcome}"}}"#
     )
@@ -56,7 +56,7 @@ fn calls(plugin: &str, tool: &str, outcome: &str) -> String {
 
 /// Waits until a metric has this value.
 #[track_caller]
-fn until(admin: &Admin, name: &str, value: f64) {
+fn wait_for_metric(admin: &Admin, name: &str, value: f64) {
     moongate_tests::until(name, || admin.metric(name) == Some(value));
 }
 
@@ -65,14 +65,14 @@ fn counts_each_call_once_by_outcome() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let admin = http.admin();
-    for (tool, arguments, outcome) in ENDS {
+    for (tool, arguments, outcome) in CALL_OUTCOMES {
         let arguments: Value = serde_json::from_str(arguments).unwrap();
         let _ = http.call(&format!("zoo_{tool}"), arguments);
-        assert_eq!(admin.metric(&calls("zoo", tool, outcome)), Some(1.0), "{tool}");
+        assert_eq!(admin.metric(&calls_metric("zoo", tool, outcome)), Some(1.0), "{tool}");
     }
     let body = admin.get("/metrics").body;
     let all = body.lines().filter(|line| line.starts_with("moongate_plugin_calls_total{"));
-    assert_eq!(all.count(), ENDS.len(), "{body}");
+    assert_eq!(all.count(), CALL_OUTCOMES.len(), "{body}");
     let of = |tool: &str, error: &str| {
         format!(
             r#"mcp_server_operation_duration_seconds_count{{mcp_method_name="tools/call",gen_ai_tool_name="zoo_{tool}",error_type="{error}",network_transport="tcp",mcp_protocol_version="2026-07-28"}}"#
@@ -83,7 +83,7 @@ fn counts_each_call_once_by_outcome() {
         assert_eq!(admin.metric(&of(tool, error)), Some(1.0), "{tool}: {body}");
     }
     let durations = r#"moongate_plugin_call_duration_seconds_count{plugin="zoo"}"#;
-    assert_eq!(admin.metric(durations), Some(ENDS.len() as f64));
+    assert_eq!(admin.metric(durations), Some(CALL_OUTCOMES.len() as f64));
     let peak = admin.metric(r#"moongate_plugin_memory_peak_bytes{plugin="zoo"}"#);
     assert!(peak.is_some_and(|peak| peak > 1e6 && peak <= 32.0 * 1024.0 * 1024.0), "{peak:?}");
     assert!(body.ends_with("# EOF\n"), "{body}");
@@ -95,7 +95,7 @@ fn counts_timed_out_calls() {
     workspace.write("zoo.wasm", fs::read(component("zoo")).unwrap());
     let http = Http::start(&workspace);
     let _ = http.call("zoo_sleep_forever", json!({}));
-    assert_eq!(http.admin().metric(&calls("zoo", "sleep_forever", "timeout")), Some(1.0));
+    assert_eq!(http.admin().metric(&calls_metric("zoo", "sleep_forever", "timeout")), Some(1.0));
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn counts_busy_and_cancelled_calls() {
         body.len()
     );
     connection.write_all((head + &body).as_bytes()).unwrap();
-    until(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 1.0);
+    wait_for_metric(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 1.0);
     let _ = http.call("narrow_get", arguments);
-    assert_eq!(admin.metric(&calls("narrow", "get", "busy")), Some(1.0));
+    assert_eq!(admin.metric(&calls_metric("narrow", "get", "busy")), Some(1.0));
     drop(connection);
-    until(&admin, &calls("narrow", "wait_and_tidy", "cancelled"), 1.0);
-    until(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 0.0);
+    wait_for_metric(&admin, &calls_metric("narrow", "wait_and_tidy", "cancelled"), 1.0);
+    wait_for_metric(&admin, r#"moongate_plugin_instances{plugin="narrow"}"#, 0.0);
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn counters_survive_reloads_and_end_with_their_plugin() {
     changed.extend_from_slice(b"\0\x02\x01x"); // an empty custom section
     workspace.write("zoo.wasm", changed);
     let _ = admin.reload();
-    until(&admin, r#"moongate_reloads_total{outcome="replaced"}"#, 1.0);
+    wait_for_metric(&admin, r#"moongate_reloads_total{outcome="replaced"}"#, 1.0);
     let _ = echo();
-    assert_eq!(admin.metric(&calls("zoo", "echo", "ok")), Some(2.0));
-    until(&admin, r#"moongate_plugin_generations{plugin="zoo"}"#, 1.0);
+    assert_eq!(admin.metric(&calls_metric("zoo", "echo", "ok")), Some(2.0));
+    wait_for_metric(&admin, r#"moongate_plugin_generations{plugin="zoo"}"#, 1.0);
 
     workspace.write(
         "gateway.toml",

@@ -22,22 +22,22 @@ fn zoo(gateway: &str) -> Workspace {
     workspace
 }
 
-const LONG: &str = "stop_grace = \"1h\"";
+const LONG_GRACE: &str = "stop_grace = \"1h\"";
 
 /// A call that reports progress when it starts.
-fn reporting(id: u64, tool: &str, arguments: Value) -> Value {
+fn progress_call(id: u64, tool: &str, arguments: Value) -> Value {
     let meta = json!({ "progressToken": "token" });
     let params = [("name", json!(tool)), ("arguments", arguments), ("_meta", meta)];
     request(id, "tools/call", Value::from_iter(params))
 }
 
 /// A call that ends once the file `gate/open` exists.
-fn waiting(id: u64) -> Value {
-    reporting(id, "zoo_report_and_wait", json!({ "path": "/gate/open" }))
+fn gated_call(id: u64) -> Value {
+    progress_call(id, "zoo_report_and_wait", json!({ "path": "/gate/open" }))
 }
 
 /// Posts a 2026-07-28 call and waits until it runs.
-pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
+pub(crate) fn start_stateless_call(http: &Http, tool: &str, arguments: Value) -> EventStream {
     let params = [("name", json!(tool)), ("arguments", arguments)];
     let mut message = stateless(1, "tools/call", Value::from_iter(params));
     message["params"]["_meta"]["progressToken"] = json!("token");
@@ -48,21 +48,21 @@ pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> Even
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", tool),
     ];
-    begun(http.open("POST", &headers, message.to_string().as_bytes()))
+    wait_until_started(http.open("POST", &headers, message.to_string().as_bytes()))
 }
 
 /// Posts a call in a session and waits until it runs.
-fn begun_in_session(http: &Http, message: &Value) -> EventStream {
+fn start_session_call(http: &Http, message: &Value) -> EventStream {
     let session = http.greet(&[], "2025-11-25");
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    begun(http.open("POST", &headers, message.to_string().as_bytes()))
+    wait_until_started(http.open("POST", &headers, message.to_string().as_bytes()))
 }
 
-fn begun(mut stream: EventStream) -> EventStream {
+fn wait_until_started(mut stream: EventStream) -> EventStream {
     loop {
         let message = stream.message().expect("the call starts");
         if message["method"] == "notifications/progress" {
@@ -73,23 +73,25 @@ fn begun(mut stream: EventStream) -> EventStream {
 
 /// Waits until connections are refused.
 #[track_caller]
-fn until_refused(http: &Http) {
-    let begun = Instant::now();
+fn wait_until_refused(http: &Http) {
+    let started = Instant::now();
     while TcpStream::connect(http.address()).is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "the gateway still accepts connections during shutdown");
+        assert!(started.elapsed() < PATIENCE, "the gateway still accepts connections during shutdown");
     }
 }
 
 #[test]
 fn shutdown_finishes_http_calls_and_rejects_new_ones() {
     for name in ["TERM", "INT"] {
-        let workspace = zoo(LONG);
+        let workspace = zoo(LONG_GRACE);
         let http = Http::start(&workspace);
         let arguments = json!({ "path": "/gate/open" });
-        let mut streams =
-            [begun_stateless(&http, "zoo_report_and_wait", arguments), begun_in_session(&http, &waiting(7))];
+        let mut streams = [
+            start_stateless_call(&http, "zoo_report_and_wait", arguments),
+            start_session_call(&http, &gated_call(7)),
+        ];
         signal(http.pid(), name);
-        until_refused(&http);
+        wait_until_refused(&http);
         workspace.write("gate/open", "");
         for stream in &mut streams {
             let answer = stream.message().expect("the response");
@@ -104,14 +106,14 @@ fn shutdown_finishes_http_calls_and_rejects_new_ones() {
 
 #[test]
 fn shutdown_finishes_running_stdio_calls() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.send(&waiting(100));
+    stdio.send(&gated_call(100));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
     signal(stdio.pid(), "TERM");
     workspace.write("gate/open", "");
-    let (left, status, log) = stdio.ended();
-    let [answer] = left.as_slice() else { panic!("expected one message: {left:?}: {log}") };
+    let (remaining, status, log) = stdio.ended();
+    let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!((&answer["id"], text(answer)), (&json!(100), "/gate/open is there"));
     assert!(status.success(), "{status}: {log}");
 }
@@ -120,10 +122,12 @@ fn shutdown_finishes_running_stdio_calls() {
 fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     let workspace = zoo("stop_grace = \"100ms\"");
     let http = Http::start(&workspace);
-    let hanging = reporting(7, "zoo_report_and_hang", json!({}));
-    let mut streams =
-        vec![begun_stateless(&http, "zoo_report_and_hang", json!({})), begun_in_session(&http, &hanging)];
-    drop(begun_in_session(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
+    let hanging = progress_call(7, "zoo_report_and_hang", json!({}));
+    let mut streams = vec![
+        start_stateless_call(&http, "zoo_report_and_hang", json!({})),
+        start_session_call(&http, &hanging),
+    ];
+    drop(start_session_call(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("abandoned") && log.contains("calls=zoo 3"), "{log}");
@@ -134,21 +138,21 @@ fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     stdio.send(&hanging);
     assert_eq!(stdio.receive()["method"], "notifications/progress");
-    let (left, status, log) = stdio.terminate();
+    let (remaining, status, log) = stdio.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert_eq!(left, Vec::<Value>::new());
+    assert_eq!(remaining, Vec::<Value>::new());
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
 }
 
 #[test]
 fn admin_reports_live_but_not_ready_during_shutdown() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
     let admin = http.admin();
     assert_eq!(admin.get("/readyz").status, 200);
-    let mut stream = begun_stateless(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
+    let mut stream = start_stateless_call(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
     signal(http.pid(), "TERM");
-    until_refused(&http);
+    wait_until_refused(&http);
     let ready = admin.get("/readyz?verbose");
     assert_eq!(ready.status, 503, "{ready:?}");
     let health = workspace.run(&["health", "--admin", &admin.address().to_string()]);
@@ -163,12 +167,12 @@ fn admin_reports_live_but_not_ready_during_shutdown() {
 
 #[test]
 fn shutdown_uses_the_current_stop_grace() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
     let config = std::fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", config.replace(LONG, "stop_grace = \"100ms\""));
+    workspace.write("gateway.toml", config.replace(LONG_GRACE, "stop_grace = \"100ms\""));
     let _ = http.admin().reload();
-    let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
+    let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("abandoned"), "{log}");
@@ -176,11 +180,11 @@ fn shutdown_uses_the_current_stop_grace() {
 
 #[test]
 fn second_signal_stops_immediately() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
-    let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
+    let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
     signal(http.pid(), "TERM");
-    until_refused(&http);
+    wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("stopped at once") && log.contains("calls=zoo 1"), "{log}");
@@ -188,17 +192,17 @@ fn second_signal_stops_immediately() {
 
 #[test]
 fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.send(&reporting(100, "zoo_report_and_hang", json!({})));
+    stdio.send(&progress_call(100, "zoo_report_and_hang", json!({})));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
     stdio.send(&request(
         101,
         "tools/call",
         json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 5 } }),
     ));
-    let (left, status, log) = stdio.finish();
-    let [answer] = left.as_slice() else { panic!("expected one message: {left:?}: {log}") };
+    let (remaining, status, log) = stdio.finish();
+    let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!(answer["id"], 101);
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
@@ -206,14 +210,14 @@ fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
 
 #[test]
 fn signal_after_stdin_eof_does_not_shorten_calls() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "moongate=debug");
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let hanging = reporting(2, "zoo_report_and_hang", json!({}));
-    let greeting = request(1, "initialize", moongate_tests::hello("2025-11-25"));
-    stdin.write_all(format!("{greeting}\n{hanging}\n").as_bytes()).unwrap();
+    let hanging = progress_call(2, "zoo_report_and_hang", json!({}));
+    let initialize = request(1, "initialize", moongate_tests::hello("2025-11-25"));
+    stdin.write_all(format!("{initialize}\n{hanging}\n").as_bytes()).unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
     drop(stdin);
@@ -227,7 +231,7 @@ fn signal_after_stdin_eof_does_not_shorten_calls() {
 
 #[test]
 fn exits_when_the_host_never_reads_and_closes_stdin() {
-    let workspace = zoo(LONG);
+    let workspace = zoo(LONG_GRACE);
     let mut command = workspace.command(&["serve", "--stdio"]);
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -245,7 +249,7 @@ fn shutdown_waits_for_cleanup_of_cancelled_calls() {
          limits.cancel_grace = \"30s\"\n",
     );
     let http = Http::start(&workspace);
-    drop(begun_stateless(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
+    drop(start_stateless_call(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("said too late"), "the call had no time to clean up: {log}");

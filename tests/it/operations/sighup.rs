@@ -9,13 +9,13 @@ fn fixture() -> Workspace {
 }
 
 /// Removes a tool from the configuration.
-fn shorten(workspace: &Workspace) {
+fn remove_tool(workspace: &Workspace) {
     let config = std::fs::read_to_string(workspace.config()).unwrap();
     let config = config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]");
     workspace.write("gateway.toml", config);
 }
 
-fn tools(answer: &Value) -> usize {
+fn tool_count(answer: &Value) -> usize {
     answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {answer}")).len()
 }
 
@@ -23,11 +23,11 @@ fn tools(answer: &Value) -> usize {
 fn sighup_reloads_stdio_gateway_and_notifies_client() {
     let workspace = fixture();
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(tools(&stdio.ask("tools/list", json!({}))), 2);
-    shorten(&workspace);
+    assert_eq!(tool_count(&stdio.ask("tools/list", json!({}))), 2);
+    remove_tool(&workspace);
     signal(stdio.pid(), "HUP");
     assert_eq!(stdio.receive()["method"], "notifications/tools/list_changed");
-    assert_eq!(tools(&stdio.ask("tools/list", json!({}))), 1);
+    assert_eq!(tool_count(&stdio.ask("tools/list", json!({}))), 1);
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
 }
@@ -36,16 +36,16 @@ fn sighup_reloads_stdio_gateway_and_notifies_client() {
 fn repeated_sighups_do_not_interrupt_service() {
     let workspace = fixture();
     let http = Http::start(&workspace);
-    shorten(&workspace);
+    remove_tool(&workspace);
     for _ in 0..20 {
         signal(http.pid(), "HUP");
     }
     http.logged("changed=2 failed=0"); // the configuration and the plugin
-    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1);
+    assert_eq!(tool_count(&http.ask("tools/list", json!({})).json()), 1);
     workspace.write("gateway.toml", "version = 1\n[plugins.time]\nsorce = \"x\"\n");
     signal(http.pid(), "HUP");
     http.logged("failed=1");
-    assert_eq!(tools(&http.ask("tools/list", json!({})).json()), 1, "the running version keeps serving");
+    assert_eq!(tool_count(&http.ask("tools/list", json!({})).json()), 1, "the running version keeps serving");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     let reloads = log.matches("signal=\"SIGHUP\"").count();

@@ -16,7 +16,7 @@ fn fixture(gateway: &str) -> Workspace {
     workspace
 }
 
-fn said(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
@@ -28,8 +28,8 @@ fn reports_broken_plugins_and_serves_the_others() {
     assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" }))["result"].is_object());
     http.logged("serving ");
     let log = http.log();
-    for said in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
-        assert!(log.contains(said), "{said}: {log}");
+    for expected in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
+        assert!(log.contains(expected), "{expected}: {log}");
     }
     let (_, banner) = log.split_once("moongate 0.").unwrap_or_else(|| panic!("no banner: {log}"));
     let banner: Vec<_> = banner.lines().take_while(|line| !line.contains(" INFO ")).collect();
@@ -43,11 +43,11 @@ fn required_plugins_fail_startup_with_all_errors() {
     for flags in [&["serve"][..], &["serve", "--stdio"]] {
         let output = workspace.run(flags);
         assert_eq!(output.status.code(), Some(78), "{output:?}");
-        let said = said(&output);
+        let stderr = stderr_text(&output);
         for word in ["`torn`", "`gone`", "`require_all`", "gateway.toml:"] {
-            assert!(said.contains(word), "{word}: {said}");
+            assert!(stderr.contains(word), "{word}: {stderr}");
         }
-        assert!(!said.contains("endpoint"), "the banner was printed: {said}");
+        assert!(!stderr.contains("endpoint"), "the banner was printed: {stderr}");
     }
 }
 
@@ -58,9 +58,9 @@ fn occupied_admin_port_fails_startup_before_loading() {
     let address = taken.local_addr().unwrap().to_string();
     let output = workspace.run(&["serve", "--admin", &address]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = said(&output);
-    assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("hint"), "{said}");
-    assert!(!said.contains("torn"), "plugins were loaded before the listener was bound: {said}");
+    let stderr = stderr_text(&output);
+    assert!(stderr.contains(&format!("cannot listen on {address}")) && stderr.contains("hint"), "{stderr}");
+    assert!(!stderr.contains("torn"), "plugins were loaded before the listener was bound: {stderr}");
     for (flags, code) in [
         (&["serve", "--admin", "0.0.0.0:0"][..], 78),
         (&["serve", "--http", "127.0.0.1:1", "--admin", "127.0.0.1:1"], 2),

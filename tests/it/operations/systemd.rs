@@ -13,12 +13,12 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A stand-in for the service manager.
-struct Manager {
+struct ServiceManager {
     socket: UnixDatagram,
     folder: TempDir,
 }
 
-impl Manager {
+impl ServiceManager {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
@@ -34,7 +34,7 @@ impl Manager {
 
     /// The lines of the next notification.
     #[track_caller]
-    fn hears(&self) -> Vec<String> {
+    fn next_notification(&self) -> Vec<String> {
         let mut message = [0; 4096];
         let size = self.socket.recv(&mut message).expect("a notification arrives");
         String::from_utf8_lossy(&message[..size]).lines().map(str::to_owned).collect()
@@ -42,90 +42,94 @@ impl Manager {
 
     /// The next notification that contains this line.
     #[track_caller]
-    fn until(&self, line: &str) -> Vec<String> {
+    fn wait_for(&self, line: &str) -> Vec<String> {
         loop {
-            let heard = self.hears();
-            if heard.iter().any(|told| told == line) {
-                return heard;
+            let lines = self.next_notification();
+            if lines.iter().any(|received| received == line) {
+                return lines;
             }
         }
     }
 
     /// The time of the next reload notification.
     #[track_caller]
-    fn reload(&self) -> u128 {
-        let heard = self.hears();
-        assert_eq!(heard.first().map(String::as_str), Some("RELOADING=1"), "{heard:?}");
-        let time = heard.iter().find_map(|line| line.strip_prefix("MONOTONIC_USEC="));
-        let time = time.unwrap_or_else(|| panic!("no time: {heard:?}")).parse().unwrap();
-        assert_eq!(self.hears(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
+    fn wait_for_reload(&self) -> u128 {
+        let lines = self.next_notification();
+        assert_eq!(lines.first().map(String::as_str), Some("RELOADING=1"), "{lines:?}");
+        let time = lines.iter().find_map(|line| line.strip_prefix("MONOTONIC_USEC="));
+        let time = time.unwrap_or_else(|| panic!("no time: {lines:?}")).parse().unwrap();
+        assert_eq!(self.next_notification(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
         time
     }
 }
 
 #[test]
 fn notifies_systemd_of_start_reload_and_stop() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let http = Http::spawn(manager.command(&workspace));
-    assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
-    assert_eq!(manager.hears(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
+    assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
+    assert_eq!(manager.next_notification(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
     signal(http.pid(), "HUP");
-    let first = manager.reload();
+    let first = manager.wait_for_reload();
     signal(http.pid(), "HUP");
-    assert!(manager.reload() > first, "the timestamp must be newer than the first one");
+    assert!(manager.wait_for_reload() > first, "the timestamp must be newer than the first one");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert_eq!(manager.hears()[0], "STOPPING=1");
+    assert_eq!(manager.next_notification()[0], "STOPPING=1");
     manager.socket.set_nonblocking(true).unwrap();
     assert!(manager.socket.recv(&mut [0; 1]).is_err(), "a notification arrived after the exit");
 }
 
 #[test]
 fn sighup_during_startup_reloads_afterwards() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let mut child = manager.command(&workspace).stderr(Stdio::null()).spawn().unwrap();
-    assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
+    assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
     signal(child.id(), "HUP");
-    assert_eq!(manager.hears()[0], "READY=1");
-    manager.reload();
+    assert_eq!(manager.next_notification()[0], "READY=1");
+    manager.wait_for_reload();
     signal(child.id(), "TERM");
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
 fn status_notification_follows_reloads() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let http = Http::spawn(manager.command(&workspace));
-    manager.until("READY=1");
+    manager.wait_for("READY=1");
     let config = fs::read_to_string(workspace.config()).unwrap();
     workspace.write(
         "gateway.toml",
         config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]"),
     );
-    manager.until("STATUS=1 plugin, 1 tool");
+    manager.wait_for("STATUS=1 plugin, 1 tool");
     workspace.write("torn.wasm", b"\0asm");
     workspace.write("gateway.toml", format!("{config}[plugins.torn]\nsource = \"torn.wasm\"\n"));
-    manager.until("STATUS=1 plugin, 2 tools; 1 failed");
+    manager.wait_for("STATUS=1 plugin, 2 tools; 1 failed");
     drop(http);
 }
 
 #[test]
 fn sends_watchdog_notifications() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let mut command = manager.command(&workspace);
     let http = Http::spawn({
         command.env("WATCHDOG_USEC", "20000");
         command
     });
-    manager.until("READY=1");
+    manager.wait_for("READY=1");
     for _ in 0..3 {
-        manager.until("WATCHDOG=1");
+        manager.wait_for("WATCHDOG=1");
     }
     drop(http);
 }
 
 /// Keys that can occur more than once in a unit.
-const LISTS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
+const REPEATABLE_KEYS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
 
 #[test]
 fn unit_file_uses_existing_commands_and_options() {
@@ -147,24 +151,24 @@ fn unit_file_uses_existing_commands_and_options() {
         }
         let (key, _) = line.split_once('=').unwrap_or_else(|| panic!("not a setting: {line}"));
         assert!(key.chars().all(char::is_alphanumeric), "not a key: {line}");
-        assert!(keys.insert(key) || LISTS.contains(&key), "duplicate key `{key}`");
+        assert!(keys.insert(key) || REPEATABLE_KEYS.contains(&key), "duplicate key `{key}`");
     }
     assert_eq!(sections, ["Unit", "Service", "Install"]);
     assert!(!keys.contains("MemoryDenyWriteExecute"), "it would prevent compilation");
     assert_eq!(value("Type"), "notify-reload");
 
-    let said = |arguments: &[&str]| {
+    let run = |arguments: &[&str]| {
         let output = Command::new(binary()).args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let words: Vec<_> = value("ExecStart").split(' ').collect();
     assert!(words[0].ends_with("/moongate"));
-    let help = said(&[words[1], "--help"]);
+    let help = run(&[words[1], "--help"]);
     for flag in words[2..].iter().filter(|word| word.starts_with("--")) {
         assert!(help.contains(flag), "`{}` has no `{flag}`: {help}", words[1]);
     }
-    let codes = said(&["--help"]);
+    let codes = run(&["--help"]);
     for code in value("RestartPreventExitStatus").split(' ') {
         assert!(
             codes.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))),

@@ -47,7 +47,7 @@ fn lists_tools_in_config_order_filtered_and_renamed() {
     let arguments = json!({ "source_timezone": "UTC", "time": "10:00", "target_timezone": "UTC" });
     assert!(stdio.call("to-zone", arguments.clone())["result"]["isError"].is_null());
     for hidden in ["zebra_convert_time", "convert_time", "ape_convert_time", ""] {
-        let refused = stdio.call(hidden, arguments.clone());
-        assert_eq!(refused["error"]["code"], -32602, "{hidden}: {refused}");
+        let rejected = stdio.call(hidden, arguments.clone());
+        assert_eq!(rejected["error"]["code"], -32602, "{hidden}: {rejected}");
     }
 }

@@ -31,7 +31,7 @@ fn is_listed(http: &Http, tool: &str) -> bool {
 }
 
 /// The number of log lines about unusable lists.
-fn refusals(http: &Http) -> usize {
+fn rejection_count(http: &Http) -> usize {
     http.log().matches("keeps its earlier lists").count()
 }
 
@@ -60,7 +60,7 @@ fn invalid_lists_change_nothing() {
     let before = tools(&http);
     for (count, way) in (1..).zip(["schema", "name", "trap"]) {
         assert_eq!(text(&http.call("keeper_break_lists", json!({ "key": way }))), "broken");
-        until("it is told of", || refusals(&http) == count);
+        until("the rejection is logged", || rejection_count(&http) == count);
         assert_eq!(tools(&http), before, "{way}");
         assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools keep working");
     }
@@ -87,15 +87,15 @@ fn conflicting_lists_change_nothing() {
     until("the first one's is listed", || is_listed(&http, "same_extra"));
     let before = tools(&http);
     let _ = http.call("two_offer", json!({ "key": "extra" }));
-    until("it is told of", || refusals(&http) == 1);
+    until("the rejection is logged", || rejection_count(&http) == 1);
     assert_eq!(tools(&http), before);
     assert_eq!(text(&http.call("same_extra", json!({}))), "`extra` was offered");
     // After the first plugin drops the tool, the second one's is listed once it reports a change again.
     let _ = http.call("same_withdraw", json!({ "key": "extra" }));
-    until("the first one's is gone", || !is_listed(&http, "same_extra"));
+    until("the first one's is removed", || !is_listed(&http, "same_extra"));
     let _ = http.call("two_offer", json!({ "key": "other" }));
-    until("the second one's are there", || is_listed(&http, "same_extra") && is_listed(&http, "two_other"));
-    assert_eq!(refusals(&http), 1);
+    until("the second one's are listed", || is_listed(&http, "same_extra") && is_listed(&http, "two_other"));
+    assert_eq!(rejection_count(&http), 1);
     assert!(http.log().contains("both offer the tool `same_extra`"), "{}", http.log());
 }
 
@@ -103,17 +103,18 @@ fn conflicting_lists_change_nothing() {
 fn refreshes_lists_at_most_once_a_second() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
-    let asked = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
-    let (before, begun) = (asked(), Instant::now());
+    let list_requests = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
+    let before = list_requests();
+    let started = Instant::now();
     for _ in 0..100 {
         assert_eq!(text(&http.call("keeper_report_often", json!({ "count": 50 }))), "reported");
     }
-    until("it is asked", || asked() > before);
-    let now = asked() - before;
-    let most = begun.elapsed().as_secs() + 1;
+    until("the lists are requested", || list_requests() > before);
+    let now = list_requests() - before;
+    let most = started.elapsed().as_secs() + 1;
     assert!(now <= most, "listed {now} times, at most {most} allowed");
     let _ = http.call("keeper_offer", json!({ "key": "last" }));
-    until("the last report isn't lost", || is_listed(&http, "keeper_last"));
+    until("the last change is listed", || is_listed(&http, "keeper_last"));
 }
 
 #[test]

@@ -20,41 +20,43 @@ fn version(http: &Http, tool: &str) -> String {
 }
 
 #[track_caller]
-fn until_tools(http: &Http, wanted: &[&str]) {
+fn wait_until_tools(http: &Http, wanted: &[&str]) {
     until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
 }
 
-/// A plugin in version 1, in its own file, with further settings in `more`.
-fn until_tools_begin(http: &Http, prefix: &str) {
-    until(&format!("{prefix} is there"), || tools(http).iter().all(|tool| tool.starts_with(prefix)));
+fn wait_until_tools_start_with(http: &Http, prefix: &str) {
+    until(&format!("the tools start with {prefix}"), || {
+        tools(http).iter().all(|tool| tool.starts_with(prefix))
+    });
 }
 
-fn one(more: &str) -> (Workspace, Replaced) {
-    let workspace = Workspace::new(&configured(more));
+/// A plugin in version 1, in its own file, with further settings in `more`.
+fn versioned_plugin(more: &str) -> (Workspace, Replaced) {
+    let workspace = Workspace::new(&config_text(more));
     let mut file = Replaced::new(workspace.path().join("one.wasm"));
     file.with(&Plugin::version(1).build());
     (workspace, file)
 }
 
-fn configured(more: &str) -> String {
+fn config_text(more: &str) -> String {
     format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n")
 }
 
 /// Replaces the configuration by renaming, like most editors.
-fn configure(workspace: &Workspace, text: &str) {
-    let beside = workspace.path().join("gateway.toml.new");
-    fs::write(&beside, text).unwrap();
-    fs::rename(beside, workspace.config()).unwrap();
+fn write_config(workspace: &Workspace, text: &str) {
+    let new_file = workspace.path().join("gateway.toml.new");
+    fs::write(&new_file, text).unwrap();
+    fs::rename(new_file, workspace.config()).unwrap();
 }
 
-fn hang_up(http: &Http) {
+fn send_sighup(http: &Http) {
     let status = Command::new("kill").args(["-HUP", &http.pid().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 #[test]
 fn replaced_file_is_served_and_announced() {
-    let (workspace, mut file) = one("");
+    let (workspace, mut file) = versioned_plugin("");
     let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
     file.with(&Plugin::version(2).tool("extra").build());
     while stdio.receive()["method"] != "notifications/tools/list_changed" {}
@@ -71,21 +73,21 @@ fn broken_builds_keep_the_running_version_and_log_the_cause() {
         "prefix = \"\"\nlimits = {{ component = \"{LARGEST}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
          [plugins.other]\nsource = \"other.wasm\"\nprefix = \"\""
     );
-    let (workspace, mut file) = one(&more);
+    let (workspace, mut file) = versioned_plugin(&more);
     workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN).build());
     let http = Http::start(&workspace);
-    let machine_code = fs::read(compiled(&workspace)).unwrap();
+    let machine_code = fs::read(precompiled(&workspace)).unwrap();
     assert_eq!(tools(&http), ["version", TAKEN]);
     let mut newest = 1;
     for broken in Broken::ALL {
         let known = http.log().len();
         broken.put(file.file(), newest + 1, &machine_code);
-        let told = |log: &str| {
+        let rejection_line = |log: &str| {
             let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
             line.map(str::to_owned)
         };
-        until(&format!("it is told of {broken:?}: {}", http.log()), || told(&http.log()).is_some());
-        let line = told(&http.log()).unwrap();
+        until(&format!("{broken:?} is logged: {}", http.log()), || rejection_line(&http.log()).is_some());
+        let line = rejection_line(&http.log()).unwrap();
         let file_or_table = if broken == Broken::Conflict { "`one`" } else { "one.wasm" };
         for word in broken.said().iter().chain(&[file_or_table]) {
             assert!(line.contains(word), "{broken:?}: `{word}` is missing in: {line}");
@@ -102,7 +104,7 @@ fn broken_builds_keep_the_running_version_and_log_the_cause() {
 }
 
 /// Machine code compiled by the gateway.
-fn compiled(workspace: &Workspace) -> std::path::PathBuf {
+fn precompiled(workspace: &Workspace) -> std::path::PathBuf {
     let cache = workspace.path().join("code");
     let mut check = workspace.command(&["check"]);
     let output = check.env("MOONGATE_CACHE_DIR", &cache).output().unwrap();
@@ -113,32 +115,32 @@ fn compiled(workspace: &Workspace) -> std::path::PathBuf {
 
 #[test]
 fn reload_adds_removes_and_renames_plugins() {
-    let (workspace, _file) = one("");
+    let (workspace, _file) = versioned_plugin("");
     workspace.write("two.wasm", Plugin::version(7).build());
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("[plugins.two]\nsource = \"two.wasm\""));
-    until_tools(&http, &["one_version", "two_version"]);
+    write_config(&workspace, &config_text("[plugins.two]\nsource = \"two.wasm\""));
+    wait_until_tools(&http, &["one_version", "two_version"]);
     assert_eq!(version(&http, "two_version"), "v7");
-    configure(&workspace, &configured("[plugins.other]\nsource = \"two.wasm\""));
-    until_tools(&http, &["one_version", "other_version"]);
-    configure(&workspace, &configured("prefix = \"x\""));
-    until_tools(&http, &["x_version"]);
-    configure(&workspace, &configured("tools = { rename = { version = \"which\" } }"));
-    until_tools(&http, &["which"]);
+    write_config(&workspace, &config_text("[plugins.other]\nsource = \"two.wasm\""));
+    wait_until_tools(&http, &["one_version", "other_version"]);
+    write_config(&workspace, &config_text("prefix = \"x\""));
+    wait_until_tools(&http, &["x_version"]);
+    write_config(&workspace, &config_text("tools = { rename = { version = \"which\" } }"));
+    wait_until_tools(&http, &["which"]);
 }
 
 #[test]
 fn invalid_config_changes_nothing_and_logs_its_location() {
-    let (workspace, mut file) = one("");
+    let (workspace, mut file) = versioned_plugin("");
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("prefix = \"x\"\nsorce = 3"));
+    write_config(&workspace, &config_text("prefix = \"x\"\nsorce = 3"));
     http.logged("gateway.toml:7");
     http.logged("`source`");
     assert_eq!(tools(&http), ["one_version"]);
     file.with(&Plugin::version(2).build());
     until("files are taken all the same", || version(&http, "one_version") == "v2");
-    configure(&workspace, &configured("prefix = \"x\""));
-    until_tools(&http, &["x_version"]);
+    write_config(&workspace, &config_text("prefix = \"x\""));
+    wait_until_tools(&http, &["x_version"]);
 }
 
 #[test]
@@ -153,9 +155,9 @@ fn grants_and_limits_apply_without_recompiling() {
     let http = Http::start(&workspace);
     let variable = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
     let before: Value = variable();
-    configure(&workspace, &text("allow.env = [\"PATH\"]"));
+    write_config(&workspace, &text("allow.env = [\"PATH\"]"));
     until(&format!("the variable is there: {}", http.log()), || variable() != before);
-    configure(&workspace, &text(""));
+    write_config(&workspace, &text(""));
     until("it is gone", || variable() == before);
     assert!(!http.log().contains("replaced:"), "{}", http.log());
 }
@@ -175,20 +177,20 @@ fn logs_granted_and_revoked_permissions_without_secrets() {
     fs::create_dir(workspace.path().join("notes")).unwrap();
     workspace.write("key", "a-secret-of-some-length");
     let http = Http::start(&workspace);
-    configure(&workspace, &text(second));
+    write_config(&workspace, &text(second));
     http.logged("newly granted: ");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("newly granted: ")).unwrap();
-    for came in ["state", "x-key", "config from file"] {
+    for name in ["state", "x-key", "config from file"] {
         let granted = line.split("revoked").next().unwrap();
-        assert!(granted.contains(came), "{came}: {line}");
+        assert!(granted.contains(name), "{name}: {line}");
     }
     let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
     assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
     assert!(!line.contains("https://example.com,"), "an unchanged grant was logged: {line}");
     assert!(!http.log().contains("a-secret"), "{}", http.log());
-    configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
-    until_tools_begin(&http, "x_");
+    write_config(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
+    wait_until_tools_start_with(&http, "x_");
     assert_eq!(http.log().matches("newly granted: ").count(), 1, "{}", http.log());
 }
 
@@ -203,16 +205,16 @@ fn revokes_grants_even_if_the_new_build_is_broken() {
     let http = Http::start(&workspace);
     let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(variables().contains("PATH"));
-    configure(&workspace, &text("broken.wasm", ""));
+    write_config(&workspace, &text("broken.wasm", ""));
     http.logged("the earlier version keeps serving");
     assert!(!variables().contains("PATH"), "{}", variables());
 }
 
 #[test]
 fn missing_source_is_reported_once() {
-    let (workspace, _file) = one("");
+    let (workspace, _file) = versioned_plugin("");
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
+    write_config(&workspace, &config_text("").replace("one.wasm", "nowhere.wasm"));
     http.logged("the earlier version keeps serving");
     let log = http.log();
     assert_eq!(log.matches("reconfigured with").count(), 1, "{log}");
@@ -221,12 +223,12 @@ fn missing_source_is_reported_once() {
 
 #[test]
 fn pinned_plugins_wait_for_a_reload_request() {
-    let (workspace, mut file) = one("reload = \"pinned\"");
+    let (workspace, mut file) = versioned_plugin("reload = \"pinned\"");
     let http = Http::start(&workspace);
     file.with(&Plugin::version(2).build());
     http.logged("which waits because of `reload = \"pinned\"`");
     assert_eq!(version(&http, "one_version"), "v1");
-    hang_up(&http);
+    send_sighup(&http);
     until("it is taken", || version(&http, "one_version") == "v2");
 }
 
@@ -243,13 +245,13 @@ fn sha256(plugin: &[u8]) -> String {
 fn loads_only_content_that_matches_the_pin() {
     let bytes = Plugin::version(1).build();
     let digest = sha256(&bytes);
-    let (workspace, mut file) = one(&format!("sha256 = \"{digest}\""));
+    let (workspace, mut file) = versioned_plugin(&format!("sha256 = \"{digest}\""));
     let http = Http::start(&workspace);
     let new = Plugin::version(2).build();
     file.with(&new);
     http.logged("not the pinned one");
     assert_eq!(version(&http, "one_version"), "v1");
-    configure(&workspace, &configured(&format!("sha256 = \"{}\"", sha256(&new))));
+    write_config(&workspace, &config_text(&format!("sha256 = \"{}\"", sha256(&new))));
     until("it is taken", || version(&http, "one_version") == "v2");
 }
 
@@ -260,15 +262,15 @@ fn wider_grants_wait_for_a_reload_request() {
             "[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n"
         )
     };
-    let (workspace, _file) = one("");
-    configure(&workspace, &format!("version = 1\n{}", text("")));
+    let (workspace, _file) = versioned_plugin("");
+    write_config(&workspace, &format!("version = 1\n{}", text("")));
     let http = Http::start(&workspace);
     let two = "prefix = \"x\"\nallow.state = true\n[plugins.two]\nsource = \"one.wasm\"";
-    configure(&workspace, &format!("version = 1\n{}", text(two)));
-    until_tools(&http, &["one_version", "two_version"]);
+    write_config(&workspace, &format!("version = 1\n{}", text(two)));
+    wait_until_tools(&http, &["one_version", "two_version"]);
     http.logged("`wider_grants = \"wait\"`");
-    hang_up(&http);
-    until_tools(&http, &["x_version", "two_version"]);
+    send_sighup(&http);
+    wait_until_tools(&http, &["x_version", "two_version"]);
 }
 
 #[test]
@@ -286,7 +288,7 @@ fn revokes_grants_even_if_the_component_is_a_directory() {
     assert!(variables().contains("PATH"));
     fs::remove_file(&component).unwrap();
     fs::create_dir(&component).unwrap();
-    configure(&workspace, &text(""));
+    write_config(&workspace, &text(""));
     until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
     http.logged("zoo.wasm` is a directory; the earlier version keeps serving");
 }

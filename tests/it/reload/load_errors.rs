@@ -45,29 +45,29 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("import", wat(UNKNOWN_IMPORT), &["acme:rockets/launch@1.0.0"]),
         ("precompiled", precompiled(), &["precompiled"]),
         ("table", wat("(component (core module (table 10000000 funcref)))"), &["10000000", "100000"]),
-        ("instances", wat(&many("", 65)), &["65", "64"]),
-        ("memories", wat(&many("(memory 1)", 5)), &["5", "4"]),
-        ("tables", wat(&many("(table 1 funcref)", 33)), &["33", "32"]),
-        ("globals", wat(&many(&"(global i32 (i32.const 0))".repeat(700_000), 1)), &["10485760"]),
-        ("name", long_name(), &["broken", "import name `____"]),
-        ("bomb", nested(20_000), &["compiling", "of memory"]),
+        ("instances", wat(&many_instances("", 65)), &["65", "64"]),
+        ("memories", wat(&many_instances("(memory 1)", 5)), &["5", "4"]),
+        ("tables", wat(&many_instances("(table 1 funcref)", 33)), &["33", "32"]),
+        ("globals", wat(&many_instances(&"(global i32 (i32.const 0))".repeat(700_000), 1)), &["10485760"]),
+        ("name", component_with_long_import(), &["broken", "import name `____"]),
+        ("bomb", nested_components(20_000), &["compiling", "of memory"]),
     ]
 }
 
 /// A component with this many instances of a module.
-fn many(content: &str, count: usize) -> String {
+fn many_instances(content: &str, count: usize) -> String {
     let instances: String = (0..count).map(|at| format!("(core instance $i{at} (instantiate $m))")).collect();
     format!("(component (core module $m {content}) {instances})")
 }
 
 /// A component that imports an invalid name, longer than a pipe buffer.
-fn long_name() -> Vec<u8> {
+fn component_with_long_import() -> Vec<u8> {
     let name = "_".repeat(90_000);
     wat::parse_str(format!("(component (import \"{name}\" (func)))")).expect("a component in text form")
 }
 
 /// Deeply nested components: a small file that takes a dozen gigabytes to compile.
-fn nested(levels: usize) -> Vec<u8> {
+fn nested_components(levels: usize) -> Vec<u8> {
     const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
     const COMPONENT: u8 = 4;
     // Built from the inside out, in reverse: each level is its header and one section with the next level.

@@ -26,7 +26,7 @@ fn version(version: u32) -> Plugin {
 
 /// The version named in a response.
 #[track_caller]
-fn named(text: &str) -> u32 {
+fn version_in(text: &str) -> u32 {
     text.strip_prefix('v')
         .and_then(|number| number.parse().ok())
         .unwrap_or_else(|| panic!("not a version: {text:?}"))

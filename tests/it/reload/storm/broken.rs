@@ -9,10 +9,10 @@ use moongate_generated::{Plugin, TOOL};
 use moongate_tests::{Board, Broken, Http, LARGEST, Replaced, TAKEN, text, until};
 use serde_json::{Value, json};
 
-use super::{named, tool, version, workspace};
+use super::{tool, version, version_in, workspace};
 
 /// The number of calls answered while the file is broken.
-const MEANWHILE: u64 = 20;
+const CALLS_MEANWHILE: u64 = 20;
 
 /// Machine code compiled by the gateway.
 fn precompiled(cache: &Path) -> Vec<u8> {
@@ -38,18 +38,20 @@ fn broken_replacements_are_reported_and_never_served() {
     workspace.write("q.wasm", Plugin::version(1).without(TOOL).tool(TAKEN).build());
     let cache = workspace.path().join("cache");
     let http = Http::start_in(&workspace, &cache);
-    let (admin, board) = (http.admin(), Board::new(2));
+    let admin = http.admin();
+    let board = Board::new(2);
     let precompiled = precompiled(&cache);
     let file = workspace.path().join("p.wasm");
     thread::scope(|scope| {
         let _alarm = board.alarm();
         for client in [0, 1] {
-            let (board, http) = (&board, &http);
+            let board = &board;
+            let http = &http;
             scope.spawn(move || {
                 let _alarm = board.alarm();
                 while !board.is_over() {
                     let oldest = board.newest(&[0, 1]);
-                    let version = named(text(&http.call(TOOL, json!({}))));
+                    let version = version_in(text(&http.call(TOOL, json!({}))));
                     assert!(version >= oldest, "version {version} answered after {oldest}");
                     board.saw(client, version);
                 }
@@ -70,7 +72,7 @@ fn broken_replacements_are_reported_and_never_served() {
             let named = if broken == Broken::Conflict { "`q` and `p`" } else { "p.wasm" };
             assert!(reason.contains(named), "{broken:?}: `{named}` is missing in: {reason}");
             assert!(admin.plugin("p")["source"].as_str().unwrap().ends_with("p.wasm"));
-            board.until_answered(MEANWHILE);
+            board.until_answered(CALLS_MEANWHILE);
             assert_eq!(board.newest(&[0, 1]), number, "{broken:?}");
             assert_eq!(http.ask("tools/list", json!({})).json()["result"], good["result"], "{broken:?}");
             broken.clear(&file);

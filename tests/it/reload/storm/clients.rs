@@ -13,24 +13,24 @@ use moongate_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{named, tool, version, workspace};
+use super::{tool, version, version_in, workspace};
 
 /// The number of replacements in each way. After the last one, the test waits until all clients have seen it.
-const TIMES: u32 = 3;
+const REPLACEMENTS_PER_METHOD: u32 = 3;
 
 /// The number of calls answered while a file is incomplete.
-const MEANWHILE: u64 = 20;
+const CALLS_MEANWHILE: u64 = 20;
 
-const LISTEN: u64 = 1_000_000;
+const LISTEN_ID: u64 = 1_000_000;
 
 /// A client that calls over HTTP.
-struct Caller<'a> {
+struct HttpClient<'a> {
     http: &'a Http,
     /// The session id. `None` means a stateless client.
     session: Option<String>,
 }
 
-impl Caller<'_> {
+impl HttpClient<'_> {
     fn ask(&self, method: &str, params: Value) -> Value {
         match &self.session {
             Some(session) => {
@@ -41,7 +41,7 @@ impl Caller<'_> {
     }
 
     fn call(&self) -> u32 {
-        named(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
     fn tools(&self) -> BTreeSet<String> {
@@ -77,7 +77,7 @@ fn listen(http: &Http) -> EventStream {
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    let body = stateless(LISTEN, "subscriptions/listen", filter()).to_string();
+    let body = stateless(LISTEN_ID, "subscriptions/listen", filter()).to_string();
     let mut stream = http.open("POST", &headers, body.as_bytes());
     assert_eq!(stream.message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     stream
@@ -89,42 +89,42 @@ fn names(list: &Value) -> BTreeSet<String> {
 }
 
 /// A client that lists the tools after each notification.
-struct Told<'a> {
-    caller: Caller<'a>,
+struct NotifiedClient<'a> {
+    caller: HttpClient<'a>,
     stream: EventStream,
-    times: u32,
+    notification_count: u32,
 }
 
-impl Told<'_> {
+impl NotifiedClient<'_> {
     /// Reads notifications until the tool is listed.
-    fn until_listed(&mut self, tool: &str) {
+    fn wait_until_listed(&mut self, tool: &str) {
         while {
-            let news = self.stream.message().unwrap();
-            assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
-            self.times += 1;
+            let notification = self.stream.message().unwrap();
+            assert_eq!(notification["method"], "notifications/tools/list_changed", "{notification}");
+            self.notification_count += 1;
             !self.caller.tools().contains(tool)
         } {}
     }
 }
 
 /// A stdio client with its own gateway.
-struct Piped {
+struct StdioClient {
     stdio: Stdio,
     revision: &'static str,
-    times: u32,
+    notification_count: u32,
 }
 
-impl Piped {
+impl StdioClient {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
         let stdio = if revision < "2026" {
             Stdio::greeted(workspace, revision)
         } else {
             let mut stdio = Stdio::start(workspace);
-            stdio.send(&stateless(LISTEN, "subscriptions/listen", filter()));
+            stdio.send(&stateless(LISTEN_ID, "subscriptions/listen", filter()));
             assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
             stdio
         };
-        Self { stdio, revision, times: 0 }
+        Self { stdio, revision, notification_count: 0 }
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -133,28 +133,34 @@ impl Piped {
     }
 
     fn call(&mut self) -> u32 {
-        named(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
     /// Checks for a new notification; if there is one, returns whether the tool is listed now.
-    fn is_told_of(&mut self, tool: &str) -> bool {
-        let news = self.stdio.early();
-        for message in &news {
+    fn was_notified_of(&mut self, tool: &str) -> bool {
+        let notifications = self.stdio.early();
+        for message in &notifications {
             assert_eq!(message["method"], "notifications/tools/list_changed", "{message}");
-            self.times += 1;
+            self.notification_count += 1;
         }
-        !news.is_empty() && names(&self.ask("tools/list", json!({}))).contains(tool)
+        !notifications.is_empty() && names(&self.ask("tools/list", json!({}))).contains(tool)
     }
 
-    fn until_listed(&mut self, tool: &str) {
-        while !self.is_told_of(tool) {
+    fn wait_until_listed(&mut self, tool: &str) {
+        while !self.was_notified_of(tool) {
             self.call();
         }
     }
 }
 
 /// Calls until the test is over. `peers` are the clients of the same gateway: a version seen by one is served to all.
-fn calls(board: &Board, written: &AtomicU32, client: usize, peers: &[usize], mut call: impl FnMut() -> u32) {
+fn call_until_over(
+    board: &Board,
+    written: &AtomicU32,
+    client: usize,
+    peers: &[usize],
+    mut call: impl FnMut() -> u32,
+) {
     let _alarm = board.alarm();
     while !board.is_over() {
         let oldest = board.newest(peers);
@@ -166,60 +172,68 @@ fn calls(board: &Board, written: &AtomicU32, client: usize, peers: &[usize], mut
 }
 
 /// Two notified HTTP clients, one of each era, and two stdio clients, one of each era.
-fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([Told<'a>; 2], [Piped; 2]) {
-    let told = [Some(session(http)), None].map(|session| {
-        let caller = Caller { http, session };
-        Told { stream: caller.stream(), caller, times: 0 }
+fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([NotifiedClient<'a>; 2], [StdioClient; 2]) {
+    let notified = [Some(session(http)), None].map(|session| {
+        let caller = HttpClient { http, session };
+        NotifiedClient { stream: caller.stream(), caller, notification_count: 0 }
     });
-    (told, ["2025-06-18", "2026-07-28"].map(|revision| Piped::start(workspace, revision)))
+    (notified, ["2025-06-18", "2026-07-28"].map(|revision| StdioClient::start(workspace, revision)))
 }
 
 #[test]
 fn no_call_fails_and_versions_never_regress() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
-    let (mut told, mut piped) = listeners(&workspace, &http);
+    let (mut notified, mut piped) = listeners(&workspace, &http);
     let callers = [Some(session(&http)), Some(session(&http)), None, None]
-        .map(|session| Caller { http: &http, session });
-    let (over_http, board) = ([0, 1, 2, 3], Board::new(callers.len() + piped.len()));
-    let times = rounds(TIMES);
-    let (written, last) = (AtomicU32::new(1), Way::ALL.len() as u32 * times + 1);
+        .map(|session| HttpClient { http: &http, session });
+    let over_http = [0, 1, 2, 3];
+    let board = Board::new(callers.len() + piped.len());
+    let times = rounds(REPLACEMENTS_PER_METHOD);
+    let written = AtomicU32::new(1);
+    let last = Way::ALL.len() as u32 * times + 1;
     let mut file = Replaced::new(workspace.path().join("p.wasm"));
     thread::scope(|scope| {
-        let (board, written, _alarm) = (&board, &written, board.alarm());
+        let board = &board;
+        let written = &written;
+        let _alarm = board.alarm();
         for (client, caller) in callers.iter().enumerate() {
-            scope.spawn(move || calls(board, written, client, &over_http, || caller.call()));
+            scope.spawn(move || call_until_over(board, written, client, &over_http, || caller.call()));
         }
         for (client, piped) in (callers.len()..).zip(&mut piped) {
             scope.spawn(move || {
                 let mut is_listed = false;
-                calls(board, written, client, &[client], || {
-                    is_listed |= piped.is_told_of(&tool(last));
+                call_until_over(board, written, client, &[client], || {
+                    is_listed |= piped.was_notified_of(&tool(last));
                     piped.call()
                 });
                 if !is_listed {
-                    piped.until_listed(&tool(last));
+                    piped.wait_until_listed(&tool(last));
                 }
             });
         }
-        for told in &mut told {
+        for notified in &mut notified {
             scope.spawn(move || {
                 let _alarm = board.alarm();
-                told.until_listed(&tool(last));
+                notified.wait_until_listed(&tool(last));
             });
         }
         board.until_all_see(1);
         for number in 2..=last {
             written.store(number, Ordering::SeqCst);
             let way = Way::ALL[((number - 2) / times) as usize];
-            file.by(way, &version(number).build(), &mut || board.until_answered(MEANWHILE));
-            if (number - 1).is_multiple_of(TIMES) {
+            file.by(way, &version(number).build(), &mut || board.until_answered(CALLS_MEANWHILE));
+            if (number - 1).is_multiple_of(REPLACEMENTS_PER_METHOD) {
                 board.until_all_see(number);
             }
         }
         board.end();
     });
-    for times in told.iter().map(|it| it.times).chain(piped.iter().map(|it| it.times)) {
+    for times in notified
+        .iter()
+        .map(|client| client.notification_count)
+        .chain(piped.iter().map(|client| client.notification_count))
+    {
         assert!((1..last).contains(&times), "a client got {times} notifications for {} changes", last - 1);
     }
 }
@@ -228,7 +242,7 @@ fn no_call_fails_and_versions_never_regress() {
 fn clients_are_notified_once_per_list_change() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
-    let (mut told, mut piped) = listeners(&workspace, &http);
+    let (mut notified, mut piped) = listeners(&workspace, &http);
     let mut file = Replaced::new(workspace.path().join("p.wasm"));
     for way in [Way::Rename, Way::InPlace, Way::DataSwap] {
         file.by(way, &version(1).build(), &mut || {});
@@ -239,19 +253,23 @@ fn clients_are_notified_once_per_list_change() {
         );
     }
     file.with(&Plugin::version(2).tool(tool(1)).build());
-    until("the new code answers", || told[0].caller.call() == 2);
+    until("the new code answers", || notified[0].caller.call() == 2);
     for piped in &mut piped {
         until("the new code answers", || piped.call() == 2);
     }
     for (number, times) in [(3, 1), (4, 2)] {
         file.with(&version(number).build());
-        for told in &mut told {
-            told.until_listed(&tool(number));
-            assert_eq!(told.times, times, "notifications after version {number}");
+        for notified in &mut notified {
+            notified.wait_until_listed(&tool(number));
+            assert_eq!(notified.notification_count, times, "notifications after version {number}");
         }
         for piped in &mut piped {
-            piped.until_listed(&tool(number));
-            assert_eq!(piped.times, times, "notifications after version {number}, in {}", piped.revision);
+            piped.wait_until_listed(&tool(number));
+            assert_eq!(
+                piped.notification_count, times,
+                "notifications after version {number}, in {}",
+                piped.revision
+            );
         }
     }
 }

@@ -9,15 +9,15 @@ use moongate_generated::{Plugin, TOOL};
 use moongate_tests::{Http, Replaced, Way, rounds, signal, text, until};
 use serde_json::json;
 
-use super::{named, workspace};
+use super::{version_in, workspace};
 
 /// The number of times the gateway is killed.
-const ROUNDS: u32 = 5;
+const KILLS: u32 = 5;
 
 /// A pseudo-random generator with the same sequence in every run.
-struct Chance(u64);
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, end: u64) -> u64 {
         // xorshift64
         self.0 ^= self.0 << 13;
@@ -35,7 +35,7 @@ fn files(cache: &Path, extension: &str) -> Vec<std::path::PathBuf> {
 
 /// The version that the gateway serves.
 fn served(http: &Http) -> u32 {
-    named(text(&http.call(TOOL, json!({}))))
+    version_in(text(&http.call(TOOL, json!({}))))
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn restarts_after_sigkill_without_torn_cache_entries() {
     let cache = workspace.path().join("cache");
     let other = Http::start_in(&workspace, &cache);
     let mut file = Replaced::new(workspace.path().join("p.wasm"));
-    let mut chance = Chance(0x5eed);
+    let mut chance = Random(0x5eed);
     let mut version = 1;
-    for round in 0..rounds(ROUNDS) {
+    for round in 0..rounds(KILLS) {
         let http = Http::start_in(&workspace, &cache);
         assert_eq!(served(&http), version, "round {round}");
         // Reload a few times, then kill the gateway during the last reload, after a random number of calls to the other

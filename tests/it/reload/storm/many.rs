@@ -14,19 +14,19 @@ const PLUGINS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const ROUNDS: u32 = 20;
 
 /// Every n-th round relies on file watching; the others request a reload, which is faster.
-const UNASKED: u32 = 5;
+const WATCHED_ROUND_INTERVAL: u32 = 5;
 
 /// The rounds before the first measurement, while pools, caches and threads grow.
-const WARM_UP: u32 = 6;
+const WARM_UP_ROUNDS: u32 = 6;
 
 /// The allowed growth of memory in KiB: the allocator retains memory, and a call can run during the measurement.
-const MEMORY: u64 = 24 << 10;
+const MAX_MEMORY_GROWTH_KIB: u64 = 24 << 10;
 
 /// The allowed growth of descriptors and threads: closing connections and idle threads.
-const COUNT: u64 = 24;
+const MAX_COUNT_GROWTH: u64 = 24;
 
 /// The allowed growth of mappings: every thread has its own.
-const MAPPINGS: u64 = 150;
+const MAX_MAPPING_GROWTH: u64 = 150;
 
 /// A version of the plugin with this name. Its tool has the same name.
 fn component(plugin: &str, version: u32) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn component(plugin: &str, version: u32) -> Vec<u8> {
 }
 
 /// The resource usage of the idle gateway.
-fn at_rest(http: &Http) -> Usage {
+fn idle_usage(http: &Http) -> Usage {
     let one = |status: &serde_json::Value| status["settled"] == true;
     http.admin().until("it has settled", one);
     for plugin in PLUGINS {
@@ -70,22 +70,23 @@ fn repeated_reloads_leak_no_resources() {
             file.by(way, &component(plugin, version), &mut || {});
         }
         // Now and then, rely on file watching.
-        if !version.is_multiple_of(UNASKED) {
+        if !version.is_multiple_of(WATCHED_ROUND_INTERVAL) {
             let reloaded = http.admin().reload();
             assert_eq!(reloaded["failed"], json!([]), "{reloaded}");
         }
         for plugin in PLUGINS {
-            until("the new code answers", || named(text(&http.call(plugin, json!({})))) == version);
+            until("the new code answers", || version_in(text(&http.call(plugin, json!({})))) == version);
         }
-        if version == 1 + WARM_UP {
-            before = Some(at_rest(&http));
+        if version == 1 + WARM_UP_ROUNDS {
+            before = Some(idle_usage(&http));
         }
     }
-    let (before, after) = (before.unwrap(), at_rest(&http));
-    assert!(after.resident <= before.resident + MEMORY, "{before:?} became {after:?}");
-    assert!(after.descriptors <= before.descriptors + COUNT, "{before:?} became {after:?}");
-    assert!(after.threads <= before.threads + COUNT, "{before:?} became {after:?}");
-    assert!(after.mappings <= before.mappings + MAPPINGS, "{before:?} became {after:?}");
+    let before = before.unwrap();
+    let after = idle_usage(&http);
+    assert!(after.resident <= before.resident + MAX_MEMORY_GROWTH_KIB, "{before:?} became {after:?}");
+    assert!(after.descriptors <= before.descriptors + MAX_COUNT_GROWTH, "{before:?} became {after:?}");
+    assert!(after.threads <= before.threads + MAX_COUNT_GROWTH, "{before:?} became {after:?}");
+    assert!(after.mappings <= before.mappings + MAX_MAPPING_GROWTH, "{before:?} became {after:?}");
     let reloads = &http.admin().status()["reloads"];
     assert!(reloads["replaced"].as_u64() >= Some(u64::from(last - 1) * PLUGINS.len() as u64), "{reloads}");
 }
