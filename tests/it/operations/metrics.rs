@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use moongate_tests::{Admin, Http, Workspace, component, stateless};
+use moongate_tests::{Admin, Http, Stdio, Workspace, component, hello, stateless};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -166,4 +166,36 @@ fn counters_survive_reloads_and_end_with_their_plugin() {
     let body = admin.get("/metrics").body;
     assert!(!body.contains("\"zoo") && !body.contains("narrow"), "{body}");
     assert_eq!(admin.metric(r#"moongate_catalog_items{kind="tools"}"#), Some(0.0));
+}
+
+#[test]
+fn logs_one_line_per_call_without_arguments() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::start_with(&workspace, &["-v"]);
+    let initialized = stdio.ask("initialize", hello("2025-11-25"));
+    assert!(initialized["result"].is_object(), "{initialized}");
+    for (tool, arguments) in [
+        ("zoo_echo", json!({ "text": "a secret" })),
+        ("zoo_error_result", json!({})),
+        ("zoo_unreachable_trap", json!({})),
+        ("zoo_nobody_has_this", json!({})),
+    ] {
+        let _ = stdio.call(tool, arguments);
+    }
+    let (_, _, log) = stdio.finish();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("plugin call ended")).collect();
+    let expected = [("zoo_echo", "ok"), ("zoo_error_result", "tool_error"), ("zoo_unreachable_trap", "trap")];
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, (tool, outcome)) in lines.iter().zip(expected) {
+        for part in [
+            "plugin=zoo",
+            "kind=\"tool\"",
+            &format!("tool=\"{tool}\""),
+            &format!("outcome=\"{outcome}\""),
+            "duration_ms=",
+        ] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    }
+    assert!(!log.contains("a secret"), "{log}");
 }

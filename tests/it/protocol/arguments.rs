@@ -4,7 +4,7 @@ use moongate_generated::Plugin;
 use moongate_tests::Workspace;
 use serde_json::{Value, json};
 
-fn said(bytes: &[u8]) -> String {
+fn output_text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -18,15 +18,15 @@ fn document(workspace: &Workspace, words: &[&str]) -> (Value, Option<i32>) {
 #[test]
 fn inspect_shows_arguments_as_call_takes_them() {
     let workspace = Workspace::with_plugin("time");
-    let page = said(&workspace.run(&["inspect", "time"]).stdout);
-    let told = said(&workspace.run(&["call", "time_convert_time"]).stderr);
-    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("  ")).collect();
-    assert_eq!(lines.len(), 3, "{told}");
+    let page = output_text(&workspace.run(&["inspect", "time"]).stdout);
+    let printed = output_text(&workspace.run(&["call", "time_convert_time"]).stderr);
+    let lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(lines.len(), 3, "{printed}");
     for line in lines {
         assert!(page.contains(&format!("\n  {line}\n")), "`{line}` is missing in: {page}");
     }
     let everything = Workspace::with_plugin("everything");
-    let page = said(&everything.run(&["inspect", "everything"]).stdout);
+    let page = output_text(&everything.run(&["inspect", "everything"]).stdout);
     assert!(page.contains("\n    arg1: text (required); "), "a prompt's argument is missing in: {page}");
 }
 
@@ -38,7 +38,7 @@ fn inspect_shows_allowed_values_of_optional_settings() {
     } } });
     let workspace = Workspace::new("");
     workspace.write("p.wasm", Plugin::version(1).settings(schema.to_string()).build());
-    let page = said(&workspace.run(&["inspect", "./p.wasm"]).stdout);
+    let page = output_text(&workspace.run(&["inspect", "./p.wasm"]).stdout);
     let line = format!("\n  mode: one of `fast`, `exact`; {}…\n", "x".repeat(160));
     assert!(page.contains(&line), "{page}");
 }
@@ -67,12 +67,12 @@ fn suggested_call_changes_only_the_arguments() {
     let typed = ["call", "time_convert_time", "tim=12:00", "source_timezone=UTC", "colour=tim=1"];
     let more = ["--answer", "tim=x", "--answer", "colour=y", "--explain"];
     let output = workspace.run(&[&typed[..], &more].concat());
-    let told = said(&output.stderr);
+    let printed = output_text(&output.stderr);
     assert!(
-        told.contains("needs `time` and `target_timezone`, and doesn't take `tim` and `colour`\n"),
-        "{told}"
+        printed.contains("needs `time` and `target_timezone`, and doesn't take `tim` and `colour`\n"),
+        "{printed}"
     );
-    let hint = told.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
+    let hint = printed.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
     let (_, words) = hint.split_once(' ').unwrap();
     assert_eq!(
         words,
@@ -82,11 +82,11 @@ fn suggested_call_changes_only_the_arguments() {
     let config = workspace.config().display().to_string();
     let output =
         workspace.run(&["-c", &config, "call", "--json", "{}", "time_get_current_time", "--no-answers"]);
-    let told = said(&output.stderr);
+    let printed = output_text(&output.stderr);
     let words = format!(
         "call --config {config} time_get_current_time --json '{{\"timezone\":\"text\"}}' --no-answers\n"
     );
-    assert!(told.ends_with(&words), "{told}");
+    assert!(printed.ends_with(&words), "{printed}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn json_output_explains_failed_calls() {
     assert!(failed["errors"][0]["message"].is_string(), "{failed:#}");
     assert_eq!(failed["grants"]["lacked"][0]["cure"], "client = [\"elicitation\"]", "{failed:#}");
     let output = workspace.run(&[&call[..], &["--format", "json"]].concat());
-    assert!(!said(&output.stderr).contains("missing\n"), "reported twice: {output:?}");
+    assert!(!output_text(&output.stderr).contains("missing\n"), "reported twice: {output:?}");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn json_output_reports_usage_errors() {
     }
     assert!(workspace.run(&["list", "tols"]).stdout.is_empty());
     let help = workspace.run(&["list", "--format", "json", "--help"]);
-    assert!(said(&help.stdout).starts_with("List tools"), "{help:?}");
+    assert!(output_text(&help.stdout).starts_with("List tools"), "{help:?}");
 }
 
 #[test]

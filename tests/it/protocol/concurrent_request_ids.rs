@@ -30,7 +30,7 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn greeted(http: &'a Http, token: &'static str, name: String) -> Self {
+    fn with_session(http: &'a Http, token: &'static str, name: String) -> Self {
         let mut params = hello("2025-11-25");
         params["capabilities"]["elicitation"] = json!({});
         let client = Self { http, token, name, session: None };
@@ -38,7 +38,7 @@ impl<'a> Client<'a> {
         let reply = http.post(&[("Authorization", &authorization)], &request(1, "initialize", params));
         let session = reply.header("mcp-session-id").expect("a session").to_owned();
         let client = Self { session: Some(session), ..client };
-        client.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.notify(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
     }
 
@@ -66,12 +66,12 @@ impl<'a> Client<'a> {
 
     fn post(&self, tool: &str, message: &Value) -> Reply {
         let headers = self.headers(tool);
-        self.http.post(&borrowed(&headers), message)
+        self.http.post(&as_str_pairs(&headers), message)
     }
 
     /// Posts a message that has no response.
     #[track_caller]
-    fn tell(&self, message: &Value) {
+    fn notify(&self, message: &Value) {
         assert_eq!(self.post("", message).status, 202, "{message}");
     }
 
@@ -104,20 +104,24 @@ impl<'a> Client<'a> {
         let mut headers = self.headers(tool);
         headers.push(("Content-Type", "application/json".to_owned()));
         headers.push(("Accept", "application/json, text/event-stream".to_owned()));
-        self.http.open("POST", &borrowed(&headers), self.message(id, tool, arguments).to_string().as_bytes())
+        self.http.open(
+            "POST",
+            &as_str_pairs(&headers),
+            self.message(id, tool, arguments).to_string().as_bytes(),
+        )
     }
 
     /// Opens the session's GET stream.
     fn listen(&self) -> EventStream {
         let mut headers = self.headers("");
         headers.push(("Accept", "text/event-stream".to_owned()));
-        let stream = self.http.open("GET", &borrowed(&headers), b"");
+        let stream = self.http.open("GET", &as_str_pairs(&headers), b"");
         assert_eq!(stream.reply.status, 200, "{:?}", stream.reply);
         stream
     }
 
     /// Calls a tool that notifies, and closes the connection before the response.
-    fn call_and_hang_up(&self, id: u64) {
+    fn call_and_disconnect(&self, id: u64) {
         let tool = "test_tool_with_progress";
         let body = self.message(id, tool, json!({})).to_string();
         let mut head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", self.http.address());
@@ -132,70 +136,71 @@ impl<'a> Client<'a> {
 
     /// Calls a tool that asks for the name, and answers with this client's name.
     #[track_caller]
-    fn says_who_it_is(&self, id: u64) {
-        let (tool, arguments) = ("test_elicitation", json!({ "message": format!("Who is {}?", self.name) }));
+    fn answer_elicitation(&self, id: u64) {
+        let tool = "test_elicitation";
+        let arguments = json!({ "message": format!("Who is {}?", self.name) });
         let form = json!({ "username": self.name, "email": "someone@example.com" });
         let answer = json!({ "action": "accept", "content": form });
         let response = if self.session.is_some() {
             let mut stream = self.open(id, tool, arguments);
-            let asked = stream.message().expect("an elicitation request");
-            self.is_own(&asked["params"]["message"]);
-            self.tell(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
+            let elicitation = stream.message().expect("an elicitation request");
+            self.assert_own(&elicitation["params"]["message"]);
+            self.notify(&json!({ "jsonrpc": "2.0", "id": elicitation["id"], "result": answer }));
             stream.message().expect("a response")
         } else {
-            let asked = self.call(id, tool, arguments.clone()).1["result"].clone();
-            let (key, question) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
-            self.is_own(&question["params"]["message"]);
+            let elicitation = self.call(id, tool, arguments.clone()).1["result"].clone();
+            let (key, question) = elicitation["inputRequests"].as_object().unwrap().iter().next().unwrap();
+            self.assert_own(&question["params"]["message"]);
             let mut again = self.message(id, tool, arguments);
             again["params"]["inputResponses"] = json!({ key: answer });
-            again["params"]["requestState"] = asked["requestState"].clone();
+            again["params"]["requestState"] = elicitation["requestState"].clone();
             self.post(tool, &again).messages().pop().expect("a response")
         };
         assert_eq!(response["id"], id, "{}: {response}", self.name);
-        self.is_own(&json!(text(&response)));
+        self.assert_own(&json!(text(&response)));
     }
 
     #[track_caller]
-    fn is_own(&self, said: &Value) {
-        let own = said.as_str().is_some_and(|said| said.contains(&self.name));
-        assert!(own, "{} got another client's message: {said}", self.name);
+    fn assert_own(&self, received: &Value) {
+        let own = received.as_str().is_some_and(|received| received.contains(&self.name));
+        assert!(own, "{} got another client's message: {received}", self.name);
     }
 
     /// Sends one request of each kind; returns the next id.
     #[track_caller]
-    fn round(&self, id: u64) -> u64 {
+    fn send_each_request(&self, id: u64) -> u64 {
         let (_, echoed) = self.call(id, "zoo_echo", json!({ "text": format!("{} {id}", self.name) }));
         assert_eq!(text(&echoed), format!("{} {id}", self.name));
         let (notes, _) = self.call(id + 1, "test_tool_with_progress", json!({}));
-        let told: Vec<_> = notes.iter().map(|note| note["params"]["progress"].as_f64()).collect();
-        assert_eq!(told, [Some(0.0), Some(50.0), Some(100.0)], "{}: {notes:?}", self.name);
+        let progress: Vec<_> = notes.iter().map(|note| note["params"]["progress"].as_f64()).collect();
+        assert_eq!(progress, [Some(0.0), Some(50.0), Some(100.0)], "{}: {notes:?}", self.name);
         let (_, about) = self.call(id + 2, "zoo_echo_context", json!({}));
         assert_eq!(about["result"]["structuredContent"]["principal"], self.token, "{}", self.name);
-        self.says_who_it_is(id + 3);
+        self.answer_elicitation(id + 3);
         id + 4
     }
 }
 
-fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+fn as_str_pairs<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
     headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
 /// The work of one client thread.
-fn works(client: &Client<'_>, hangs_up: bool) {
+fn run_client(client: &Client<'_>, disconnects: bool) {
     let mut own = client.session.is_some().then(|| client.listen());
     let mut id = 2;
     for _ in 0..3 {
-        if hangs_up {
+        if disconnects {
             // Without a session, the gateway doesn't track ids.
-            client.call_and_hang_up(if client.session.is_some() { id + 1000 } else { id });
+            client.call_and_disconnect(if client.session.is_some() { id + 1000 } else { id });
         }
-        id = client.round(id);
+        id = client.send_each_request(id);
     }
     if let Some(own) = &mut own {
-        let ended = client.http.send("DELETE", "/mcp", &borrowed(&client.headers("")), b"");
+        let ended = client.http.send("DELETE", "/mcp", &as_str_pairs(&client.headers("")), b"");
         assert!((200..300).contains(&ended.status), "{ended:?}");
-        let told = own.message();
-        assert_eq!(told, None, "{} got a call's message on its session's stream", client.name);
+        let message = own.message();
+        assert_eq!(message, None, "{} got a call's message on its session's stream", client.name);
     }
 }
 
@@ -209,11 +214,11 @@ fn clients_with_equal_ids_get_their_own_responses() {
                 let token = if number % 2 == 0 { "ann" } else { "bob" };
                 let name = format!("client-{number}-of-{token}");
                 let client = if number % 4 < 2 {
-                    Client::greeted(http, token, name)
+                    Client::with_session(http, token, name)
                 } else {
                     Client::without_session(http, token, name)
                 };
-                works(&client, number % 8 < 4);
+                run_client(&client, number % 8 < 4);
             });
         }
     });
@@ -222,47 +227,48 @@ fn clients_with_equal_ids_get_their_own_responses() {
 #[test]
 fn other_sessions_cannot_answer_cancel_or_read() {
     let (_workspace, http) = gateway();
-    let ann = Client::greeted(&http, "ann", "ann-herself".into());
+    let ann = Client::with_session(&http, "ann", "ann-herself".into());
     let mut stream = ann.open(5, "test_elicitation", json!({ "message": "Who is there?" }));
-    let place = stream.event().and_then(|event| event.id).expect("a resumable event id");
-    let asked = stream.message().expect("an elicitation request");
+    let event_id = stream.event().and_then(|event| event.id).expect("a resumable event id");
+    let elicitation = stream.message().expect("an elicitation request");
 
     // With another token, the session doesn't exist.
     let thief =
         Client { session: ann.session.clone(), ..Client::without_session(&http, "bob", "bob".into()) };
     let answer = |name: &str| {
         let content = json!({ "username": name, "email": "someone@example.com" });
-        json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "accept", "content": content } })
+        json!({ "jsonrpc": "2.0", "id": elicitation["id"], "result": { "action": "accept", "content": content } })
     };
     assert_eq!(thief.post("", &answer("bob")).status, 404);
     let mut headers = thief.headers("");
     headers.push(("Accept", "text/event-stream".to_owned()));
-    assert_eq!(http.send("GET", "/mcp", &borrowed(&headers), b"").status, 404);
-    headers.push(("Last-Event-ID", place.clone()));
-    assert_eq!(http.send("GET", "/mcp", &borrowed(&headers), b"").status, 404);
-    assert_eq!(http.send("DELETE", "/mcp", &borrowed(&headers), b"").status, 404);
+    assert_eq!(http.send("GET", "/mcp", &as_str_pairs(&headers), b"").status, 404);
+    headers.push(("Last-Event-ID", event_id.clone()));
+    assert_eq!(http.send("GET", "/mcp", &as_str_pairs(&headers), b"").status, 404);
+    assert_eq!(http.send("DELETE", "/mcp", &as_str_pairs(&headers), b"").status, 404);
 
     // In another session, the same ids refer to other requests, whatever the token.
     for token in ["bob", "ann"] {
-        let other = Client::greeted(&http, token, format!("another-of-{token}"));
-        other.tell(&answer(&other.name));
+        let other = Client::with_session(&http, token, format!("another-of-{token}"));
+        other.notify(&answer(&other.name));
         let cancelled = json!({ "method": "notifications/cancelled", "params": { "requestId": 5 } });
-        other
-            .tell(&json!({ "jsonrpc": "2.0", "method": cancelled["method"], "params": cancelled["params"] }));
+        other.notify(
+            &json!({ "jsonrpc": "2.0", "method": cancelled["method"], "params": cancelled["params"] }),
+        );
         let mut headers = other.headers("");
-        headers.extend([("Accept", "text/event-stream".to_owned()), ("Last-Event-ID", place.clone())]);
+        headers.extend([("Accept", "text/event-stream".to_owned()), ("Last-Event-ID", event_id.clone())]);
         assert_eq!(
-            http.send("GET", "/mcp", &borrowed(&headers), b"").status,
+            http.send("GET", "/mcp", &as_str_pairs(&headers), b"").status,
             400,
             "the event belongs to another session"
         );
-        other.says_who_it_is(5);
+        other.answer_elicitation(5);
     }
 
-    ann.tell(&answer("ann-herself"));
+    ann.notify(&answer("ann-herself"));
     let response = stream.message().expect("a response");
     assert_eq!(response["id"], 5);
-    ann.is_own(&json!(text(&response)));
+    ann.assert_own(&json!(text(&response)));
 }
 
 #[test]
@@ -271,13 +277,13 @@ fn request_state_is_bound_to_its_token() {
     let tool = "test_input_required_result_request_state";
     let ann = Client::without_session(&http, "ann", "ann".into());
     let bob = Client::without_session(&http, "bob", "bob".into());
-    let asked = ann.call(2, tool, json!({})).1["result"].clone();
-    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let elicitation = ann.call(2, tool, json!({})).1["result"].clone();
+    assert_eq!(elicitation["resultType"], "input_required", "{elicitation}");
     for (client, code) in [(&bob, json!(-32602)), (&ann, Value::Null)] {
         let mut again = client.message(2, tool, json!({}));
         again["params"]["inputResponses"] =
             json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
-        again["params"]["requestState"] = asked["requestState"].clone();
+        again["params"]["requestState"] = elicitation["requestState"].clone();
         let response = client.post(tool, &again).messages().pop().expect("a response");
         assert_eq!(response["error"]["code"], code, "{}: {response}", client.name);
     }
@@ -305,12 +311,12 @@ fn stdio_requires_no_http_token() {
         &["serve", "--stdio", "--http", "127.0.0.1:0"],
     ];
     for words in listening {
-        let refused = workspace.run(words);
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert_eq!(refused.status.code(), Some(78), "{words:?}: {said}");
+        let output = workspace.run(words);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{words:?}: {stderr}");
         assert!(
-            said.contains("`CI_TOKEN` isn't set") && said.contains("secret file `ann`"),
-            "{words:?}: {said}"
+            stderr.contains("`CI_TOKEN` isn't set") && stderr.contains("secret file `ann`"),
+            "{words:?}: {stderr}"
         );
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The expected outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Outcome {
     /// A result.
     Fine,
     /// An `isError` result for the model.
@@ -17,32 +17,32 @@ enum Told {
     Error(i64),
 }
 
-use Told::{Error, Failed, Fine};
+use Outcome::{Error, Failed, Fine};
 
 /// The outcomes up to 2025-06-18, in 2025-11-25, and in 2026-07-28.
-type ByRevision = [Told; 3];
+type OutcomeByRevision = [Outcome; 3];
 
-const METHOD: ByRevision = [Error(-32601); 3];
-const PARAMS: ByRevision = [Error(-32602); 3];
-const INTERNAL: ByRevision = [Error(-32603); 3];
-const MODEL: ByRevision = [Failed; 3];
+const METHOD_NOT_FOUND: OutcomeByRevision = [Error(-32601); 3];
+const INVALID_PARAMS: OutcomeByRevision = [Error(-32602); 3];
+const INTERNAL: OutcomeByRevision = [Error(-32603); 3];
+const TOOL_ERROR: OutcomeByRevision = [Failed; 3];
 /// A method that was removed in the newest revision.
-const ONCE: ByRevision = [Fine, Fine, Error(-32601)];
-const ONCE_PARAMS: ByRevision = [Error(-32602), Error(-32602), Error(-32601)];
+const REMOVED: OutcomeByRevision = [Fine, Fine, Error(-32601)];
+const REMOVED_PARAMS: OutcomeByRevision = [Error(-32602), Error(-32602), Error(-32601)];
 
 struct Row {
-    situation: &'static str,
+    case: &'static str,
     method: &'static str,
     params: Value,
-    told: ByRevision,
+    expected: OutcomeByRevision,
     /// The HTTP status in 2026-07-28.
     status: u16,
     /// Members that `data` must contain.
     data: Value,
 }
 
-fn row(situation: &'static str, method: &'static str, params: Value, told: ByRevision) -> Row {
-    Row { situation, method, params, told, status: 200, data: Value::Null }
+fn row(case: &'static str, method: &'static str, params: Value, expected: OutcomeByRevision) -> Row {
+    Row { case, method, params, expected, status: 200, data: Value::Null }
 }
 
 impl Row {
@@ -60,56 +60,61 @@ impl Row {
     }
 }
 
-fn call(situation: &'static str, tool: &str, arguments: Value, told: ByRevision) -> Row {
+fn call(case: &'static str, tool: &str, arguments: Value, expected: OutcomeByRevision) -> Row {
     let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
-    row(situation, "tools/call", params, told)
+    row(case, "tools/call", params, expected)
 }
 
-fn complete(situation: &'static str, whose: Value, at: &str) -> Row {
+fn complete(case: &'static str, reference: Value, at: &str) -> Row {
     let argument = json!({ "name": "text", "value": "" });
-    let params = Value::from_iter([("ref", whose), ("argument", argument)]);
-    row(situation, "completion/complete", params, PARAMS).at(at)
+    let params = Value::from_iter([("ref", reference), ("argument", argument)]);
+    row(case, "completion/complete", params, INVALID_PARAMS).at(at)
 }
 
 fn methods() -> Vec<Row> {
     let none = || json!({});
     vec![
-        row("unknown method", "nope/nope", none(), METHOD).status(404),
-        row("method in other letters", "Tools/List", none(), METHOD).status(404),
-        row("method of a client", "roots/list", none(), METHOD).status(404),
-        row("method of later days", "server/discover", none(), [Error(-32601), Error(-32601), Fine]),
-        row("method of tasks, which aren't served", "tasks/list", none(), METHOD).status(404),
-        row("ping", "ping", none(), ONCE).status(404),
-        row("level", "logging/setLevel", json!({ "level": "info" }), ONCE).status(404),
-        row("bad level", "logging/setLevel", json!({ "level": "loud" }), ONCE_PARAMS)
+        row("unknown method", "nope/nope", none(), METHOD_NOT_FOUND).status(404),
+        row("method in the wrong case", "Tools/List", none(), METHOD_NOT_FOUND).status(404),
+        row("client method", "roots/list", none(), METHOD_NOT_FOUND).status(404),
+        row("method of a later revision", "server/discover", none(), [Error(-32601), Error(-32601), Fine]),
+        row("unsupported tasks method", "tasks/list", none(), METHOD_NOT_FOUND).status(404),
+        row("ping", "ping", none(), REMOVED).status(404),
+        row("level", "logging/setLevel", json!({ "level": "info" }), REMOVED).status(404),
+        row("bad level", "logging/setLevel", json!({ "level": "loud" }), REMOVED_PARAMS)
             .status(404)
             .at("/level"),
-        row("no level", "logging/setLevel", none(), ONCE_PARAMS).status(404).at("/level"),
-        row("subscription", "resources/subscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
-        row("subscription to nothing", "resources/subscribe", none(), ONCE_PARAMS).status(404).at("/uri"),
-        row("its end", "resources/unsubscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
+        row("no level", "logging/setLevel", none(), REMOVED_PARAMS).status(404).at("/level"),
+        row("subscription", "resources/subscribe", json!({ "uri": "zoo://text" }), REMOVED).status(404),
+        row("subscription without URI", "resources/subscribe", none(), REMOVED_PARAMS).status(404).at("/uri"),
+        row("unsubscription", "resources/unsubscribe", json!({ "uri": "zoo://text" }), REMOVED).status(404),
     ]
 }
 
 fn parameters() -> Vec<Row> {
     let mut rows = vec![
-        row("no tool named", "tools/call", json!({}), PARAMS).at("/name"),
-        row("tool named by a number", "tools/call", json!({ "name": 5 }), PARAMS).at("/name"),
-        row("unknown tool", "tools/call", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
-        row("arguments as list", "tools/call", json!({ "name": "zoo_echo", "arguments": [1] }), PARAMS)
-            .at("/arguments"),
-        row("no prompt named", "prompts/get", json!({}), PARAMS).at("/name"),
-        row("unknown prompt", "prompts/get", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
-        row("prompt's argument missing", "prompts/get", json!({ "name": "zoo_repeat" }), PARAMS)
+        row("missing tool name", "tools/call", json!({}), INVALID_PARAMS).at("/name"),
+        row("tool name as number", "tools/call", json!({ "name": 5 }), INVALID_PARAMS).at("/name"),
+        row("unknown tool", "tools/call", json!({ "name": "zoo_nope" }), INVALID_PARAMS).at("/name"),
+        row(
+            "arguments as list",
+            "tools/call",
+            json!({ "name": "zoo_echo", "arguments": [1] }),
+            INVALID_PARAMS,
+        )
+        .at("/arguments"),
+        row("missing prompt name", "prompts/get", json!({}), INVALID_PARAMS).at("/name"),
+        row("unknown prompt", "prompts/get", json!({ "name": "zoo_nope" }), INVALID_PARAMS).at("/name"),
+        row("prompt's argument missing", "prompts/get", json!({ "name": "zoo_repeat" }), INVALID_PARAMS)
             .at("/arguments/text"),
         row(
             "prompt's argument as number",
             "prompts/get",
             json!({ "name": "zoo_repeat", "arguments": { "text": 1 } }),
-            PARAMS,
+            INVALID_PARAMS,
         )
         .at("/arguments/text"),
-        row("no resource named", "resources/read", json!({}), PARAMS).at("/uri"),
+        row("missing resource URI", "resources/read", json!({}), INVALID_PARAMS).at("/uri"),
         row(
             "resource not found",
             "resources/read",
@@ -118,7 +123,7 @@ fn parameters() -> Vec<Row> {
         )
         .data(json!({ "uri": "zoo://nope" })),
         row(
-            "no URI",
+            "invalid URI",
             "resources/read",
             json!({ "uri": "no uri" }),
             [Error(-32002), Error(-32002), Error(-32602)],
@@ -126,20 +131,16 @@ fn parameters() -> Vec<Row> {
         .data(json!({ "uri": "no uri" })),
     ];
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        rows.push(row("cursor that nobody gave out", method, json!({ "cursor": "x" }), PARAMS).at("/cursor"));
-        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), PARAMS).at("/cursor"));
+        rows.push(row("unknown cursor", method, json!({ "cursor": "x" }), INVALID_PARAMS).at("/cursor"));
+        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), INVALID_PARAMS).at("/cursor"));
     }
     rows
 }
 
 fn completions() -> Vec<Row> {
     vec![
-        complete(
-            "completion of something else",
-            json!({ "type": "ref/tool", "name": "zoo_echo" }),
-            "/ref/type",
-        ),
-        complete("completion of nothing", json!({}), "/ref/type"),
+        complete("completion of a tool", json!({ "type": "ref/tool", "name": "zoo_echo" }), "/ref/type"),
+        complete("completion without reference", json!({}), "/ref/type"),
         complete(
             "completion of an unknown prompt",
             json!({ "type": "ref/prompt", "name": "zoo_nope" }),
@@ -154,7 +155,7 @@ fn completions() -> Vec<Row> {
             "completion without argument",
             "completion/complete",
             json!({ "ref": { "type": "ref/prompt", "name": "zoo_repeat" } }),
-            PARAMS,
+            INVALID_PARAMS,
         )
         .at("/argument/name"),
     ]
@@ -164,21 +165,21 @@ fn calls() -> Vec<Row> {
     let none = || json!({});
     vec![
         // SEP-1303: since 2025-11-25, the model gets the error and can correct the call.
-        call("arguments that don't fit", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
+        call("invalid arguments", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
             .at("/arguments/text"),
         call("argument missing", "zoo_echo", none(), [Error(-32602), Failed, Failed]).data(json!({})),
-        call("the tool says it failed", "zoo_error_result", none(), MODEL),
-        call("the tool panics", "zoo_panic", none(), MODEL),
-        call("the tool traps", "zoo_unreachable_trap", none(), MODEL),
-        call("the tool takes too long", "zoo_sleep_forever", none(), MODEL),
-        call("the tool breaks its promise", "zoo_bad_structured", none(), MODEL),
-        call("the plugin refuses arguments", "zoo_protocol_error_invalid_params", none(), PARAMS),
-        call("the plugin finds nothing", "zoo_protocol_error_not_found", none(), PARAMS),
-        call("the plugin broke", "zoo_protocol_error_internal", none(), INTERNAL),
-        call("an error of the plugin's own", "zoo_protocol_error_custom", none(), [Error(1234); 3]),
-        call("a code that isn't the plugin's", "zoo_protocol_error_reserved_code", none(), INTERNAL),
+        call("the tool returns an error", "zoo_error_result", none(), TOOL_ERROR),
+        call("the tool panics", "zoo_panic", none(), TOOL_ERROR),
+        call("the tool traps", "zoo_unreachable_trap", none(), TOOL_ERROR),
+        call("the tool takes too long", "zoo_sleep_forever", none(), TOOL_ERROR),
+        call("the tool violates its output schema", "zoo_bad_structured", none(), TOOL_ERROR),
+        call("the plugin rejects arguments", "zoo_protocol_error_invalid_params", none(), INVALID_PARAMS),
+        call("not found by the plugin", "zoo_protocol_error_not_found", none(), INVALID_PARAMS),
+        call("internal plugin error", "zoo_protocol_error_internal", none(), INTERNAL),
+        call("custom plugin error", "zoo_protocol_error_custom", none(), [Error(1234); 3]),
+        call("reserved error code", "zoo_protocol_error_reserved_code", none(), INTERNAL),
         call(
-            "the client can't do it",
+            "missing client capability",
             "zoo_protocol_error_missing_capability",
             none(),
             [Failed, Failed, Error(-32021)],
@@ -187,7 +188,7 @@ fn calls() -> Vec<Row> {
         .data(json!({ "requiredCapabilities": { "sampling": {}, "elicitation": { "url": {} } } })),
         row("the prompt panics", "prompts/get", json!({ "name": "zoo_panicking_prompt" }), INTERNAL)
             .data(json!({ "reason": "trap" })),
-        row("the resource is another's", "resources/read", json!({ "uri": "zoo://foreign" }), INTERNAL)
+        row("foreign resource", "resources/read", json!({ "uri": "zoo://foreign" }), INTERNAL)
             .data(json!({ "reason": "bad_output" })),
     ]
 }
@@ -209,16 +210,16 @@ fn message(row: &Row, id: &str, column: usize) -> Value {
 }
 
 #[track_caller]
-fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
-    let shown = format!("{} ({}): {answer}", row.situation, row.method);
+fn check_response(answer: &Value, row: &Row, id: &str, column: usize) {
+    let shown = format!("{} ({}): {answer}", row.case, row.method);
     assert_eq!(answer["id"], id, "{shown}");
-    let told = match (answer["error"]["code"].as_i64(), &answer["result"]["isError"]) {
+    let outcome = match (answer["error"]["code"].as_i64(), &answer["result"]["isError"]) {
         (Some(code), _) => Error(code),
         (None, Value::Bool(true)) => Failed,
         (None, _) => Fine,
     };
-    assert_eq!(told, row.told[column], "{shown}");
-    if let (Error(code), Value::Object(expected)) = (told, &row.data) {
+    assert_eq!(outcome, row.expected[column], "{shown}");
+    if let (Error(code), Value::Object(expected)) = (outcome, &row.data) {
         // A method that doesn't exist doesn't check its parameters.
         let data = &answer["error"]["data"];
         assert!(code == -32601 || data.is_object(), "{shown}");
@@ -238,7 +239,7 @@ fn error_table_holds_over_stdio() {
         for (at, row) in rows.iter().enumerate() {
             let id = format!("{revision} {at}");
             stdio.send(&message(row, &id, column));
-            judge(&stdio.receive(), row, &id, column);
+            check_response(&stdio.receive(), row, &id, column);
         }
     }
 }
@@ -259,12 +260,12 @@ fn error_table_holds_over_http() {
                 headers.extend(name.map(|name| ("Mcp-Name", name)));
             }
             let reply = http.post(&headers, &message(row, &id, column));
-            judge(&reply.json(), row, &id, column);
-            let expected = match (column, row.told[column]) {
+            check_response(&reply.json(), row, &id, column);
+            let expected = match (column, row.expected[column]) {
                 (2, Error(_)) => row.status,
                 _ => 200,
             };
-            assert_eq!(reply.status, expected, "{}: {reply:?}", row.situation);
+            assert_eq!(reply.status, expected, "{}: {reply:?}", row.case);
         }
     }
 }

@@ -22,10 +22,10 @@ fn negotiates_every_handshake_revision() {
 #[test]
 fn unknown_revision_negotiates_the_newest_handshake_one() {
     let workspace = Workspace::with_plugin("time");
-    for asked in ["2026-07-28", "2024-10-07", "1.0", ""] {
+    for requested in ["2026-07-28", "2024-10-07", "1.0", ""] {
         let mut stdio = Stdio::start(&workspace);
-        let answer = stdio.ask("initialize", hello(asked));
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{asked}: {answer}");
+        let answer = stdio.ask("initialize", hello(requested));
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{requested}: {answer}");
     }
 }
 
@@ -95,7 +95,8 @@ fn only_ping_precedes_the_single_handshake() {
 fn http_sessions_are_random_required_and_deletable() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
-    let (one, two) = (http.greet(&[], "2025-11-25"), http.greet(&[], "2025-11-25"));
+    let one = http.greet(&[], "2025-11-25");
+    let two = http.greet(&[], "2025-11-25");
     assert_ne!(one, two);
     assert!(one.len() >= 32 && one.bytes().all(|byte| byte.is_ascii_graphic()), "{one}");
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 mod rows;
 
-use rows::{Row, Say, When};
+use rows::{AppliesTo, Expected, Row};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
@@ -18,7 +18,7 @@ fn workspace() -> Workspace {
 }
 
 fn table() -> impl Iterator<Item = &'static Row> {
-    [rows::TEXT, rows::BATCH, rows::MEMBERS, rows::KINDS].into_iter().flatten()
+    [rows::PARSING, rows::BATCH, rows::MEMBERS, rows::MESSAGE_KINDS].into_iter().flatten()
 }
 
 fn is_stateless(revision: &str) -> bool {
@@ -27,12 +27,12 @@ fn is_stateless(revision: &str) -> bool {
 
 impl Row {
     fn is_for(&self, revision: &str) -> bool {
-        match self.when {
-            When::Always => true,
-            When::Handshake => !is_stateless(revision),
-            When::Stateless => is_stateless(revision),
-            When::Batches => revision == "2025-03-26",
-            When::NoBatches => revision != "2025-03-26",
+        match self.applies_to {
+            AppliesTo::Always => true,
+            AppliesTo::Handshake => !is_stateless(revision),
+            AppliesTo::Stateless => is_stateless(revision),
+            AppliesTo::Batches => revision == "2025-03-26",
+            AppliesTo::NoBatches => revision != "2025-03-26",
         }
     }
 
@@ -41,7 +41,7 @@ impl Row {
         let modern = is_stateless(revision);
         let params = if modern { format!("{{\"_meta\":{{{ENVELOPE}}}}}") } else { "{}".to_owned() };
         let deep = format!("{{\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
-        let marks = [
+        let placeholders = [
             ("@many", format!("[{}]", ["{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"; 101].join(","))),
             ("@m", if modern { "server/discover" } else { "ping" }.to_owned()),
             ("@p", params),
@@ -51,11 +51,13 @@ impl Row {
             ("@huge", "x".repeat(too_long)),
         ];
         let mut bytes = self.bytes.to_vec();
-        for (mark, text) in marks {
+        for (placeholder, text) in placeholders {
             // `@` starts nothing else, except for the placeholders that are replaced first.
-            while let Some(at) = bytes.windows(mark.len()).position(|part| part == mark.as_bytes()) {
-                bytes.splice(at..at + mark.len(), text.bytes());
-                if mark == "@huge" {
+            while let Some(at) =
+                bytes.windows(placeholder.len()).position(|part| part == placeholder.as_bytes())
+            {
+                bytes.splice(at..at + placeholder.len(), text.bytes());
+                if placeholder == "@huge" {
                     return bytes;
                 }
             }
@@ -63,34 +65,37 @@ impl Row {
         bytes
     }
 
-    fn shown(&self, revision: &str) -> String {
+    fn label(&self, revision: &str) -> String {
         format!("{} {} in {revision}", self.number, self.name)
     }
 }
 
 /// How an error represents an unreadable id.
 #[derive(Clone, Copy)]
-enum Unread {
+enum UnreadableId {
     Null,
     Absent,
 }
 
 /// Checks a response against the expectation.
 #[track_caller]
-fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
-    let (id, code) = match say {
-        Say::Result(id) => (id, None),
-        Say::Error(code, id) => (id, Some(code)),
-        Say::Batch(all) => {
+fn check_response(answer: &Value, expectation: Expected, unreadable_id: UnreadableId, row: &str) {
+    let (id, code) = match expectation {
+        Expected::Result(id) => (id, None),
+        Expected::Error(code, id) => (id, Some(code)),
+        Expected::Batch(all) => {
             let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: not an array: {answer}"));
             assert_eq!(answers.len(), all.len(), "{row}: {answer}");
-            return answers.iter().zip(all).for_each(|(answer, say)| compare(answer, *say, unread, row));
+            return answers
+                .iter()
+                .zip(all)
+                .for_each(|(answer, expectation)| check_response(answer, *expectation, unreadable_id, row));
         }
-        Say::Nothing | Say::Lines(_) => panic!("{row}: {answer}"),
+        Expected::Nothing | Expected::Lines(_) => panic!("{row}: {answer}"),
     };
-    let expected: Option<Value> = match (id, unread) {
-        ("-", _) | ("?", Unread::Absent) => None,
-        ("?", Unread::Null) => Some(Value::Null),
+    let expected: Option<Value> = match (id, unreadable_id) {
+        ("-", _) | ("?", UnreadableId::Absent) => None,
+        ("?", UnreadableId::Null) => Some(Value::Null),
         (id, _) => Some(serde_json::from_str(id).unwrap()),
     };
     assert_eq!(answer.get("id"), expected.as_ref(), "{row}: {answer}");
@@ -119,22 +124,29 @@ fn answers_every_case_over_stdio() {
         if is_stateless(revision) {
             // Before the revision is known, JSON-RPC's own rule applies.
             stdio.send_raw(b"{nope}\n");
-            compare(&stdio.receive(), Say::Error(-32700, "?"), Unread::Null, "before anything was said");
+            check_response(
+                &stdio.receive(),
+                Expected::Error(-32700, "?"),
+                UnreadableId::Null,
+                "before any request",
+            );
             stdio.send(&stateless(1, "server/discover", json!({})));
             assert!(stdio.response(1).get("result").is_some());
         }
-        let unread = if revision >= "2025-11-25" { Unread::Absent } else { Unread::Null };
+        let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
         for row in table().filter(|row| row.is_for(revision) && row.headers.is_empty()) {
-            let shown = row.shown(revision);
+            let shown = row.label(revision);
             let mut bytes = row.bytes(revision, 11 << 20);
             bytes.push(b'\n');
             stdio.send_raw(&bytes);
             match row.stdio {
-                Say::Nothing => {}
-                Say::Lines(all) => {
-                    all.iter().for_each(|say| compare(&stdio.receive(), *say, unread, &shown));
+                Expected::Nothing => {}
+                Expected::Lines(all) => {
+                    for expectation in all {
+                        check_response(&stdio.receive(), *expectation, unreadable_id, &shown);
+                    }
                 }
-                say => compare(&stdio.receive(), say, unread, &shown),
+                expectation => check_response(&stdio.receive(), expectation, unreadable_id, &shown),
             }
             // The next response belongs to the next request: nothing else was sent, and the connection is still open.
             let fence = if is_stateless(revision) {
@@ -161,9 +173,10 @@ fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'sta
     if is_stateless(revision) {
         let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let message: Value = serde_json::from_slice(text).unwrap_or_default();
-        let repeated = [("Mcp-Method", &message["method"]), ("Mcp-Name", &message["params"]["name"])];
-        let said = repeated.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
-        headers.extend(said);
+        let mirrored = [("Mcp-Method", &message["method"]), ("Mcp-Name", &message["params"]["name"])];
+        let mirrored =
+            mirrored.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+        headers.extend(mirrored);
     }
     headers
 }
@@ -174,9 +187,9 @@ fn answers_every_case_over_http() {
     let http = Http::start(&workspace);
     for revision in REVISIONS {
         let session = if is_stateless(revision) { String::new() } else { http.greet(&[], revision) };
-        let unread = if revision >= "2025-11-25" { Unread::Absent } else { Unread::Null };
+        let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
         for row in table().filter(|row| row.is_for(revision)) {
-            let shown = row.shown(revision);
+            let shown = row.label(revision);
             let bytes = row.bytes(revision, 80 << 10);
             let own = headers_of(revision, &session, &bytes);
             let mut headers: Vec<(&str, &str)> =
@@ -188,8 +201,8 @@ fn answers_every_case_over_http() {
             let reply = http.send("POST", "/mcp", &headers, &bytes);
             assert_eq!(reply.status, row.status[usize::from(is_stateless(revision))], "{shown}: {reply:?}");
             match row.http.unwrap_or(row.stdio) {
-                Say::Nothing => assert_eq!(reply.body, "", "{shown}"),
-                say => compare(&reply.json(), say, unread, &shown),
+                Expected::Nothing => assert_eq!(reply.body, "", "{shown}"),
+                expectation => check_response(&reply.json(), expectation, unreadable_id, &shown),
             }
         }
     }
@@ -239,7 +252,7 @@ fn ids_differ_by_type_and_are_unique_while_running() {
     assert_eq!(
         (&free["id"], &free["result"]),
         (&json!(1000), &json!({})),
-        "the first request ended too early"
+        "the id is free after the cancellation"
     );
 
     let http = Http::start(&workspace);

@@ -1,6 +1,8 @@
 //! Requests to the client (elicitation, sampling, roots) in the handshake revisions, over stdio and HTTP.
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, hello, request, text};
+use std::fs;
+
+use moongate_tests::{EventStream, Http, Stdio, Workspace, component, hello, request, text};
 use serde_json::{Value, json};
 
 /// The zoo, with these `client` grants.
@@ -22,7 +24,7 @@ pub(crate) fn everything(revision: &str) -> Value {
     }
 }
 
-fn greeting(revision: &str, declared: Value) -> Value {
+fn initialize_with(revision: &str, declared: Value) -> Value {
     let mut params = hello(revision);
     params["capabilities"] = declared;
     params
@@ -30,7 +32,7 @@ fn greeting(revision: &str, declared: Value) -> Value {
 
 pub(crate) fn greeted(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
     let mut stdio = Stdio::start(workspace);
-    let answer = stdio.ask("initialize", greeting(revision, declared));
+    let answer = stdio.ask("initialize", initialize_with(revision, declared));
     assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
     stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     stdio
@@ -116,8 +118,8 @@ fn asks_several_questions_at_once() {
         }
         let count = questions["questions"].as_array().unwrap().len();
         stdio.send(&call(50, "zoo_ask", questions));
-        let asked: Vec<Value> = (0..count).map(|_| stdio.receive()).collect();
-        for question in asked.iter().rev() {
+        let questions_received: Vec<Value> = (0..count).map(|_| stdio.receive()).collect();
+        for question in questions_received.iter().rev() {
             stdio.send(&answer_to(question));
         }
         let response = stdio.response(50);
@@ -164,8 +166,12 @@ fn cancels_a_call_with_an_open_question() {
     stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": late }));
     let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
     assert_eq!(text(&echo), "still here");
-    let (left, status, _) = stdio.finish();
-    assert_eq!((left, status.success()), (Vec::<Value>::new(), true), "the cancelled call got a response");
+    let (remaining, status, _) = stdio.finish();
+    assert_eq!(
+        (remaining, status.success()),
+        (Vec::<Value>::new(), true),
+        "the cancelled call got a response"
+    );
 }
 
 #[test]
@@ -173,11 +179,17 @@ fn stdin_eof_cancels_open_questions() {
     let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
-    let (left, status, log) = stdio.finish();
+    let (remaining, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
-    assert_eq!(left.len(), 2, "{left:?}");
-    assert_eq!(left[0]["params"]["requestId"], question["id"], "the question wasn't cancelled: {left:?}");
-    assert!(left[1]["id"] == 50 && text(&left[1]).contains("no answer can come any more"), "{left:?}");
+    assert_eq!(remaining.len(), 2, "{remaining:?}");
+    assert_eq!(
+        remaining[0]["params"]["requestId"], question["id"],
+        "the question wasn't cancelled: {remaining:?}"
+    );
+    assert!(
+        remaining[1]["id"] == 50 && text(&remaining[1]).contains("no answer can come any more"),
+        "{remaining:?}"
+    );
 }
 
 #[test]
@@ -231,8 +243,8 @@ fn logs_ungranted_questions_once_with_a_hint() {
             let _ = stdio.call(tool, json!({}));
         }
         let (_, _, log) = stdio.finish();
-        let told = |line: &&str| line.contains("the client for elicitation");
-        let lines: Vec<_> = log.lines().filter(told).collect();
+        let is_refusal = |line: &&str| line.contains("the client for elicitation");
+        let lines: Vec<_> = log.lines().filter(is_refusal).collect();
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert!(line.contains("WARN") && line.contains(expected), "{line}");
     }
@@ -240,8 +252,8 @@ fn logs_ungranted_questions_once_with_a_hint() {
 
 /// Opens an HTTP session and returns the headers for its requests.
 fn session(http: &Http, revision: &str) -> Vec<(&'static str, String)> {
-    let hello = request(1, "initialize", greeting(revision, everything(revision)));
-    let id = http.post(&[], &hello).header("mcp-session-id").expect("a session").to_owned();
+    let initialize = request(1, "initialize", initialize_with(revision, everything(revision)));
+    let id = http.post(&[], &initialize).header("mcp-session-id").expect("a session").to_owned();
     vec![
         ("Content-Type", "application/json".to_owned()),
         ("Accept", "application/json, text/event-stream".to_owned()),
@@ -250,12 +262,12 @@ fn session(http: &Http, revision: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
+fn as_str_pairs<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
     headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
 /// The next message that is a request or a response.
-fn next(stream: &mut EventStream) -> Value {
+fn next_message(stream: &mut EventStream) -> Value {
     stream.message().expect("a message before the stream ends")
 }
 
@@ -266,13 +278,13 @@ fn asks_on_the_http_stream_and_accepts_posted_answers() {
         let headers = session(&http, revision);
         let stranger = session(&http, revision);
         let ask = call(7, "zoo_ask_name", json!({})).to_string();
-        let mut stream = http.open("POST", &borrowed(&headers), ask.as_bytes());
-        let question = next(&mut stream);
+        let mut stream = http.open("POST", &as_str_pairs(&headers), ask.as_bytes());
+        let question = next_message(&mut stream);
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let answer = |name: &str| json!({ "jsonrpc": "2.0", "id": question["id"], "result": accepted(json!({ "name": name })) });
-        assert_eq!(http.post(&borrowed(&stranger)[2..], &answer("a stranger")).status, 202);
-        assert_eq!(http.post(&borrowed(&headers)[2..], &answer("Ann")).status, 202);
-        assert_eq!(text(&next(&mut stream)), "Hello, Ann!", "{revision}");
+        assert_eq!(http.post(&as_str_pairs(&stranger)[2..], &answer("a stranger")).status, 202);
+        assert_eq!(http.post(&as_str_pairs(&headers)[2..], &answer("Ann")).status, 202);
+        assert_eq!(text(&next_message(&mut stream)), "Hello, Ann!", "{revision}");
     }
 }
 
@@ -281,10 +293,40 @@ fn ending_a_session_cancels_its_questions() {
     let http = Http::start(&free());
     let headers = session(&http, "2025-11-25");
     let ask = call(7, "zoo_ask_name", json!({})).to_string();
-    let mut stream = http.open("POST", &borrowed(&headers), ask.as_bytes());
-    assert_eq!(next(&mut stream)["method"], "elicitation/create");
-    assert_eq!(http.send("DELETE", "/mcp", &borrowed(&headers)[2..], b"").status, 200);
+    let mut stream = http.open("POST", &as_str_pairs(&headers), ask.as_bytes());
+    assert_eq!(next_message(&mut stream)["method"], "elicitation/create");
+    assert_eq!(http.send("DELETE", "/mcp", &as_str_pairs(&headers)[2..], b"").status, 200);
     while let Some(message) = stream.message() {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }
+}
+
+/// The zoo in its own file, and a client with an open question from it.
+fn zoo_with_open_question() -> (Workspace, Stdio, Value) {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"zoo.wasm\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n",
+    );
+    workspace.write("zoo.wasm", fs::read(component("zoo")).unwrap());
+    let mut stdio = greeted(&workspace, "2025-11-25", json!({ "elicitation": {} }));
+    stdio.send(&call(50, "zoo_ask_name", json!({})));
+    let question = stdio.receive();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    (workspace, stdio, question)
+}
+
+fn wait_for_tools_list_changed(stdio: &mut Stdio) {
+    while stdio.receive()["method"] != "notifications/tools/list_changed" {}
+}
+
+#[test]
+fn late_answer_reaches_the_replaced_version() {
+    let (workspace, mut stdio, question) = zoo_with_open_question();
+    // The new version has no such tool.
+    workspace.write("zoo.wasm", fs::read(component("time")).unwrap());
+    wait_for_tools_list_changed(&mut stdio);
+    let answer = json!({ "action": "accept", "content": { "name": "Ann" } });
+    stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+    assert_eq!(text(&stdio.response(50)), "Hello, Ann!");
+    let now = stdio.call("zoo_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(text(&now).contains("UTC"), "{now}");
 }

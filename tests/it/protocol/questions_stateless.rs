@@ -7,8 +7,8 @@ use crate::protocol::questions::{accepted, everything, free, said, three_questio
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-const ANN: &str = "token-of-ann-and-nobody-else";
-const BOB: &str = "token-of-bob-and-nobody-else";
+const ANN_TOKEN: &str = "token-of-ann-and-nobody-else";
+const BOB_TOKEN: &str = "token-of-bob-and-nobody-else";
 
 /// A `tools/call` of a client with these capabilities.
 fn call(id: u64, tool: &str, arguments: &Value, declared: Value, more: &Value) -> Value {
@@ -38,7 +38,7 @@ fn post(http: &Http, tool: &str, arguments: &Value, more: &Value) -> Value {
 }
 
 /// The questions and the request state of a result.
-fn asked(response: &Value) -> (Value, String) {
+fn questions_and_state(response: &Value) -> (Value, String) {
     let result = &response["result"];
     assert_eq!(result["resultType"], "input_required", "{response}");
     (result["inputRequests"].clone(), result["requestState"].as_str().unwrap().to_owned())
@@ -59,7 +59,7 @@ fn elicits_forms_over_stdio_and_http() {
         stdio.send(&call(id, "zoo_ask_name", &json!({}), everything("2026-07-28"), more));
         stdio.response(id)
     };
-    let (questions, state) = asked(&over_stdio(1, &json!({})));
+    let (questions, state) = questions_and_state(&over_stdio(1, &json!({})));
     let question = &questions["name"];
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(question["params"]["message"], "[plugin: zoo] What is your name?");
@@ -68,10 +68,10 @@ fn elicits_forms_over_stdio_and_http() {
     let done = over_stdio(2, &retry(&state, answers.clone()));
     assert_eq!((text(&done), &done["result"]["resultType"]), ("Hello, Ann!", &json!("complete")));
 
-    let (_, state) = asked(&post(&http, "zoo_ask_name", &json!({}), &json!({})));
+    let (_, state) = questions_and_state(&post(&http, "zoo_ask_name", &json!({}), &json!({})));
     let done = post(&http, "zoo_ask_name", &json!({}), &retry(&state, answers.clone()));
     assert_eq!(text(&done), "Hello, Ann!");
-    let (_, state) = asked(&post(&http, "zoo_ask_name", &json!({}), &json!({})));
+    let (_, state) = questions_and_state(&post(&http, "zoo_ask_name", &json!({}), &json!({})));
     let no = json!({ "name": { "action": "cancel" } });
     let done = post(&http, "zoo_ask_name", &json!({}), &retry(&state, no));
     assert_eq!(text(&done), "the person chose to cancel");
@@ -82,10 +82,11 @@ fn elicits_forms_over_stdio_and_http() {
 #[test]
 fn asks_again_only_for_missing_answers() {
     let http = Http::start(&free());
-    let (questions, state) = asked(&post(&http, "zoo_ask", &three_questions(), &json!({})));
+    let (questions, state) = questions_and_state(&post(&http, "zoo_ask", &three_questions(), &json!({})));
     assert_eq!(questions.as_object().unwrap().len(), 3);
     let some = json!({ "person": accepted(json!({ "ok": true })), "model": said("hello"), "else": 1 });
-    let (questions, state) = asked(&post(&http, "zoo_ask", &three_questions(), &retry(&state, some)));
+    let (questions, state) =
+        questions_and_state(&post(&http, "zoo_ask", &three_questions(), &retry(&state, some)));
     assert_eq!(questions.as_object().unwrap().keys().collect::<Vec<_>>(), ["host"]);
     let rest = json!({ "host": { "roots": [{ "uri": "file:///home" }] } });
     let done = post(&http, "zoo_ask", &three_questions(), &retry(&state, rest));
@@ -97,9 +98,10 @@ fn asks_again_only_for_missing_answers() {
 fn carries_state_between_rounds() {
     let http = Http::start(&free());
     let arguments = json!({ "rounds": 2 });
-    let (_, first) = asked(&post(&http, "zoo_ask_in_rounds", &arguments, &json!({})));
+    let (_, first) = questions_and_state(&post(&http, "zoo_ask_in_rounds", &arguments, &json!({})));
     let answer = json!({ "round0": accepted(json!({ "round0": "y" })) });
-    let (questions, second) = asked(&post(&http, "zoo_ask_in_rounds", &arguments, &retry(&first, answer)));
+    let (questions, second) =
+        questions_and_state(&post(&http, "zoo_ask_in_rounds", &arguments, &retry(&first, answer)));
     assert!(questions.get("round1").is_some() && first != second, "{questions}");
     let answer = json!({ "round1": accepted(json!({ "round1": "y" })) });
     let done = post(&http, "zoo_ask_in_rounds", &arguments, &retry(&second, answer));
@@ -121,27 +123,27 @@ fn state_is_bound_to_request_caller_and_one_retry() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n[http.auth]\ntokens = [{ name = \"ann\", token = { file = \"ann.token\" } }, { name = \"bob\", token = { file = \"bob.token\" } }]\n",
     );
-    workspace.write("ann.token", ANN);
-    workspace.write("bob.token", BOB);
+    workspace.write("ann.token", ANN_TOKEN);
+    workspace.write("bob.token", BOB_TOKEN);
     let http = Http::start(&workspace);
-    let say = |token: &str, tool: &str, more: &Value| {
+    let call_as = |token: &str, tool: &str, more: &Value| {
         post_as(&http, token, &call(1, tool, &json!({}), everything("2026-07-28"), more)).json()
     };
     let answers = json!({ "name": accepted(json!({ "name": "Ann" })) });
-    let (_, state) = asked(&say(ANN, "zoo_ask_name", &json!({})));
+    let (_, state) = questions_and_state(&call_as(ANN_TOKEN, "zoo_ask_name", &json!({})));
     for (token, tool, state) in [
-        (ANN, "zoo_ask_name", format!("{state}-TAMPERED")),
-        (ANN, "zoo_ask_name", "x".repeat(100)),
-        (ANN, "zoo_ask_in_rounds", state.clone()),
-        (BOB, "zoo_ask_name", state.clone()),
+        (ANN_TOKEN, "zoo_ask_name", format!("{state}-TAMPERED")),
+        (ANN_TOKEN, "zoo_ask_name", "x".repeat(100)),
+        (ANN_TOKEN, "zoo_ask_in_rounds", state.clone()),
+        (BOB_TOKEN, "zoo_ask_name", state.clone()),
     ] {
-        let refused = say(token, tool, &retry(&state, answers.clone()));
-        assert_eq!(refused["error"]["code"], -32602, "{refused}");
-        assert_eq!(refused["error"]["data"]["reason"], "invalid_request_state", "{refused}");
+        let rejected = call_as(token, tool, &retry(&state, answers.clone()));
+        assert_eq!(rejected["error"]["code"], -32602, "{rejected}");
+        assert_eq!(rejected["error"]["data"]["reason"], "invalid_request_state", "{rejected}");
     }
-    let done = say(ANN, "zoo_ask_name", &retry(&state, answers.clone()));
+    let done = call_as(ANN_TOKEN, "zoo_ask_name", &retry(&state, answers.clone()));
     assert_eq!(text(&done), "Hello, Ann!");
-    let again = say(ANN, "zoo_ask_name", &retry(&state, answers));
+    let again = call_as(ANN_TOKEN, "zoo_ask_name", &retry(&state, answers));
     assert_eq!(again["error"]["data"]["reason"], "invalid_request_state", "{again}");
 }
 
@@ -151,8 +153,9 @@ fn gateways_with_a_shared_sealing_key_accept_each_others_state() {
         "[gateway]\nsealing_key = { file = \"sealing.key\" }\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n",
     );
     workspace.write("sealing.key", "a secret of many bytes that nobody guesses");
-    let (one, two) = (Http::start(&workspace), Http::start(&workspace));
-    let (_, state) = asked(&post(&one, "zoo_ask_name", &json!({}), &json!({})));
+    let one = Http::start(&workspace);
+    let two = Http::start(&workspace);
+    let (_, state) = questions_and_state(&post(&one, "zoo_ask_name", &json!({}), &json!({})));
     let answers = json!({ "name": accepted(json!({ "name": "Ann" })) });
     let done = post(&two, "zoo_ask_name", &json!({}), &retry(&state, answers));
     assert_eq!(text(&done), "Hello, Ann!");

@@ -6,7 +6,7 @@ use moongate_tests::{Event, EventStream, Http, Workspace, hello, request, text};
 use serde_json::{Value, json};
 
 /// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
-const SOON: Duration = Duration::from_secs(20);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An HTTP session.
 struct Session<'a> {
@@ -21,7 +21,7 @@ impl<'a> Session<'a> {
         params["capabilities"]["elicitation"] = json!({});
         let reply = http.post(&[], &request(1, "initialize", params));
         let session = Self { http, id: reply.header("mcp-session-id").expect("a session").to_owned() };
-        session.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        session.notify(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         session
     }
 
@@ -31,7 +31,7 @@ impl<'a> Session<'a> {
 
     /// Posts a message that has no response.
     #[track_caller]
-    fn tell(&self, message: &Value) {
+    fn notify(&self, message: &Value) {
         assert_eq!(self.post(message).status, 202, "{message}");
     }
 
@@ -60,14 +60,14 @@ impl<'a> Session<'a> {
     }
 
     /// Requests a stream after this event and expects an error.
-    fn refused(&self, after: &str) -> moongate_tests::Reply {
+    fn rejected_stream(&self, after: &str) -> moongate_tests::Reply {
         let headers =
             [("Accept", "text/event-stream"), ("Mcp-Session-Id", &self.id), ("Last-Event-ID", after)];
         self.http.send("GET", "/mcp", &headers, b"")
     }
 }
 
-fn everything(http: &str) -> Workspace {
+fn workspace_with_http(http: &str) -> Workspace {
     Workspace::new(&format!(
         "[http]\nlisten = \"127.0.0.1:0\"\n{http}\n[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n"
     ))
@@ -81,66 +81,66 @@ fn id(event: &Event) -> &str {
     event.id.as_deref().unwrap_or_else(|| panic!("no id: {event:?}"))
 }
 
-fn is_place(event: &Event) -> bool {
+fn is_priming_event(event: &Event) -> bool {
     event.data.is_empty() && event.id.is_some() && event.retry.is_some_and(|after| after > 0)
 }
 
 /// Reads all remaining events.
-fn rest(stream: &mut EventStream) -> Vec<Event> {
+fn remaining_events(stream: &mut EventStream) -> Vec<Event> {
     std::iter::from_fn(|| stream.event()).filter(|event| !event.is_comment).collect()
 }
 
 #[test]
 fn broken_connection_loses_no_question_or_result() {
-    let workspace = everything("");
+    let workspace = workspace_with_http("");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
     let mut stream = session.call(7, "test_elicitation", json!({ "message": "Who are you?" }));
-    let place = stream.event().unwrap();
-    assert!(is_place(&place), "{place:?}");
-    let asked = stream.event().unwrap();
-    let question = message(&asked);
+    let priming_event = stream.event().unwrap();
+    assert!(is_priming_event(&priming_event), "{priming_event:?}");
+    let question_event = stream.event().unwrap();
+    let question = message(&question_event);
     assert_eq!(question["method"], "elicitation/create", "{question}");
     drop(stream);
 
-    let mut again = session.listen(Some(id(&place)));
-    assert!(is_place(&again.event().unwrap()));
-    assert_eq!(again.event().unwrap(), asked, "the question is replayed with the same id");
-    let mut newer = session.listen(Some(id(&asked)));
-    assert_eq!(again.event(), None, "the newer stream takes over");
+    let mut resumed = session.listen(Some(id(&priming_event)));
+    assert!(is_priming_event(&resumed.event().unwrap()));
+    assert_eq!(resumed.event().unwrap(), question_event, "the question is replayed with the same id");
+    let mut newer = session.listen(Some(id(&question_event)));
+    assert_eq!(resumed.event(), None, "the newer stream takes over");
     let answer = json!({ "action": "accept", "content": { "username": "ann", "email": "ann@example.com" } });
-    session.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
-    let events = rest(&mut newer);
-    assert!(is_place(&events[0]), "{events:?}");
+    session.notify(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+    let events = remaining_events(&mut newer);
+    assert!(is_priming_event(&events[0]), "{events:?}");
     let [result] = &events[1..] else { panic!("expected only the result: {events:?}") };
     let response = message(result);
     assert_eq!(response["id"], 7);
     assert!(text(&response).contains("accept"), "{response}");
 
-    let again = rest(&mut session.listen(Some(id(&asked))));
-    assert_eq!(again[1..], events[1..], "a second resume replays the same events");
-    assert_eq!(session.refused(id(result)).status, 204, "there is nothing left to resume");
+    let resumed = remaining_events(&mut session.listen(Some(id(&question_event))));
+    assert_eq!(resumed[1..], events[1..], "a second resume replays the same events");
+    assert_eq!(session.rejected_stream(id(result)).status, 204, "there is nothing left to resume");
 }
 
 #[test]
 fn primes_only_2025_11_25_streams_but_resumes_all() {
-    let workspace = everything("");
+    let workspace = workspace_with_http("");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let session = Session::open(&http, revision);
         let mut stream = session.call(3, "test_tool_with_progress", json!({}));
-        let mut events = rest(&mut stream);
+        let mut events = remaining_events(&mut stream);
         if revision == "2025-11-25" {
-            assert!(is_place(&events.remove(0)), "{events:?}");
+            assert!(is_priming_event(&events.remove(0)), "{events:?}");
         }
         let ids: Vec<&str> = events.iter().map(id).collect();
         assert_eq!(events.len(), 4, "{revision}: {events:?}");
         assert!(events.iter().all(|event| event.retry.is_none() && !event.data.is_empty()), "{events:?}");
         assert_eq!(message(&events[3])["id"], 3);
         for from in 0..3 {
-            let again: Vec<Event> = rest(&mut session.listen(Some(ids[from])));
-            let again: Vec<&Event> = again.iter().filter(|event| !event.data.is_empty()).collect();
-            assert_eq!(again, events[from + 1..].iter().collect::<Vec<_>>(), "{revision}");
+            let resumed: Vec<Event> = remaining_events(&mut session.listen(Some(ids[from])));
+            let resumed: Vec<&Event> = resumed.iter().filter(|event| !event.data.is_empty()).collect();
+            assert_eq!(resumed, events[from + 1..].iter().collect::<Vec<_>>(), "{revision}");
         }
     }
 }
@@ -160,14 +160,14 @@ fn long_calls_switch_to_polling_when_configured() {
     ];
     // The call sends nothing, and is still moved to polling.
     let mut stream = http.open("POST", &headers, request(4, "tools/call", params).to_string().as_bytes());
-    let events = rest(&mut stream);
-    let [place] = &events[..] else { panic!("expected only a priming event: {events:?}") };
-    assert!(is_place(place), "{place:?}");
+    let events = remaining_events(&mut stream);
+    let [priming_event] = &events[..] else { panic!("expected only a priming event: {events:?}") };
+    assert!(is_priming_event(priming_event), "{priming_event:?}");
     let mut polls = 0;
     let response = loop {
         polls += 1;
-        let events = rest(&mut session.listen(Some(id(place))));
-        assert_eq!(id(&events[0]), id(place), "{events:?}");
+        let events = remaining_events(&mut session.listen(Some(id(priming_event))));
+        assert_eq!(id(&events[0]), id(priming_event), "{events:?}");
         if let Some(result) = events.get(1) {
             break message(result);
         }
@@ -175,8 +175,8 @@ fn long_calls_switch_to_polling_when_configured() {
     assert_eq!(response["id"], 4);
     assert!(text(&response).contains("1500"), "{response}");
     assert!(polls > 1, "the connection stayed open until the result");
-    let news = rest(&mut session.listen(None));
-    assert!(news.len() == 1 && is_place(&news[0]), "{news:?}");
+    let events = remaining_events(&mut session.listen(None));
+    assert!(events.len() == 1 && is_priming_event(&events[0]), "{events:?}");
 
     let older = Session::open(&http, "2025-06-18");
     let params = json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 300 } });
@@ -199,43 +199,48 @@ fn newest_stream_gets_notifications_and_replays_missed_ones() {
     };
     let change = || call("keeper_report_often", json!({ "count": 1 }));
     let mut older = session.listen(None);
-    assert!(is_place(&older.event().unwrap()));
+    assert!(is_priming_event(&older.event().unwrap()));
     call("keeper_offer", json!({ "key": "keeper://state" }));
     assert_eq!(message(&older.event().unwrap())["method"], "notifications/resources/list_changed");
     let subscribed = session.post(&request(2, "resources/subscribe", json!({ "uri": "keeper://state" })));
     assert_eq!(subscribed.json()["result"], json!({}));
 
     let mut newer = session.listen(None);
-    let place = newer.event().unwrap();
+    let priming_event = newer.event().unwrap();
     change();
-    let told = newer.event().unwrap();
-    assert_eq!(message(&told)["method"], "notifications/resources/updated");
-    assert_eq!(message(&told)["params"], json!({ "uri": "keeper://state" }));
+    let notification = newer.event().unwrap();
+    assert_eq!(message(&notification)["method"], "notifications/resources/updated");
+    assert_eq!(message(&notification)["params"], json!({ "uri": "keeper://state" }));
     drop(newer);
-    let mut again = session.listen(Some(id(&place)));
-    assert!(is_place(&again.event().unwrap()));
-    assert_eq!(again.event().unwrap(), told, "the last notification is replayed");
-    drop(again);
+    let mut resumed = session.listen(Some(id(&priming_event)));
+    assert!(is_priming_event(&resumed.event().unwrap()));
+    assert_eq!(resumed.event().unwrap(), notification, "the last notification is replayed");
+    drop(resumed);
 
     drop(older);
     change();
-    let mut again = session.listen(Some(id(&told)));
-    assert!(is_place(&again.event().unwrap()));
-    let next = again.event().unwrap();
-    assert_eq!(message(&next), message(&told), "the notification without a listener");
-    assert_ne!(id(&next), id(&told));
+    let mut resumed = session.listen(Some(id(&notification)));
+    assert!(is_priming_event(&resumed.event().unwrap()));
+    let next = resumed.event().unwrap();
+    assert_eq!(message(&next), message(&notification), "the notification without a listener");
+    assert_ne!(id(&next), id(&notification));
     let mut older = session.listen(None);
-    assert!(is_place(&older.event().unwrap()));
+    assert!(is_priming_event(&older.event().unwrap()));
     assert_eq!(http.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session.id)], b"").status, 200);
-    assert_eq!((older.event(), again.event()), (None, None), "nothing is repeated, and the session is over");
-    assert_eq!(session.refused(id(&next)).status, 404);
+    assert_eq!(
+        (older.event(), resumed.event()),
+        (None, None),
+        "nothing is repeated, and the session is over"
+    );
+    assert_eq!(session.rejected_stream(id(&next)).status, 404);
 }
 
 #[test]
 fn rejects_invalid_and_foreign_stream_requests() {
-    let workspace = everything("");
+    let workspace = workspace_with_http("");
     let http = Http::start(&workspace);
-    let (ann, bob) = (Session::open(&http, "2025-11-25"), Session::open(&http, "2025-11-25"));
+    let ann = Session::open(&http, "2025-11-25");
+    let bob = Session::open(&http, "2025-11-25");
     let session = ("Mcp-Session-Id", ann.id.as_str());
     let events = ("Accept", "text/event-stream");
     for (headers, status) in [
@@ -259,33 +264,37 @@ fn rejects_invalid_and_foreign_stream_requests() {
         assert_eq!(http.open("GET", &headers, b"").reply.status, 200, "{headers:?}");
     }
     let mut stream = ann.call(5, "test_elicitation", json!({ "message": "?" }));
-    let (place, asked) = (stream.event().unwrap(), stream.event().unwrap());
-    for event in [&place, &asked] {
-        assert_eq!(bob.refused(id(event)).status, 400, "the event belongs to another session");
+    let priming_event = stream.event().unwrap();
+    let question_event = stream.event().unwrap();
+    for event in [&priming_event, &question_event] {
+        assert_eq!(bob.rejected_stream(id(event)).status, 400, "the event belongs to another session");
     }
-    let unknown = format!("{}9", id(&asked));
-    assert_eq!(ann.refused(&unknown).status, 400, "the event wasn't sent yet");
+    let unknown = format!("{}9", id(&question_event));
+    assert_eq!(ann.rejected_stream(&unknown).status, 400, "the event wasn't sent yet");
 }
 
 #[test]
 fn cancelled_call_ends_its_stream_without_response() {
-    let workspace = everything("");
+    let workspace = workspace_with_http("");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
     let mut stream = session.call(5, "test_elicitation", json!({ "message": "?" }));
-    let asked = [stream.event().unwrap(), stream.event().unwrap()];
-    session.tell(
+    let question_events = [stream.event().unwrap(), stream.event().unwrap()];
+    session.notify(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
     );
-    let left = rest(&mut stream);
-    assert!(left.iter().all(|event| message(event).get("method").is_some()), "unexpected response: {left:?}");
-    let last = left.last().unwrap_or(&asked[1]);
-    assert_eq!(session.refused(id(last)).status, 204, "a polling client must stop");
+    let remaining = remaining_events(&mut stream);
+    assert!(
+        remaining.iter().all(|event| message(event).get("method").is_some()),
+        "unexpected response: {remaining:?}"
+    );
+    let last = remaining.last().unwrap_or(&question_events[1]);
+    assert_eq!(session.rejected_stream(id(last)).status, 204, "a polling client must stop");
 }
 
 #[test]
 fn idle_streams_send_keep_alives() {
-    let workspace = everything("keep_alive = \"50ms\"");
+    let workspace = workspace_with_http("keep_alive = \"50ms\"");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-06-18");
     let mut listening = session.listen(None);
@@ -305,11 +314,11 @@ fn shutdown_ends_notification_streams() {
     let session = Session::open(&http, "2025-11-25").id;
     let headers = [("Accept", "text/event-stream"), ("Mcp-Session-Id", session.as_str())];
     let mut stream = http.open("GET", &headers, b"");
-    assert!(is_place(&stream.event().unwrap()));
+    assert!(is_priming_event(&stream.event().unwrap()));
     let before = Instant::now();
     let ended = std::thread::spawn(move || http.terminate());
     assert_eq!(stream.event(), None);
     let (status, log) = ended.join().unwrap();
     assert!(status.success(), "{log}");
-    assert!(before.elapsed() < SOON, "the shutdown waited for the stream: {log}");
+    assert!(before.elapsed() < SHUTDOWN_TIMEOUT, "the shutdown waited for the stream: {log}");
 }

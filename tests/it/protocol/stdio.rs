@@ -125,8 +125,8 @@ fn rejects_a_concurrent_call_with_the_same_id() {
     let call = |id| request(id, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
     stdio.send(&call(50));
     stdio.send(&call(50));
-    let refused = stdio.response(50);
-    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    let rejected = stdio.response(50);
+    assert_eq!(rejected["error"]["code"], -32600, "{rejected}");
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 50 } }),
     );
@@ -162,8 +162,8 @@ fn looping_tool_blocks_no_other_request() {
     assert!(stdio.ask("tools/list", json!({}))["result"]["tools"].is_array());
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
-    let begun = Instant::now();
+    let started = Instant::now();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
-    assert!(begun.elapsed() < Duration::from_secs(25), "the exit waited for the tool's limit");
+    assert!(started.elapsed() < Duration::from_secs(25), "the exit waited for the tool's limit");
 }
