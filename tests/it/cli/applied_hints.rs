@@ -178,12 +178,12 @@ fn settings_that_are_wrong_are_told_at_the_start_and_at_a_reload_and_the_plugin_
     let (workspace, right) = with_settings("token = \"abc\"");
     workspace.write("gateway.toml", right.replace("token", "tokn"));
     let http = Http::start(&workspace);
-    http.logged("requires the setting `token`, which is missing");
-    http.logged("did you mean `token`?");
+    http.wait_for_log("requires the setting `token`, which is missing");
+    http.wait_for_log("did you mean `token`?");
     assert!(http.call("p_version", json!({}))["result"].is_object());
     workspace.write("beside", right + "most = \"many\"\n");
     fs::rename(workspace.path().join("beside"), workspace.config()).unwrap();
-    http.logged("`most` must be of type integer, not string");
+    http.wait_for_log("`most` must be of type integer, not string");
     assert!(http.call("p_version", json!({}))["result"].is_object());
 }
 

@@ -99,7 +99,7 @@ fn what_check_prints_as_resolved_is_a_configuration_that_it_accepts() {
 #[test]
 fn the_schema_that_is_printed_is_the_one_in_the_repository() {
     let printed = Workspace::new("").run(&["schema"]);
-    let committed = std::fs::read(moongate_tests::root().join("schema/gateway.schema.json")).unwrap();
+    let committed = std::fs::read(moongate_tests::project_root().join("schema/gateway.schema.json")).unwrap();
     assert!(printed.status.success() && printed.stdout == committed, "{:?}", printed.status);
 }
 

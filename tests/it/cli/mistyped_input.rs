@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 
 use moongate_generated::Plugin;
-use moongate_tests::{Workspace, binary, component};
+use moongate_tests::{Workspace, component, gateway_binary};
 
 /// A user that nothing belongs to.
 const NOBODY: u32 = 65_534;
@@ -122,7 +122,7 @@ fn a_granted_directory_that_the_gateways_user_may_not_read_is_a_warning() {
     fs::create_dir(&closed).unwrap();
     // Whoever runs it may not have the way to where it was built.
     let program = folder.join("moongate");
-    fs::copy(binary(), &program).unwrap();
+    fs::copy(gateway_binary(), &program).unwrap();
     let mut check = Command::new(&program);
     check
         .arg("check")

@@ -12,7 +12,7 @@ mod session;
 use std::collections::BTreeSet;
 use std::fs;
 
-use moongate_tests::{Workspace, component, root};
+use moongate_tests::{Workspace, component, project_root};
 use serde_json::Value;
 
 use page::Page;
@@ -51,7 +51,7 @@ fn the_commands_of_the_page_for_operators_print_what_it_shows() {
 /// The two commands that set everything up on a fresh machine.
 #[test]
 fn readme_install_section_names_both_setup_commands() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(project_root().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
     let section = rest.split("\n## ").next().unwrap_or_default();
     for command in ["cargo xtask demo", "cargo xtask test"] {
@@ -78,7 +78,7 @@ fn commands_that_are_not_run_still_stand_in_a_page() {
 /// The lines of the picture are those of a session. A line that was broken is put together again.
 #[test]
 fn the_picture_shows_what_the_commands_print() {
-    let picture = fs::read_to_string(root().join("docs/terminal.svg")).unwrap();
+    let picture = fs::read_to_string(project_root().join("docs/terminal.svg")).unwrap();
     let mut text = String::new();
     for line in picture.lines().filter(|line| line.starts_with("<text ")) {
         let words = page::without_tags(line);
@@ -119,7 +119,7 @@ fn every_piece_of_configuration_is_one_that_check_accepts() {
 #[test]
 fn the_snippets_for_hosts_are_those_that_the_gateway_prints() {
     let session = Session::start();
-    let snippet = |host: &str| session.ask(&["client", host, "--quiet"]);
+    let snippet = |host: &str| session.request_and_wait(&["client", host, "--quiet"]);
     let (cursor, vscode) = (snippet("cursor"), snippet("vscode"));
     assert_eq!(cursor, snippet("claude-desktop"), "the README shows one for both");
     let blocks: Vec<String> = Page::read("README.md").blocks("json").into_iter().map(|it| it.text).collect();
@@ -151,15 +151,15 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
             .map(str::to_owned)
             .into();
-    for entry in fs::read_dir(root().join("docs")).unwrap() {
+    for entry in fs::read_dir(project_root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".md") {
             files.push(format!("docs/{name}"));
         }
     }
-    for entry in fs::read_dir(root().join("plugins")).unwrap() {
+    for entry in fs::read_dir(project_root().join("plugins")).unwrap() {
         let file = format!("plugins/{}/README.md", entry.unwrap().file_name().into_string().unwrap());
-        if root().join(&file).exists() {
+        if project_root().join(&file).exists() {
             files.push(file);
         }
     }

@@ -207,7 +207,7 @@ fn every_reload_reports_pending_token_restart() {
         assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
         assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
     }
-    http.logged("configuration read: needs a restart: `http.auth.tokens`");
+    http.wait_for_log("configuration read: needs a restart: `http.auth.tokens`");
     let health = run_with_admin(&workspace, admin, &["health"]);
     let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
     assert_eq!((health.status.code(), output_text(&health.stdout)), (Some(0), expected.to_owned()));

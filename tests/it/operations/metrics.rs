@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 
-use moongate_tests::{Admin, Http, Stdio, Workspace, component, hello, stateless};
+use moongate_tests::{Admin, Http, Stdio, Workspace, component, initialize_params, stateless_request};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -57,7 +57,7 @@ fn calls_metric(plugin: &str, tool: &str, outcome: &str) -> String {
 /// Waits until a metric has this value.
 #[track_caller]
 fn wait_for_metric(admin: &Admin, name: &str, value: f64) {
-    moongate_tests::until(name, || admin.metric(name) == Some(value));
+    moongate_tests::wait_until(name, || admin.metric(name) == Some(value));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn counts_busy_and_cancelled_calls() {
     let admin = http.admin();
     let arguments = json!({ "key": "a" });
     let call = json!({ "name": "narrow_wait_and_tidy", "arguments": arguments });
-    let body = stateless(1, "tools/call", call).to_string();
+    let body = stateless_request(1, "tools/call", call).to_string();
     let mut connection = TcpStream::connect(http.address()).unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\
@@ -129,7 +129,7 @@ fn metrics_omit_unknown_client_supplied_names() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let _ = http.call("zoo_made_up", json!({}));
-    let _ = http.ask("made/up", json!({}));
+    let _ = http.request_and_wait("made/up", json!({}));
     let body = admin.get("/metrics").body;
     assert!(!body.contains("made"), "{body}");
     let count = |method: &str, error: &str| {
@@ -172,7 +172,7 @@ fn counters_survive_reloads_and_end_with_their_plugin() {
 fn logs_one_line_per_call_without_arguments() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let initialized = stdio.ask("initialize", hello("2025-11-25"));
+    let initialized = stdio.request_and_wait("initialize", initialize_params("2025-11-25"));
     assert!(initialized["result"].is_object(), "{initialized}");
     for (tool, arguments) in [
         ("zoo_echo", json!({ "text": "a secret" })),

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::process::Stdio as Pipe;
 use std::time::{Duration, Instant};
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, request, signal, stateless, text};
+use moongate_tests::{EventStream, Http, Stdio, Workspace, request, send_signal, stateless_request, text};
 use serde_json::{Value, json};
 
 /// How long a test waits for an immediate effect. Generous, because the machine can be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The zoo, with calls that can wait for a file in `gate`. `gateway` is the content of `[gateway]`.
 fn zoo(gateway: &str) -> Workspace {
@@ -39,7 +39,7 @@ fn gated_call(id: u64) -> Value {
 /// Posts a 2026-07-28 call and waits until it runs.
 pub(crate) fn start_stateless_call(http: &Http, tool: &str, arguments: Value) -> EventStream {
     let params = [("name", json!(tool)), ("arguments", arguments)];
-    let mut message = stateless(1, "tools/call", Value::from_iter(params));
+    let mut message = stateless_request(1, "tools/call", Value::from_iter(params));
     message["params"]["_meta"]["progressToken"] = json!("token");
     let headers = [
         ("Content-Type", "application/json"),
@@ -53,7 +53,7 @@ pub(crate) fn start_stateless_call(http: &Http, tool: &str, arguments: Value) ->
 
 /// Posts a call in a session and waits until it runs.
 fn start_session_call(http: &Http, message: &Value) -> EventStream {
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
@@ -76,7 +76,7 @@ fn wait_until_started(mut stream: EventStream) -> EventStream {
 fn wait_until_refused(http: &Http) {
     let started = Instant::now();
     while TcpStream::connect(http.address()).is_ok() {
-        assert!(started.elapsed() < PATIENCE, "the gateway still accepts connections during shutdown");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "the gateway still accepts connections during shutdown");
     }
 }
 
@@ -90,7 +90,7 @@ fn shutdown_finishes_http_calls_and_rejects_new_ones() {
             start_stateless_call(&http, "zoo_report_and_wait", arguments),
             start_session_call(&http, &gated_call(7)),
         ];
-        signal(http.pid(), name);
+        send_signal(http.pid(), name);
         wait_until_refused(&http);
         workspace.write("gate/open", "");
         for stream in &mut streams {
@@ -98,7 +98,7 @@ fn shutdown_finishes_http_calls_and_rejects_new_ones() {
             assert_eq!(text(&answer), "/gate/open is there");
             assert_eq!(stream.message(), None);
         }
-        let (status, log) = http.ended();
+        let (status, log) = http.wait_for_exit();
         assert!(status.success(), "{status}: {log}");
         assert!(!log.contains("WARN"), "no call should be aborted: {log}");
     }
@@ -107,12 +107,12 @@ fn shutdown_finishes_http_calls_and_rejects_new_ones() {
 #[test]
 fn shutdown_finishes_running_stdio_calls() {
     let workspace = zoo(LONG_GRACE);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send(&gated_call(100));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
-    signal(stdio.pid(), "TERM");
+    send_signal(stdio.pid(), "TERM");
     workspace.write("gate/open", "");
-    let (remaining, status, log) = stdio.ended();
+    let (remaining, status, log) = stdio.wait_for_exit();
     let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!((&answer["id"], text(answer)), (&json!(100), "/gate/open is there"));
     assert!(status.success(), "{status}: {log}");
@@ -135,7 +135,7 @@ fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
         assert_eq!(stream.message(), None, "the aborted call got a response");
     }
 
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send(&hanging);
     assert_eq!(stdio.receive()["method"], "notifications/progress");
     let (remaining, status, log) = stdio.terminate();
@@ -151,7 +151,7 @@ fn admin_reports_live_but_not_ready_during_shutdown() {
     let admin = http.admin();
     assert_eq!(admin.get("/readyz").status, 200);
     let mut stream = start_stateless_call(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
-    signal(http.pid(), "TERM");
+    send_signal(http.pid(), "TERM");
     wait_until_refused(&http);
     let ready = admin.get("/readyz?verbose");
     assert_eq!(ready.status, 503, "{ready:?}");
@@ -161,7 +161,7 @@ fn admin_reports_live_but_not_ready_during_shutdown() {
     assert!(admin.get("/metrics").body.contains("moongate_"));
     workspace.write("gate/open", "");
     assert_eq!(text(&stream.message().unwrap()), "/gate/open is there");
-    let (status, log) = http.ended();
+    let (status, log) = http.wait_for_exit();
     assert!(status.success(), "{status}: {log}");
 }
 
@@ -183,7 +183,7 @@ fn second_signal_stops_immediately() {
     let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
     let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
-    signal(http.pid(), "TERM");
+    send_signal(http.pid(), "TERM");
     wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
@@ -193,7 +193,7 @@ fn second_signal_stops_immediately() {
 #[test]
 fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
     let workspace = zoo(LONG_GRACE);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send(&progress_call(100, "zoo_report_and_hang", json!({})));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
     stdio.send(&request(
@@ -216,14 +216,14 @@ fn signal_after_stdin_eof_does_not_shorten_calls() {
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let hanging = progress_call(2, "zoo_report_and_hang", json!({}));
-    let initialize = request(1, "initialize", moongate_tests::hello("2025-11-25"));
+    let initialize = request(1, "initialize", moongate_tests::initialize_params("2025-11-25"));
     stdin.write_all(format!("{initialize}\n{hanging}\n").as_bytes()).unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
     drop(stdin);
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(log.any(|line| line.unwrap().contains("stdin was closed")));
-    signal(child.id(), "TERM");
+    send_signal(child.id(), "TERM");
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
     assert!(log.iter().any(|line| line.contains("took too long") && line.contains("calls=zoo 1")), "{log:?}");

@@ -1,6 +1,6 @@
 //! SIGHUP: the gateway reloads everything without interrupting service.
 
-use moongate_tests::{Http, Stdio, Workspace, signal};
+use moongate_tests::{Http, Stdio, Workspace, send_signal};
 use serde_json::{Value, json};
 
 /// A gateway that reloads only on request.
@@ -22,12 +22,12 @@ fn tool_count(answer: &Value) -> usize {
 #[test]
 fn sighup_reloads_stdio_gateway_and_notifies_client() {
     let workspace = fixture();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(tool_count(&stdio.ask("tools/list", json!({}))), 2);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    assert_eq!(tool_count(&stdio.request_and_wait("tools/list", json!({}))), 2);
     remove_tool(&workspace);
-    signal(stdio.pid(), "HUP");
+    send_signal(stdio.pid(), "HUP");
     assert_eq!(stdio.receive()["method"], "notifications/tools/list_changed");
-    assert_eq!(tool_count(&stdio.ask("tools/list", json!({}))), 1);
+    assert_eq!(tool_count(&stdio.request_and_wait("tools/list", json!({}))), 1);
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
 }
@@ -38,14 +38,18 @@ fn repeated_sighups_do_not_interrupt_service() {
     let http = Http::start(&workspace);
     remove_tool(&workspace);
     for _ in 0..20 {
-        signal(http.pid(), "HUP");
+        send_signal(http.pid(), "HUP");
     }
-    http.logged("changed=2 failed=0"); // the configuration and the plugin
-    assert_eq!(tool_count(&http.ask("tools/list", json!({})).json()), 1);
+    http.wait_for_log("changed=2 failed=0"); // the configuration and the plugin
+    assert_eq!(tool_count(&http.request_and_wait("tools/list", json!({})).json()), 1);
     workspace.write("gateway.toml", "version = 1\n[plugins.time]\nsorce = \"x\"\n");
-    signal(http.pid(), "HUP");
-    http.logged("failed=1");
-    assert_eq!(tool_count(&http.ask("tools/list", json!({})).json()), 1, "the running version keeps serving");
+    send_signal(http.pid(), "HUP");
+    http.wait_for_log("failed=1");
+    assert_eq!(
+        tool_count(&http.request_and_wait("tools/list", json!({})).json()),
+        1,
+        "the running version keeps serving"
+    );
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     let reloads = log.matches("signal=\"SIGHUP\"").count();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use moongate_tests::{Admin, Http, Workspace, until};
+use moongate_tests::{Admin, Http, Workspace, wait_until};
 use serde_json::{Value, json};
 
 /// A plugin with the directory `notes`, at a gateway with an admin listener.
@@ -49,7 +49,7 @@ fn reports_a_missing_granted_directory_once() {
     let there = workspace.path().canonicalize().unwrap();
     assert!(list_notes(&http).to_string().contains("a.txt"));
     workspace.write("gateway.toml", configured("./nots", ""));
-    http.logged("calls of `files` fail until it can be opened");
+    http.wait_for_log("calls of `files` fail until it can be opened");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("calls of `files` fail")).unwrap();
     let nots = there.join("nots").display().to_string();
@@ -65,7 +65,7 @@ fn reports_a_missing_granted_directory_once() {
 
     let retried = || admin.plugin("files")["trouble"]["retry_at"].clone();
     let first = retried();
-    until("the directory is retried", || retried() != first);
+    wait_until("the directory is retried", || retried() != first);
     let log = http.log();
     assert!(
         !log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"),
@@ -75,9 +75,9 @@ fn reports_a_missing_granted_directory_once() {
     // Calls keep failing, whatever else changes in the plugin's settings.
     workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));
     let is_applied = || http.log().matches("configuration applied").count() == 2;
-    until("the configuration is applied", is_applied);
+    wait_until("the configuration is applied", is_applied);
     fs::create_dir(there.join("nots")).unwrap();
-    http.logged("recovered; it serves its current file and configuration");
+    http.wait_for_log("recovered; it serves its current file and configuration");
     assert!(!http.log().contains("the earlier version keeps serving"), "{}", http.log());
     assert_ne!(list_notes(&http)["result"]["isError"], true);
 }
@@ -88,7 +88,7 @@ fn health_and_list_report_rejected_config_and_plugins() {
     let health = || run_with_admin(&workspace, admin, &["health"]);
     assert_eq!(output_text(&health().stdout), "ready\n");
     workspace.write("gateway.toml", configured("./notes", "suorce = 1"));
-    until("the file is rejected", || !admin.status()["config"]["rejected"].is_null());
+    wait_until("the file is rejected", || !admin.status()["config"]["rejected"].is_null());
     let text = output_text(&health().stdout);
     assert!(
         text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
@@ -110,7 +110,7 @@ fn health_and_list_report_rejected_config_and_plugins() {
     assert!(output_text(&listed.stdout).contains("files"), "{listed:?}");
 
     workspace.write("gateway.toml", configured("./nots", ""));
-    until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
+    wait_until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
     let text = output_text(&health().stdout);
     assert!(
         text.starts_with("[!] plugin files: degraded, calls fail: ") && text.ends_with("\nready\n"),

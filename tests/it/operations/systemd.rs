@@ -6,11 +6,11 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use moongate_tests::{Http, Workspace, binary, root, signal};
+use moongate_tests::{Http, Workspace, gateway_binary, project_root, send_signal};
 use tempfile::TempDir;
 
 /// How long a test waits for an expected event. Generous, because the machine can be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A stand-in for the service manager.
 struct ServiceManager {
@@ -22,7 +22,7 @@ impl ServiceManager {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         Self { socket, folder }
     }
 
@@ -70,9 +70,9 @@ fn notifies_systemd_of_start_reload_and_stop() {
     let http = Http::spawn(manager.command(&workspace));
     assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
     assert_eq!(manager.next_notification(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
-    signal(http.pid(), "HUP");
+    send_signal(http.pid(), "HUP");
     let first = manager.wait_for_reload();
-    signal(http.pid(), "HUP");
+    send_signal(http.pid(), "HUP");
     assert!(manager.wait_for_reload() > first, "the timestamp must be newer than the first one");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
@@ -87,10 +87,10 @@ fn sighup_during_startup_reloads_afterwards() {
     let workspace = Workspace::with_plugin("time");
     let mut child = manager.command(&workspace).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
-    signal(child.id(), "HUP");
+    send_signal(child.id(), "HUP");
     assert_eq!(manager.next_notification()[0], "READY=1");
     manager.wait_for_reload();
-    signal(child.id(), "TERM");
+    send_signal(child.id(), "TERM");
     assert!(child.wait().unwrap().success());
 }
 
@@ -133,7 +133,7 @@ const REPEATABLE_KEYS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCred
 
 #[test]
 fn unit_file_uses_existing_commands_and_options() {
-    let unit = fs::read_to_string(root().join("contrib/systemd/moongate.service")).unwrap();
+    let unit = fs::read_to_string(project_root().join("contrib/systemd/moongate.service")).unwrap();
     let mut keys = BTreeSet::new();
     let mut sections = Vec::new();
     let value = |key: &str| {
@@ -158,7 +158,7 @@ fn unit_file_uses_existing_commands_and_options() {
     assert_eq!(value("Type"), "notify-reload");
 
     let run = |arguments: &[&str]| {
-        let output = Command::new(binary()).args(arguments).output().unwrap();
+        let output = Command::new(gateway_binary()).args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };

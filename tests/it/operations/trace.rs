@@ -6,10 +6,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request, root, stateless, text};
+use moongate_tests::{
+    Http, Stdio, Workspace, initialize_params, project_root, request, stateless_request, text,
+};
 use serde_json::{Value, json};
 
-use crate::protocol::questions::{everything, free};
+use crate::protocol::questions::{all_capabilities, zoo_with_all_grants};
 
 const TRACE_FILE: &str = "trace.jsonl";
 
@@ -80,7 +82,7 @@ const PLUGINS: &str =
 #[test]
 fn traces_all_stdio_messages_verbatim() {
     let workspace = Workspace::new(PLUGINS);
-    let mut sent = vec![request(1, "initialize", hello("2025-11-25"))];
+    let mut sent = vec![request(1, "initialize", initialize_params("2025-11-25"))];
     let mut received = Vec::new();
     let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
     stdio.send(&sent[0]);
@@ -89,7 +91,7 @@ fn traces_all_stdio_messages_verbatim() {
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         request(2, "tools/list", json!({})),
         progress_call(3),
-        stateless(4, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "ä\n\"" } })),
+        stateless_request(4, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "ä\n\"" } })),
         request(5, "nothing/like/it", json!({})),
     ] {
         stdio.send(&message);
@@ -132,7 +134,7 @@ fn traces_all_http_messages_with_caller_and_session() {
     let bearer = format!("Bearer {ANN_TOKEN}");
     let ann = ("Authorization", bearer.as_str());
 
-    let session = http.greet(&[ann], "2025-06-18");
+    let session = http.open_session(&[ann], "2025-06-18");
     let within = [ann, ("Mcp-Session-Id", session.as_str())];
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(http.post(&within, &initialized).status, 202);
@@ -141,7 +143,7 @@ fn traces_all_http_messages_with_caller_and_session() {
     let params = json!({ "name": "zoo_echo", "arguments": { "text": "hi" } });
     let headers =
         [ann, ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "zoo_echo")];
-    let stateless = stateless(3, "tools/call", params);
+    let stateless = stateless_request(3, "tools/call", params);
     let whole = http.post(&headers, &stateless).json();
     assert_eq!(http.post(&[("Authorization", "Bearer wrong-but-long-enough")], &initialized).status, 401);
     assert!(http.terminate().0.success());
@@ -189,7 +191,7 @@ fn traces_legacy_sse_streams() {
     let mut stream = http.open_at("GET", "/sse", &[("Accept", "text/event-stream")], b"");
     let uri = stream.event().unwrap().data;
     let mut received = Vec::new();
-    let mut sent = vec![request(1, "initialize", hello("2024-11-05")), progress_call(2)];
+    let mut sent = vec![request(1, "initialize", initialize_params("2024-11-05")), progress_call(2)];
     for message in &sent {
         let json = [("Content-Type", "application/json")];
         assert_eq!(http.send("POST", &uri, &json, message.to_string().as_bytes()).status, 202);
@@ -225,7 +227,7 @@ fn traces_legacy_sse_streams() {
 fn traces_batches_and_invalid_messages() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
-    stdio.send(&request(1, "initialize", hello("2025-03-26")));
+    stdio.send(&request(1, "initialize", initialize_params("2025-03-26")));
     stdio.receive();
     stdio.send(&json!([request(2, "ping", json!({})), request(3, "ping", json!({}))]));
     stdio.receive();
@@ -306,7 +308,7 @@ fn trace_redacts_config_secrets_across_reloads() {
             ("Mcp-Method", "tools/call"),
             ("Mcp-Name", tool),
         ];
-        text(&http.post(&headers, &stateless(1, "tools/call", params)).json()).to_owned()
+        text(&http.post(&headers, &stateless_request(1, "tools/call", params)).json()).to_owned()
     };
     let get = |key: &str| call("zoo_config_get", json!({ "key": key }));
     let secrets = [ANN_TOKEN, seal, first, second, "x-a-part-of-it-in-the-file", "a-part-of-it"];
@@ -350,13 +352,14 @@ fn all_strings(value: &Value) -> String {
 
 #[test]
 fn trace_truncates_request_state() {
-    let workspace = free();
+    let workspace = zoo_with_all_grants();
     let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
     let mut ask = |id: u64, more: Value| {
         let mut params = json!({ "name": "zoo_ask_name", "arguments": {} });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut message = stateless(id, "tools/call", params);
-        message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = everything("2026-07-28");
+        let mut message = stateless_request(id, "tools/call", params);
+        message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            all_capabilities("2026-07-28");
         stdio.send(&message);
         stdio.response(id)
     };
@@ -375,13 +378,14 @@ fn trace_file_is_private_and_appended_to() {
     let workspace = Workspace::with_plugin("time");
     let file = workspace.path().join(TRACE_FILE);
     for _ in 0..2 {
-        let (_, status, log) = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25").finish();
+        let (_, status, log) =
+            Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25").finish();
         assert!(status.success(), "{log}");
     }
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(trace_lines(&workspace).len(), 6, "{}", trace_text(&workspace));
     fs::write(&file, "{\"torn\":").unwrap();
-    let _ = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25").finish();
+    let _ = Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25").finish();
     assert!(trace_text(&workspace).starts_with("{\"torn\":\n{\"time\":"), "{}", trace_text(&workspace));
 }
 
@@ -440,18 +444,18 @@ fn reload_cannot_grant_the_trace_directory() {
     workspace.write("gateway.toml", configured("{ host = \"traces\", guest = \"/t\", mode = \"ro\" }"));
     let reload = http.admin().reload();
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
-    http.logged("the one in use stays in force");
+    http.wait_for_log("the one in use stays in force");
     assert!(http.terminate().0.success());
 }
 
 #[test]
 fn documented_trace_line_is_real() {
-    let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let page = fs::read_to_string(project_root().join("docs/operations.md")).unwrap();
     let (_, section) = page.split_once("--trace").unwrap();
     let shown = section.lines().find(|line| line.starts_with("{\"time\"")).unwrap();
     let workspace = Workspace::with_plugin("time");
     let http = over_http(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let call = json!({ "name": "time_get_current_time", "arguments": { "timezone": "Asia/Tokyo" } });
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &request(2, "tools/call", call)).status, 200);
     assert!(http.terminate().0.success());
@@ -468,8 +472,10 @@ fn tracing_does_not_change_responses() {
     let conversation = |arguments: &[&str]| {
         let workspace = Workspace::new(PLUGINS);
         let mut stdio = Stdio::start_with(&workspace, arguments);
-        let mut received =
-            vec![stdio.ask("initialize", hello("2025-11-25")), stdio.ask("tools/list", json!({}))];
+        let mut received = vec![
+            stdio.request_and_wait("initialize", initialize_params("2025-11-25")),
+            stdio.request_and_wait("tools/list", json!({})),
+        ];
         received.push(stdio.call("zoo_echo", json!({ "text": "hi" })));
         received.push(stdio.call("nothing", json!({})));
         assert!(stdio.finish().1.success());
@@ -490,7 +496,7 @@ fn file_names(folder: &Path) -> Vec<String> {
 #[test]
 fn trace_loses_no_message_under_load() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25");
     let many = 1000..6000;
     for id in many.clone() {
         stdio.send(&request(id, "ping", json!({})));

@@ -27,7 +27,7 @@ fn limited(name: &str, limits: &str) -> Workspace {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 /// Neither plugin is the worse for what happened before.
@@ -54,7 +54,7 @@ fn ended(answer: &Value, by: &str) {
 fn what_they_offer_is_listed() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let list = stdio.ask("tools/list", json!({}));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     let mut listed = String::new();
     for tool in tools {
@@ -73,10 +73,10 @@ fn what_they_offer_is_listed() {
          text_slug [\"text\"]\n\
          text_count [\"text\"] structured\n"
     );
-    let prompts = stdio.ask("prompts/list", json!({}));
+    let prompts = stdio.request_and_wait("prompts/list", json!({}));
     assert_eq!(prompts["result"]["prompts"][0]["name"], "text_shorten", "{prompts}");
     assert_eq!(prompts["result"]["prompts"][0]["arguments"][0]["required"], true, "{prompts}");
-    let resources = stdio.ask("resources/list", json!({}));
+    let resources = stdio.request_and_wait("resources/list", json!({}));
     assert_eq!(resources["result"]["resources"][0]["uri"], "statistics://formulas", "{resources}");
 }
 
@@ -98,14 +98,16 @@ fn prompts_and_resources_of_theirs_can_be_had() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let arguments = json!({ "text": "one two three", "words": "1" });
-    let got = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let got =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
     let said = got["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     assert!(said.contains("has 3 words, to at most 1 words") && said.ends_with("one two three"), "{got}");
     let arguments = json!({ "text": "one", "words": "none" });
-    let refused = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let refused =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     assert_eq!(refused["error"]["data"]["at"], "/words", "{refused}");
-    let read = stdio.ask("resources/read", json!({ "uri": "statistics://formulas" }));
+    let read = stdio.request_and_wait("resources/read", json!({ "uri": "statistics://formulas" }));
     let contents = &read["result"]["contents"][0];
     assert_eq!(contents["mimeType"], "text/markdown", "{read}");
     assert!(contents["text"].as_str().unwrap_or_default().contains("`standard_deviation`"), "{read}");
@@ -144,10 +146,10 @@ fn what_they_can_not_do_is_an_answer_that_says_why() {
 fn what_they_log_reaches_the_client_and_the_log() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let _ = stdio.ask("logging/setLevel", json!({ "level": "info" }));
+    let _ = stdio.request_and_wait("logging/setLevel", json!({ "level": "info" }));
     let _ = stdio.call("text_slug", json!({ "text": "Tokyo 東京" }));
     let _ = stdio.call("statistics_describe", json!({ "numbers": [1, 2, 3, 4, 100] }));
-    let heard = stdio.early();
+    let heard = stdio.take_queued();
     let told = |level: &str, word: &str| {
         heard.iter().any(|message| {
             message["method"] == "notifications/message"

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless, text};
+use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless_request, text};
 use serde_json::{Value, json};
 
 /// How long a test waits for an immediate effect. Generous, because the machine can be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A grace long enough for any machine.
 const KEEPER_WITH_LONG_GRACE: &str =
@@ -21,7 +21,7 @@ fn wait_call_params(key: &str) -> Value {
 
 /// The same call in 2026-07-28.
 fn stateless_wait_call(id: u64, key: &str) -> Value {
-    let mut message = stateless(id, "tools/call", wait_call_params(key));
+    let mut message = stateless_request(id, "tools/call", wait_call_params(key));
     message["params"]["_meta"]["progressToken"] = json!("token");
     message["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
     message
@@ -39,15 +39,15 @@ const STATELESS_HEADERS: [(&str, &str); 5] = [
 fn wait_until_tidied(mut get: impl FnMut() -> Value) {
     let started = Instant::now();
     while text(&get()) != "tidied" {
-        assert!(started.elapsed() < PATIENCE, "the call wasn't cancelled, or had no time to clean up");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "the call wasn't cancelled, or had no time to clean up");
     }
 }
 
 #[test]
 fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
     let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let _ = stdio.ask("logging/setLevel", json!({ "level": "debug" }));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let _ = stdio.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
     for (id, message, cancel) in [
         (100, request(100, "tools/call", wait_call_params("100")), ("notifications/cancelled", "requestId")),
         (101, request(101, "tools/call", wait_call_params("101")), ("$/cancelRequest", "id")),
@@ -67,7 +67,7 @@ fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
 #[test]
 fn cancelled_call_frees_its_id_during_cleanup() {
     let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send(&request(100, "tools/call", json!({ "name": "keeper_wait_for_ever", "arguments": {} })));
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
@@ -91,7 +91,7 @@ fn lost_connection_cancels_stateless_http_calls() {
 fn connection_lost_before_any_response_cancels_the_call() {
     let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
     let http = Http::start(&workspace);
-    let body = stateless(1, "tools/call", wait_call_params("silent"));
+    let body = stateless_request(1, "tools/call", wait_call_params("silent"));
     let body = body.to_string().replace("progressToken", "nothing");
     let mut head =
         format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n", http.address(), body.len());
@@ -103,7 +103,7 @@ fn connection_lost_before_any_response_cancels_the_call() {
     let get = || http.call("keeper_get", json!({ "key": "silent" }));
     let started = Instant::now();
     while text(&get()) != "begun" {
-        assert!(started.elapsed() < PATIENCE, "the call didn't start");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "the call didn't start");
     }
     drop(connection);
     wait_until_tidied(get);
@@ -113,7 +113,7 @@ fn connection_lost_before_any_response_cancels_the_call() {
 fn sessions_cancel_by_notification_or_delete() {
     let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
     let all = [&STATELESS_HEADERS[..2], &headers[..]].concat();
     for (id, method, member) in
@@ -144,7 +144,7 @@ fn aborts_calls_that_ignore_cancellation_after_grace() {
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nconcurrency = 1\n\
          cancel_grace = \"100ms\"\ntimeout = \"1h\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let http = Http::start(&workspace);
     let call = json!({ "name": "keeper_wait_for_ever", "arguments": { "key": "n" }, "_meta": { "progressToken": 1 } });
     stdio.send(&request(100, "tools/call", call.clone()));

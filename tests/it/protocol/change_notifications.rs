@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless};
+use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless_request};
 use serde_json::{Value, json};
 
 /// The tools of the fixture that cause a change, and the notification for each.
@@ -50,7 +50,7 @@ fn open_listen_request(http: &Http, id: u64, filter: Value) -> EventStream {
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    http.open("POST", &headers, stateless(id, "subscriptions/listen", filter).to_string().as_bytes())
+    http.open("POST", &headers, stateless_request(id, "subscriptions/listen", filter).to_string().as_bytes())
 }
 
 /// Opens a stream over HTTP.
@@ -87,12 +87,12 @@ fn stdin_eof_and_cancellation_end_stdio_subscriptions() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start(&workspace);
     for id in [10, 11] {
-        stdio.send(&stateless(id, "subscriptions/listen", full_filter(ZOO_TEXT_URI)));
+        stdio.send(&stateless_request(id, "subscriptions/listen", full_filter(ZOO_TEXT_URI)));
         let first = stdio.receive();
         assert_eq!(first["params"]["_meta"][SUBSCRIPTION_ID_KEY], id);
         assert_eq!(first["params"]["notifications"], full_filter(ZOO_TEXT_URI)["notifications"]);
     }
-    let answer = stdio.ask("tools/list", stateless(0, "", json!({}))["params"].clone());
+    let answer = stdio.request_and_wait("tools/list", stateless_request(0, "", json!({}))["params"].clone());
     assert!(answer.get("result").is_some(), "the stream blocked another request: {answer}");
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 10 } }),
@@ -109,12 +109,12 @@ fn sessions_subscribe_only_to_existing_resources() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        let session = http.greet(&[], revision);
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        let session = http.open_session(&[], revision);
         let mut ask = |method: &str, uri: &str| {
             let over_http =
                 http.post(&[("Mcp-Session-Id", &session)], &request(7, method, json!({ "uri": uri }))).json();
-            let over_stdio = stdio.ask(method, json!({ "uri": uri }));
+            let over_stdio = stdio.request_and_wait(method, json!({ "uri": uri }));
             assert_eq!(over_http.get("result"), over_stdio.get("result"));
             assert_eq!(over_http.get("error"), over_stdio.get("error"));
             over_stdio
@@ -134,7 +134,7 @@ fn releases_streams_of_disconnected_clients() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
     let streams: Vec<_> = (1..=MAX_STREAMS).map(|id| listen(&http, id, full_filter(ZOO_TEXT_URI))).collect();
-    let rejected = http.ask("subscriptions/listen", full_filter(ZOO_TEXT_URI)).json();
+    let rejected = http.request_and_wait("subscriptions/listen", full_filter(ZOO_TEXT_URI)).json();
     assert_eq!(rejected["error"]["code"], -32603, "{rejected}");
     drop(streams);
     let started = Instant::now();
@@ -149,8 +149,11 @@ fn releases_streams_of_disconnected_clients() {
 fn stdio_session_gets_each_change_once() {
     let workspace = fixture();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        assert_eq!(stdio.ask("resources/subscribe", json!({ "uri": WATCHED_URI }))["result"], json!({}));
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        assert_eq!(
+            stdio.request_and_wait("resources/subscribe", json!({ "uri": WATCHED_URI }))["result"],
+            json!({})
+        );
         for (tool, method) in CHANGE_TOOLS {
             trigger(&mut stdio, tool);
             let mut expected = json!({ "jsonrpc": "2.0", "method": method });
@@ -159,7 +162,7 @@ fn stdio_session_gets_each_change_once() {
             }
             assert_eq!(stdio.receive(), expected, "{revision}");
         }
-        let listed = stdio.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let listed = stdio.request_and_wait("tools/list", json!({}))["result"]["tools"].clone();
         let names: Vec<_> =
             listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert!(names.contains(&"everything_test_changing_tool"), "{names:?}");
@@ -171,9 +174,9 @@ fn stdio_session_gets_each_change_once() {
 #[test]
 fn dual_era_stdio_client_gets_each_change_once_per_era() {
     let workspace = fixture();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.ask("resources/subscribe", json!({ "uri": WATCHED_URI }));
-    stdio.send(&stateless(99, "subscriptions/listen", full_filter(WATCHED_URI)));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("resources/subscribe", json!({ "uri": WATCHED_URI }));
+    stdio.send(&stateless_request(99, "subscriptions/listen", full_filter(WATCHED_URI)));
     assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
     for (tool, method) in CHANGE_TOOLS {
         trigger(&mut stdio, tool);
@@ -225,8 +228,8 @@ fn http_subscription_gets_only_requested_changes() {
 #[test]
 fn drops_empty_reports_and_coalesces_bursts() {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.ask("resources/subscribe", json!({ "uri": ZOO_TEXT_URI }));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("resources/subscribe", json!({ "uri": ZOO_TEXT_URI }));
     for _ in 0..2 {
         stdio.call("zoo_changes_flood", json!({ "count": 500 }));
         assert_eq!(stdio.receive()["params"], json!({ "uri": ZOO_TEXT_URI }));
@@ -240,7 +243,7 @@ fn http_session_stream_delivers_earlier_changes() {
     let workspace = fixture();
     let http = Http::start(&workspace);
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-        let session = http.greet(&[], revision);
+        let session = http.open_session(&[], revision);
         let header = [("Mcp-Session-Id", session.as_str())];
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(http.post(&header, &initialized).status, 202);

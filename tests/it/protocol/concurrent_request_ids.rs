@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::thread;
 
-use moongate_tests::{EventStream, Http, Reply, Stdio, Workspace, hello, request, stateless, text};
+use moongate_tests::{
+    EventStream, Http, Reply, Stdio, Workspace, initialize_params, request, stateless_request, text,
+};
 use serde_json::{Value, json};
 
 /// A gateway with two tokens and plugins that answer, notify and elicit.
@@ -31,7 +33,7 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn with_session(http: &'a Http, token: &'static str, name: String) -> Self {
-        let mut params = hello("2025-11-25");
+        let mut params = initialize_params("2025-11-25");
         params["capabilities"]["elicitation"] = json!({});
         let client = Self { http, token, name, session: None };
         let authorization = client.authorization();
@@ -80,7 +82,7 @@ impl<'a> Client<'a> {
         let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
         let mut message = match &self.session {
             Some(_) => request(id, "tools/call", params),
-            None => stateless(id, "tools/call", params),
+            None => stateless_request(id, "tools/call", params),
         };
         let meta = &mut message["params"]["_meta"];
         meta["progressToken"] = json!(1);
@@ -294,7 +296,7 @@ fn stdio_requires_no_http_token() {
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:8931\"\n[http.auth]\ntokens = [\n  { name = \"ci\", token = { env = \"CI_TOKEN\" } },\n  { name = \"ann\", token = { file = \"ann\" } },\n]\n[plugins.time]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert!(text(&stdio.call("time_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
     let called = workspace.run(&["call", "time_get_current_time", "timezone=UTC"]);
     assert_eq!((called.status.code(), called.stderr), (Some(0), Vec::new()));

@@ -235,7 +235,7 @@ fn error_table_holds_over_stdio() {
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
         let mut stdio =
-            if column == 2 { Stdio::start(&workspace) } else { Stdio::greeted(&workspace, revision) };
+            if column == 2 { Stdio::start(&workspace) } else { Stdio::initialized(&workspace, revision) };
         for (at, row) in rows.iter().enumerate() {
             let id = format!("{revision} {at}");
             stdio.send(&message(row, &id, column));
@@ -250,7 +250,7 @@ fn error_table_holds_over_http() {
     let http = Http::start(&workspace);
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
-        let session = if column == 2 { String::new() } else { http.greet(&[], revision) };
+        let session = if column == 2 { String::new() } else { http.open_session(&[], revision) };
         for (at, row) in rows.iter().enumerate() {
             let id = format!("{revision} {at}");
             let name = row.params.get("name").or(row.params.get("uri")).and_then(Value::as_str);
@@ -311,7 +311,7 @@ fn names_mismatched_headers() {
 fn unknown_revision_in_a_session_is_a_bad_request() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
     for (version, status) in [("2025-11-25", 200), ("2025-06-18", 200), ("2099-01-01", 400), ("", 400)] {
         let reply = http.post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", version)], &ping);

@@ -1,12 +1,12 @@
 //! HTTP checks before a message is read, in order: Host and Origin, token, method, content type, size.
 
-use moongate_tests::{Http, Workspace, hello, request, stateless};
+use moongate_tests::{Http, Workspace, initialize_params, request, stateless_request};
 use serde_json::json;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 fn hello_body() -> Vec<u8> {
-    request(1, "initialize", hello("2025-11-25")).to_string().into_bytes()
+    request(1, "initialize", initialize_params("2025-11-25")).to_string().into_bytes()
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn checks_token_first_and_binds_sessions_to_it() {
     assert_eq!(http.send("GET", "/mcp", &[], b"").status, 401);
     assert_eq!(http.send("POST", "/mcp?token=ann-has-a-long-secret", &[JSON], &hello_body()).status, 401);
 
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let list = request(2, "tools/list", json!({}));
     assert_eq!(http.post(&[ann, ("Mcp-Session-Id", &session)], &list).status, 200);
     assert_eq!(http.post(&[bob, ("Mcp-Session-Id", &session)], &list).status, 404);
@@ -170,6 +170,6 @@ fn answers_cors_preflight_requests() {
     assert_eq!(evil.header("access-control-allow-origin"), None);
     let own =
         [("Origin", origin.as_str()), ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
-    let reply = http.post(&own, &stateless(1, "tools/list", json!({})));
+    let reply = http.post(&own, &stateless_request(1, "tools/list", json!({})));
     assert_eq!(reply.header("access-control-allow-origin"), Some(origin.as_str()), "{reply:?}");
 }

@@ -1,6 +1,6 @@
 //! JSON-RPC edge cases that no client library would send, in one table for both transports and every revision.
 
-use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless};
+use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless_request};
 use serde_json::{Value, json};
 
 mod rows;
@@ -119,7 +119,7 @@ fn answers_every_case_over_stdio() {
         let mut stdio = if is_stateless(revision) {
             Stdio::start(&workspace)
         } else {
-            Stdio::greeted(&workspace, revision)
+            Stdio::initialized(&workspace, revision)
         };
         if is_stateless(revision) {
             // Before the revision is known, JSON-RPC's own rule applies.
@@ -130,7 +130,7 @@ fn answers_every_case_over_stdio() {
                 UnreadableId::Null,
                 "before any request",
             );
-            stdio.send(&stateless(1, "server/discover", json!({})));
+            stdio.send(&stateless_request(1, "server/discover", json!({})));
             assert!(stdio.response(1).get("result").is_some());
         }
         let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
@@ -150,7 +150,7 @@ fn answers_every_case_over_stdio() {
             }
             // The next response belongs to the next request: nothing else was sent, and the connection is still open.
             let fence = if is_stateless(revision) {
-                stateless(777, "server/discover", json!({}))
+                stateless_request(777, "server/discover", json!({}))
             } else {
                 request(777, "ping", json!({}))
             };
@@ -186,7 +186,7 @@ fn answers_every_case_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     for revision in REVISIONS {
-        let session = if is_stateless(revision) { String::new() } else { http.greet(&[], revision) };
+        let session = if is_stateless(revision) { String::new() } else { http.open_session(&[], revision) };
         let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
         for row in table().filter(|row| row.is_for(revision)) {
             let shown = row.label(revision);
@@ -212,7 +212,7 @@ fn answers_every_case_over_http() {
 fn request_without_id_has_no_effect() {
     let workspace = workspace();
     for (id, logged) in [(None, false), (Some(5), true)] {
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         let mut call = request(5, "tools/call", json!({ "name": "zoo_print_json_rpc" }));
         if id.is_none() {
             call.as_object_mut().unwrap().remove("id");
@@ -240,7 +240,7 @@ fn ids_differ_by_type_and_are_unique_while_running() {
     let cancel = |id: &str| {
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
     };
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send_raw(format!("{}\n{}\n", call("1000"), ping("\"1000\"")).as_bytes());
     let other = stdio.receive();
     assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is a different id");
@@ -256,7 +256,7 @@ fn ids_differ_by_type_and_are_unique_while_running() {
     );
 
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let send = |text: String| {
         let headers = [
             ("Content-Type", "application/json"),
@@ -289,7 +289,7 @@ fn ids_differ_by_type_and_are_unique_while_running() {
 fn accepts_chunked_bodies_and_expect_continue() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    let text = request(1, "initialize", moongate_tests::hello("2025-11-25")).to_string();
+    let text = request(1, "initialize", moongate_tests::initialize_params("2025-11-25")).to_string();
     let (first, second) = text.split_at(20);
     let chunked = format!("{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n", first.len(), second.len());
     let headers = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];

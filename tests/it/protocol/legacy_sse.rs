@@ -1,6 +1,6 @@
 //! The HTTP+SSE transport of 2024-11-05: one stream for all messages, and a path to post to.
 
-use moongate_tests::{EventStream, Http, Reply, Workspace, hello, request, text};
+use moongate_tests::{EventStream, Http, Reply, Workspace, initialize_params, request, text};
 use serde_json::{Value, json};
 
 /// A client of 2024-11-05.
@@ -29,9 +29,9 @@ impl<'a> Client<'a> {
 
     fn initialized(http: &'a Http, revision: &str) -> Self {
         let mut client = Self::connect(http, &[]);
-        let mut params = hello(revision);
+        let mut params = initialize_params(revision);
         params["capabilities"]["elicitation"] = json!({});
-        let answer = client.ask(0, "initialize", params);
+        let answer = client.request_and_wait(0, "initialize", params);
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         client.post_accepted(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
@@ -49,7 +49,7 @@ impl<'a> Client<'a> {
         assert_eq!((reply.status, reply.body.as_str()), (202, ""), "{message}");
     }
 
-    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    fn request_and_wait(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.post_accepted(&request(id, method, params));
         let answer = self.stream.message().unwrap();
         assert_eq!(answer["id"], id, "{answer}");
@@ -77,9 +77,13 @@ fn delivers_all_messages_on_one_stream() {
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut client = Client::initialized(&http, revision);
-        let list = client.ask(1, "tools/list", json!({}));
+        let list = client.request_and_wait(1, "tools/list", json!({}));
         assert!(list["result"]["tools"].as_array().is_some_and(|tools| tools.len() > 10), "{list}");
-        let echo = client.ask(2, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "hi" } }));
+        let echo = client.request_and_wait(
+            2,
+            "tools/call",
+            json!({ "name": "zoo_echo", "arguments": { "text": "hi" } }),
+        );
         assert_eq!(text(&echo), "hi");
         let meta = json!({ "progressToken": "t" });
         client.post_accepted(&request(
@@ -150,7 +154,7 @@ fn cancelled_call_gets_no_response() {
     client.post_accepted(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
     );
-    client.ask(6, "ping", json!({}));
+    client.request_and_wait(6, "ping", json!({}));
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn limits_clients_and_unread_requests() {
         let call = request(id, "tools/call", json!({ "name": "zoo_sleep_forever" }));
         client.post(call.to_string().as_bytes()).status
     };
-    let mut params = hello("2024-11-05");
+    let mut params = initialize_params("2024-11-05");
     params["capabilities"] = json!({});
     let answer = loop {
         clients[1].post_accepted(&request(0, "initialize", params.clone()));

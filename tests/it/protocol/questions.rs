@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, component, hello, request, text};
+use moongate_tests::{EventStream, Http, Stdio, Workspace, component, initialize_params, request, text};
 use serde_json::{Value, json};
 
 /// The zoo, with these `client` grants.
@@ -11,12 +11,12 @@ fn zoo(granted: &str) -> Workspace {
 }
 
 /// The zoo, with all `client` grants.
-pub(crate) fn free() -> Workspace {
+pub(crate) fn zoo_with_all_grants() -> Workspace {
     zoo("\"elicitation\", \"sampling\", \"roots\"")
 }
 
 /// The capabilities of a client that supports everything.
-pub(crate) fn everything(revision: &str) -> Value {
+pub(crate) fn all_capabilities(revision: &str) -> Value {
     match revision {
         "2024-11-05" | "2025-03-26" => json!({ "sampling": {}, "roots": {} }),
         "2025-06-18" => json!({ "elicitation": {}, "sampling": {}, "roots": {} }),
@@ -25,14 +25,14 @@ pub(crate) fn everything(revision: &str) -> Value {
 }
 
 fn initialize_with(revision: &str, declared: Value) -> Value {
-    let mut params = hello(revision);
+    let mut params = initialize_params(revision);
     params["capabilities"] = declared;
     params
 }
 
-pub(crate) fn greeted(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
+pub(crate) fn initialized_client(workspace: &Workspace, revision: &str, declared: Value) -> Stdio {
     let mut stdio = Stdio::start(workspace);
-    let answer = stdio.ask("initialize", initialize_with(revision, declared));
+    let answer = stdio.request_and_wait("initialize", initialize_with(revision, declared));
     assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
     stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     stdio
@@ -44,13 +44,13 @@ fn call(id: u64, tool: &str, arguments: Value) -> Value {
     request(id, "tools/call", params)
 }
 
-pub(crate) fn accepted(content: Value) -> Value {
+pub(crate) fn accept_result(content: Value) -> Value {
     let mut answer = json!({ "action": "accept" });
     answer["content"] = content;
     answer
 }
 
-pub(crate) fn said(words: &str) -> Value {
+pub(crate) fn sampling_result(words: &str) -> Value {
     json!({ "role": "assistant", "content": { "type": "text", "text": words }, "model": "m", "stopReason": "endTurn" })
 }
 
@@ -67,8 +67,8 @@ pub(crate) fn three_questions() -> Value {
 
 fn answer_to(question: &Value) -> Value {
     let result = match question["method"].as_str().unwrap() {
-        "elicitation/create" => accepted(json!({ "ok": true })),
-        "sampling/createMessage" => said("hello"),
+        "elicitation/create" => accept_result(json!({ "ok": true })),
+        "sampling/createMessage" => sampling_result("hello"),
         "roots/list" => json!({ "roots": [{ "uri": "file:///home", "name": "home" }] }),
         other => panic!("unexpected request {other}"),
     };
@@ -77,14 +77,14 @@ fn answer_to(question: &Value) -> Value {
 
 #[test]
 fn elicits_forms_in_every_supporting_revision() {
-    let workspace = free();
+    let workspace = zoo_with_all_grants();
     for revision in ["2025-06-18", "2025-11-25"] {
-        let mut stdio = greeted(&workspace, revision, everything(revision));
+        let mut stdio = initialized_client(&workspace, revision, all_capabilities(revision));
         stdio.send(&call(50, "zoo_ask_name", json!({})));
         let question = stdio.receive();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         assert_eq!(question["params"]["message"], "[plugin: zoo] What is your name?");
-        let result = accepted(json!({ "name": "Ann" }));
+        let result = accept_result(json!({ "name": "Ann" }));
         stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
         assert_eq!(text(&stdio.response(50)), "Hello, Ann!", "{revision}");
     }
@@ -92,7 +92,7 @@ fn elicits_forms_in_every_supporting_revision() {
 
 #[test]
 fn handles_decline_and_questions_of_resources_and_prompts() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     let calls = [
         call(60, "zoo_ask_name", json!({})),
         request(61, "resources/read", json!({ "uri": "zoo://asked" })),
@@ -109,11 +109,11 @@ fn handles_decline_and_questions_of_resources_and_prompts() {
 
 #[test]
 fn asks_several_questions_at_once() {
-    let workspace = free();
+    let workspace = zoo_with_all_grants();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut stdio = greeted(&workspace, revision, everything(revision));
+        let mut stdio = initialized_client(&workspace, revision, all_capabilities(revision));
         let mut questions = three_questions();
-        if !everything(revision)["elicitation"].is_object() {
+        if !all_capabilities(revision)["elicitation"].is_object() {
             questions["questions"].as_array_mut().unwrap().remove(0);
         }
         let count = questions["questions"].as_array().unwrap().len();
@@ -124,7 +124,7 @@ fn asks_several_questions_at_once() {
         }
         let response = stdio.response(50);
         let answers: Value = serde_json::from_str(text(&response)).unwrap();
-        assert_eq!(answers["model"], said("hello"), "{revision}: {response}");
+        assert_eq!(answers["model"], sampling_result("hello"), "{revision}: {response}");
         assert_eq!(answers["host"]["roots"][0]["uri"], "file:///home");
         assert_eq!(answers.as_object().unwrap().len(), count);
     }
@@ -132,7 +132,7 @@ fn asks_several_questions_at_once() {
 
 #[test]
 fn keeps_state_between_rounds_and_limits_their_number() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     for (id, rounds, end) in
         [(50, json!(2), "asked 2 times: xx"), (51, json!(null), "asked the client 8 times")]
     {
@@ -144,7 +144,7 @@ fn keeps_state_between_rounds_and_limits_their_number() {
             }
             let properties = message["params"]["requestedSchema"]["properties"].as_object().unwrap();
             let field = properties.keys().next().unwrap();
-            let result = accepted(json!({ field: "y" }));
+            let result = accept_result(json!({ field: "y" }));
             stdio.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
         };
         assert!(response["id"] == id && text(&response).contains(end), "{response}");
@@ -153,7 +153,7 @@ fn keeps_state_between_rounds_and_limits_their_number() {
 
 #[test]
 fn cancels_a_call_with_an_open_question() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
     stdio.send(
@@ -162,7 +162,7 @@ fn cancels_a_call_with_an_open_question() {
     let withdrawal = stdio.receive();
     assert_eq!(withdrawal["method"], "notifications/cancelled", "{withdrawal}");
     assert_eq!(withdrawal["params"]["requestId"], question["id"]);
-    let late = accepted(json!({ "name": "too late" }));
+    let late = accept_result(json!({ "name": "too late" }));
     stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": late }));
     let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
     assert_eq!(text(&echo), "still here");
@@ -176,7 +176,7 @@ fn cancels_a_call_with_an_open_question() {
 
 #[test]
 fn stdin_eof_cancels_open_questions() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
     let (remaining, status, log) = stdio.finish();
@@ -194,7 +194,7 @@ fn stdin_eof_cancels_open_questions() {
 
 #[test]
 fn quotes_the_clients_refusal() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
     let error = json!({ "code": -1, "message": "user rejected the request" });
@@ -207,19 +207,19 @@ fn quotes_the_clients_refusal() {
 #[test]
 fn reports_ungranted_undeclared_and_invalid_questions() {
     let workspace = zoo("\"sampling\"");
-    let mut stdio = greeted(&workspace, "2025-11-25", json!({ "sampling": {} }));
+    let mut stdio = initialized_client(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(not_granted["result"]["isError"], true);
     let line = "`client = [\"elicitation\"]` in `[plugins.zoo.allow]`";
     assert!(text(&not_granted).contains(line), "{not_granted}");
-    let prompt = stdio.ask("prompts/get", json!({ "name": "zoo_asking_prompt" }));
+    let prompt = stdio.request_and_wait("prompts/get", json!({ "name": "zoo_asking_prompt" }));
     assert_eq!(prompt["error"]["code"], -32603, "{prompt}");
     let without_messages =
         json!([{ "key": "k", "method": "sampling/createMessage", "params": { "maxTokens": 1 } }]);
     let wrong = stdio.call("zoo_ask", json!({ "questions": without_messages }));
     assert!(text(&wrong).contains("the question `k` can't be asked: `messages` must be a list"), "{wrong}");
 
-    let mut silent = greeted(&free(), "2025-11-25", json!({}));
+    let mut silent = initialized_client(&zoo_with_all_grants(), "2025-11-25", json!({}));
     let undeclared = silent.call("zoo_ask_name", json!({}));
     assert!(text(&undeclared).contains("the client lacks what this needs: elicitation.form"), "{undeclared}");
 }
@@ -238,7 +238,7 @@ fn logs_ungranted_questions_once_with_a_hint() {
              `client = [\"elicitation\"]` to `[plugins.zoo.allow]`",
         ),
     ] {
-        let mut stdio = greeted(&zoo(""), "2025-11-25", everything("2025-11-25"));
+        let mut stdio = initialized_client(&zoo(""), "2025-11-25", all_capabilities("2025-11-25"));
         for _ in 0..3 {
             let _ = stdio.call(tool, json!({}));
         }
@@ -252,7 +252,7 @@ fn logs_ungranted_questions_once_with_a_hint() {
 
 /// Opens an HTTP session and returns the headers for its requests.
 fn session(http: &Http, revision: &str) -> Vec<(&'static str, String)> {
-    let initialize = request(1, "initialize", initialize_with(revision, everything(revision)));
+    let initialize = request(1, "initialize", initialize_with(revision, all_capabilities(revision)));
     let id = http.post(&[], &initialize).header("mcp-session-id").expect("a session").to_owned();
     vec![
         ("Content-Type", "application/json".to_owned()),
@@ -273,7 +273,7 @@ fn next_message(stream: &mut EventStream) -> Value {
 
 #[test]
 fn asks_on_the_http_stream_and_accepts_posted_answers() {
-    let http = Http::start(&free());
+    let http = Http::start(&zoo_with_all_grants());
     for revision in ["2025-06-18", "2025-11-25"] {
         let headers = session(&http, revision);
         let stranger = session(&http, revision);
@@ -281,7 +281,7 @@ fn asks_on_the_http_stream_and_accepts_posted_answers() {
         let mut stream = http.open("POST", &as_str_pairs(&headers), ask.as_bytes());
         let question = next_message(&mut stream);
         assert_eq!(question["method"], "elicitation/create", "{question}");
-        let answer = |name: &str| json!({ "jsonrpc": "2.0", "id": question["id"], "result": accepted(json!({ "name": name })) });
+        let answer = |name: &str| json!({ "jsonrpc": "2.0", "id": question["id"], "result": accept_result(json!({ "name": name })) });
         assert_eq!(http.post(&as_str_pairs(&stranger)[2..], &answer("a stranger")).status, 202);
         assert_eq!(http.post(&as_str_pairs(&headers)[2..], &answer("Ann")).status, 202);
         assert_eq!(text(&next_message(&mut stream)), "Hello, Ann!", "{revision}");
@@ -290,7 +290,7 @@ fn asks_on_the_http_stream_and_accepts_posted_answers() {
 
 #[test]
 fn ending_a_session_cancels_its_questions() {
-    let http = Http::start(&free());
+    let http = Http::start(&zoo_with_all_grants());
     let headers = session(&http, "2025-11-25");
     let ask = call(7, "zoo_ask_name", json!({})).to_string();
     let mut stream = http.open("POST", &as_str_pairs(&headers), ask.as_bytes());
@@ -307,7 +307,7 @@ fn zoo_with_open_question() -> (Workspace, Stdio, Value) {
         "[plugins.zoo]\nsource = \"zoo.wasm\"\n[plugins.zoo.allow]\nclient = [\"elicitation\"]\n",
     );
     workspace.write("zoo.wasm", fs::read(component("zoo")).unwrap());
-    let mut stdio = greeted(&workspace, "2025-11-25", json!({ "elicitation": {} }));
+    let mut stdio = initialized_client(&workspace, "2025-11-25", json!({ "elicitation": {} }));
     stdio.send(&call(50, "zoo_ask_name", json!({})));
     let question = stdio.receive();
     assert_eq!(question["method"], "elicitation/create", "{question}");

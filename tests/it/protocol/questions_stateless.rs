@@ -1,9 +1,11 @@
 //! Requests to the client in 2026-07-28: results that ask, and retried requests with the answers.
 
-use moongate_tests::{Http, Reply, Stdio, Workspace, stateless, text};
+use moongate_tests::{Http, Reply, Stdio, Workspace, stateless_request, text};
 use serde_json::{Value, json};
 
-use crate::protocol::questions::{accepted, everything, free, said, three_questions};
+use crate::protocol::questions::{
+    accept_result, all_capabilities, sampling_result, three_questions, zoo_with_all_grants,
+};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -14,7 +16,7 @@ const BOB_TOKEN: &str = "token-of-bob-and-nobody-else";
 fn call(id: u64, tool: &str, arguments: &Value, declared: Value, more: &Value) -> Value {
     let mut params = json!({ "name": tool, "arguments": arguments });
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let mut message = stateless(id, "tools/call", params);
+    let mut message = stateless_request(id, "tools/call", params);
     message["params"]["_meta"][CAPABILITIES] = declared;
     message
 }
@@ -34,7 +36,7 @@ fn post_as(http: &Http, token: &str, message: &Value) -> Reply {
 }
 
 fn post(http: &Http, tool: &str, arguments: &Value, more: &Value) -> Value {
-    post_as(http, "none", &call(1, tool, arguments, everything("2026-07-28"), more)).json()
+    post_as(http, "none", &call(1, tool, arguments, all_capabilities("2026-07-28"), more)).json()
 }
 
 /// The questions and the request state of a result.
@@ -52,11 +54,11 @@ fn retry(state: &str, responses: Value) -> Value {
 
 #[test]
 fn elicits_forms_over_stdio_and_http() {
-    let workspace = free();
+    let workspace = zoo_with_all_grants();
     let http = Http::start(&workspace);
     let mut stdio = Stdio::start(&workspace);
     let mut over_stdio = |id: u64, more: &Value| {
-        stdio.send(&call(id, "zoo_ask_name", &json!({}), everything("2026-07-28"), more));
+        stdio.send(&call(id, "zoo_ask_name", &json!({}), all_capabilities("2026-07-28"), more));
         stdio.response(id)
     };
     let (questions, state) = questions_and_state(&over_stdio(1, &json!({})));
@@ -64,7 +66,7 @@ fn elicits_forms_over_stdio_and_http() {
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(question["params"]["message"], "[plugin: zoo] What is your name?");
     assert!(question.get("id").is_none() && question.get("jsonrpc").is_none());
-    let answers = json!({ "name": accepted(json!({ "name": "Ann" })) });
+    let answers = json!({ "name": accept_result(json!({ "name": "Ann" })) });
     let done = over_stdio(2, &retry(&state, answers.clone()));
     assert_eq!((text(&done), &done["result"]["resultType"]), ("Hello, Ann!", &json!("complete")));
 
@@ -81,36 +83,39 @@ fn elicits_forms_over_stdio_and_http() {
 
 #[test]
 fn asks_again_only_for_missing_answers() {
-    let http = Http::start(&free());
+    let http = Http::start(&zoo_with_all_grants());
     let (questions, state) = questions_and_state(&post(&http, "zoo_ask", &three_questions(), &json!({})));
     assert_eq!(questions.as_object().unwrap().len(), 3);
-    let some = json!({ "person": accepted(json!({ "ok": true })), "model": said("hello"), "else": 1 });
+    let some = json!({ "person": accept_result(json!({ "ok": true })), "model": sampling_result("hello"), "else": 1 });
     let (questions, state) =
         questions_and_state(&post(&http, "zoo_ask", &three_questions(), &retry(&state, some)));
     assert_eq!(questions.as_object().unwrap().keys().collect::<Vec<_>>(), ["host"]);
     let rest = json!({ "host": { "roots": [{ "uri": "file:///home" }] } });
     let done = post(&http, "zoo_ask", &three_questions(), &retry(&state, rest));
     let answers: Value = serde_json::from_str(text(&done)).unwrap();
-    assert_eq!((&answers["model"], &answers["person"]["content"]["ok"]), (&said("hello"), &json!(true)));
+    assert_eq!(
+        (&answers["model"], &answers["person"]["content"]["ok"]),
+        (&sampling_result("hello"), &json!(true))
+    );
 }
 
 #[test]
 fn carries_state_between_rounds() {
-    let http = Http::start(&free());
+    let http = Http::start(&zoo_with_all_grants());
     let arguments = json!({ "rounds": 2 });
     let (_, first) = questions_and_state(&post(&http, "zoo_ask_in_rounds", &arguments, &json!({})));
-    let answer = json!({ "round0": accepted(json!({ "round0": "y" })) });
+    let answer = json!({ "round0": accept_result(json!({ "round0": "y" })) });
     let (questions, second) =
         questions_and_state(&post(&http, "zoo_ask_in_rounds", &arguments, &retry(&first, answer)));
     assert!(questions.get("round1").is_some() && first != second, "{questions}");
-    let answer = json!({ "round1": accepted(json!({ "round1": "y" })) });
+    let answer = json!({ "round1": accept_result(json!({ "round1": "y" })) });
     let done = post(&http, "zoo_ask_in_rounds", &arguments, &retry(&second, answer));
     assert_eq!(text(&done), "asked 2 times: xx");
 }
 
 #[test]
 fn names_undeclared_capabilities_without_asking() {
-    let http = Http::start(&free());
+    let http = Http::start(&zoo_with_all_grants());
     let message = call(7, "zoo_ask", &three_questions(), json!({ "sampling": {} }), &json!({}));
     let reply = post_as(&http, "none", &message);
     assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!(-32021)), "{reply:?}");
@@ -127,9 +132,9 @@ fn state_is_bound_to_request_caller_and_one_retry() {
     workspace.write("bob.token", BOB_TOKEN);
     let http = Http::start(&workspace);
     let call_as = |token: &str, tool: &str, more: &Value| {
-        post_as(&http, token, &call(1, tool, &json!({}), everything("2026-07-28"), more)).json()
+        post_as(&http, token, &call(1, tool, &json!({}), all_capabilities("2026-07-28"), more)).json()
     };
-    let answers = json!({ "name": accepted(json!({ "name": "Ann" })) });
+    let answers = json!({ "name": accept_result(json!({ "name": "Ann" })) });
     let (_, state) = questions_and_state(&call_as(ANN_TOKEN, "zoo_ask_name", &json!({})));
     for (token, tool, state) in [
         (ANN_TOKEN, "zoo_ask_name", format!("{state}-TAMPERED")),
@@ -156,7 +161,7 @@ fn gateways_with_a_shared_sealing_key_accept_each_others_state() {
     let one = Http::start(&workspace);
     let two = Http::start(&workspace);
     let (_, state) = questions_and_state(&post(&one, "zoo_ask_name", &json!({}), &json!({})));
-    let answers = json!({ "name": accepted(json!({ "name": "Ann" })) });
+    let answers = json!({ "name": accept_result(json!({ "name": "Ann" })) });
     let done = post(&two, "zoo_ask_name", &json!({}), &retry(&state, answers));
     assert_eq!(text(&done), "Hello, Ann!");
 }

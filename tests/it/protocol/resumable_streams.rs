@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use moongate_tests::{Event, EventStream, Http, Workspace, hello, request, text};
+use moongate_tests::{Event, EventStream, Http, Workspace, initialize_params, request, text};
 use serde_json::{Value, json};
 
 /// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
@@ -17,7 +17,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     /// Opens a session for a client with elicitation.
     fn open(http: &'a Http, revision: &str) -> Self {
-        let mut params = hello(revision);
+        let mut params = initialize_params(revision);
         params["capabilities"]["elicitation"] = json!({});
         let reply = http.post(&[], &request(1, "initialize", params));
         let session = Self { http, id: reply.header("mcp-session-id").expect("a session").to_owned() };

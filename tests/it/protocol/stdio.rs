@@ -13,7 +13,7 @@ fn zoo() -> Workspace {
 #[test]
 fn answers_invalid_lines_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-06-18");
+    let mut stdio = Stdio::initialized(&workspace, "2025-06-18");
     for (line, code) in [
         (&b"{\n"[..], -32700),
         (b"\xff\xfe\n", -32700),
@@ -34,7 +34,7 @@ fn answers_invalid_lines_and_reads_the_next() {
 #[test]
 fn returns_ids_exactly_as_sent() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in ["0", "-7", "9007199254740993", "18446744073709551615", "\"\"", "\"a\\u00e9\\n\"", "\"1\""] {
         stdio.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes());
         let answer = stdio.receive();
@@ -46,18 +46,18 @@ fn returns_ids_exactly_as_sent() {
 #[test]
 fn rejects_oversized_line_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut line = vec![b'x'; 11 << 20];
     line.push(b'\n');
     stdio.send_raw(&line);
     assert!(stdio.receive()["error"]["code"].is_i64());
-    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
 }
 
 #[test]
 fn reads_last_line_without_newline() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
     let (left, status, log) = stdio.finish();
     assert_eq!(left, [json!({ "jsonrpc": "2.0", "id": 77, "result": {} })]);
@@ -67,7 +67,7 @@ fn reads_last_line_without_newline() {
 #[test]
 fn never_answers_notifications_or_responses() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for message in [
         json!({ "jsonrpc": "2.0", "method": "notifications/unknown" }),
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": [] } }),
@@ -79,7 +79,7 @@ fn never_answers_notifications_or_responses() {
         stdio.send(&message);
     }
     assert_eq!(
-        stdio.ask("ping", json!({}))["result"],
+        stdio.request_and_wait("ping", json!({}))["result"],
         json!({}),
         "the first response belongs to the only request"
     );
@@ -88,7 +88,7 @@ fn never_answers_notifications_or_responses() {
 #[test]
 fn plugin_output_never_reaches_stdout() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for tool in
         ["print_json_rpc", "stdout_flood", "stderr_flood", "log_flood", "panic", "structured_with_newlines"]
     {
@@ -104,7 +104,7 @@ fn plugin_output_never_reaches_stdout() {
 #[test]
 fn answers_32_concurrent_calls_of_64_kib() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let payload = |id: u64| format!("{id:>5}{}", "x".repeat(64 * 1024));
     let mut bytes = Vec::new();
     for id in 100..132 {
@@ -121,7 +121,7 @@ fn answers_32_concurrent_calls_of_64_kib() {
 #[test]
 fn rejects_a_concurrent_call_with_the_same_id() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let call = |id| request(id, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
     stdio.send(&call(50));
     stdio.send(&call(50));
@@ -130,13 +130,13 @@ fn rejects_a_concurrent_call_with_the_same_id() {
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 50 } }),
     );
-    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
 }
 
 #[test]
 fn cancelled_call_is_stopped_without_response() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in [60, 61] {
         stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
     }
@@ -155,11 +155,11 @@ fn cancelled_call_is_stopped_without_response() {
 #[test]
 fn looping_tool_blocks_no_other_request() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in 70..74 {
         stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
     }
-    assert!(stdio.ask("tools/list", json!({}))["result"]["tools"].is_array());
+    assert!(stdio.request_and_wait("tools/list", json!({}))["result"]["tools"].is_array());
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
     let started = Instant::now();

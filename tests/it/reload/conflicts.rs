@@ -18,8 +18,8 @@ fn rejects_duplicate_tool_names_with_both_locations() {
     for word in ["t_get_current_time", "`one`", "`two`", "prefix", "gateway.toml:5"] {
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(
         names(&list),
         ["t_get_current_time", "t_convert_time", "three_get_current_time", "three_convert_time"],
@@ -41,8 +41,8 @@ fn lists_tools_in_config_order_filtered_and_renamed() {
     let workspace = Workspace::new(
         "[plugins.zebra]\nsource = \"@time@\"\ntools = { deny = [\"convert_time\"] }\n[plugins.ape]\nsource = \"@time@\"\nprefix = \"\"\ntools = { rename = { convert_time = \"to-zone\" } }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(names(&list), ["zebra_get_current_time", "get_current_time", "to-zone"]);
     let arguments = json!({ "source_timezone": "UTC", "time": "10:00", "target_timezone": "UTC" });
     assert!(stdio.call("to-zone", arguments.clone())["result"]["isError"].is_null());

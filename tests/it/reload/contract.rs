@@ -1,11 +1,11 @@
 //! Plugins built for an earlier version of the contract still run.
 
-use moongate_tests::{Stdio, Workspace, hello, request, root, text};
+use moongate_tests::{Stdio, Workspace, initialize_params, project_root, request, text};
 use serde_json::{Value, json};
 
 /// A client of a plugin of contract 0.1.0 that is granted everything it needs.
 fn old() -> (Workspace, Stdio) {
-    let component = root().join("tests/contract-0.1.0/plugin.wasm");
+    let component = project_root().join("tests/contract-0.1.0/plugin.wasm");
     let workspace = Workspace::new(&format!(
         "[plugins.old]\nsource = {:?}\n\
          [plugins.old.allow]\nstate = true\nclient = [\"roots\"]\n\
@@ -13,9 +13,9 @@ fn old() -> (Workspace, Stdio) {
         component.display().to_string()
     ));
     let mut client = Stdio::start(&workspace);
-    let mut greeting = hello("2025-11-25");
+    let mut greeting = initialize_params("2025-11-25");
     greeting["capabilities"] = json!({ "roots": {} });
-    let _ = client.ask("initialize", greeting);
+    let _ = client.request_and_wait("initialize", greeting);
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     (workspace, client)
 }
@@ -24,7 +24,7 @@ fn old() -> (Workspace, Stdio) {
 fn lists_a_plugin_of_contract_0_1_0() {
     let (_workspace, mut client) = old();
     let mut names = |method: &str, list: &str, name: &str| -> Vec<Value> {
-        let answer = client.ask(method, json!({}));
+        let answer = client.request_and_wait(method, json!({}));
         let items = answer["result"][list].as_array().unwrap_or_else(|| panic!("{answer}"));
         items.iter().map(|item| item[name].clone()).collect()
     };
@@ -45,14 +45,16 @@ fn plugin_of_contract_0_1_0_answers_all_requests() {
     let failed = client.call("old_fail", json!({}));
     assert_eq!((&failed["error"]["code"], &failed["error"]["data"]), (&json!(-32602), &json!(1)));
 
-    let read = client.ask("resources/read", json!({ "uri": "old://pages/x" }));
+    let read = client.request_and_wait("resources/read", json!({ "uri": "old://pages/x" }));
     assert_eq!(read["result"]["contents"][0]["text"], "a page");
     assert_eq!(read["result"]["contents"][1]["blob"], "AA==");
-    let got = client.ask("prompts/get", json!({ "name": "old_greet", "arguments": { "name": "Ada" } }));
+    let got = client
+        .request_and_wait("prompts/get", json!({ "name": "old_greet", "arguments": { "name": "Ada" } }));
     assert_eq!(got["result"]["messages"][0]["content"]["text"], "Ada");
     let reference = json!({ "type": "ref/prompt", "name": "old_greet" });
     let argument = json!({ "name": "name", "value": "A" });
-    let completed = client.ask("completion/complete", json!({ "ref": reference, "argument": argument }));
+    let completed =
+        client.request_and_wait("completion/complete", json!({ "ref": reference, "argument": argument }));
     assert_eq!(completed["result"]["completion"]["values"], json!(["A", "Ada"]));
 }
 

@@ -33,7 +33,7 @@ struct Client {
 
 impl Client {
     fn new(workspace: Workspace) -> Self {
-        let stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let stdio = Stdio::initialized(&workspace, "2025-11-25");
         let mut client = Self { workspace, stdio, notifications: 0 };
         client.tools(); // wait until the gateway serves
         client
@@ -53,7 +53,7 @@ impl Client {
     }
 
     fn tools(&mut self) -> Vec<String> {
-        let list = self.stdio.ask("tools/list", json!({}));
+        let list = self.stdio.request_and_wait("tools/list", json!({}));
         let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }

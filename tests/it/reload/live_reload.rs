@@ -4,12 +4,14 @@ use std::fs;
 use std::process::Command;
 
 use moongate_generated::Plugin;
-use moongate_tests::{Broken, Http, LARGEST, Replaced, Stdio, TAKEN, Workspace, text, until};
+use moongate_tests::{
+    BrokenPlugin, Http, MAX_FILE_SIZE, ReplaceableFile, Stdio, TAKEN_TOOL, Workspace, text, wait_until,
+};
 use serde_json::{Value, json};
 
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
-    let list = http.ask("tools/list", json!({})).json();
+    let list = http.request_and_wait("tools/list", json!({})).json();
     let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -21,20 +23,20 @@ fn version(http: &Http, tool: &str) -> String {
 
 #[track_caller]
 fn wait_until_tools(http: &Http, wanted: &[&str]) {
-    until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
+    wait_until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
 }
 
 fn wait_until_tools_start_with(http: &Http, prefix: &str) {
-    until(&format!("the tools start with {prefix}"), || {
+    wait_until(&format!("the tools start with {prefix}"), || {
         tools(http).iter().all(|tool| tool.starts_with(prefix))
     });
 }
 
 /// A plugin in version 1, in its own file, with further settings in `more`.
-fn versioned_plugin(more: &str) -> (Workspace, Replaced) {
+fn versioned_plugin(more: &str) -> (Workspace, ReplaceableFile) {
     let workspace = Workspace::new(&config_text(more));
-    let mut file = Replaced::new(workspace.path().join("one.wasm"));
-    file.with(&Plugin::version(1).build());
+    let mut file = ReplaceableFile::new(workspace.path().join("one.wasm"));
+    file.replace(&Plugin::version(1).build());
     (workspace, file)
 }
 
@@ -57,10 +59,10 @@ fn send_sighup(http: &Http) {
 #[test]
 fn replaced_file_is_served_and_announced() {
     let (workspace, mut file) = versioned_plugin("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    file.with(&Plugin::version(2).tool("extra").build());
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    file.replace(&Plugin::version(2).tool("extra").build());
     while stdio.receive()["method"] != "notifications/tools/list_changed" {}
-    let list = stdio.ask("tools/list", json!({}));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let names: Vec<_> =
         list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["one_version", "one_extra"]);
@@ -70,34 +72,36 @@ fn replaced_file_is_served_and_announced() {
 #[test]
 fn broken_builds_keep_the_running_version_and_log_the_cause() {
     let more = format!(
-        "prefix = \"\"\nlimits = {{ component = \"{LARGEST}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
+        "prefix = \"\"\nlimits = {{ component = \"{MAX_FILE_SIZE}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
          [plugins.other]\nsource = \"other.wasm\"\nprefix = \"\""
     );
     let (workspace, mut file) = versioned_plugin(&more);
-    workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN).build());
+    workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN_TOOL).build());
     let http = Http::start(&workspace);
     let machine_code = fs::read(precompiled(&workspace)).unwrap();
-    assert_eq!(tools(&http), ["version", TAKEN]);
+    assert_eq!(tools(&http), ["version", TAKEN_TOOL]);
     let mut newest = 1;
-    for broken in Broken::ALL {
+    for broken in BrokenPlugin::ALL {
         let known = http.log().len();
-        broken.put(file.file(), newest + 1, &machine_code);
+        broken.write_to(file.file(), newest + 1, &machine_code);
         let rejection_line = |log: &str| {
             let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
             line.map(str::to_owned)
         };
-        until(&format!("{broken:?} is logged: {}", http.log()), || rejection_line(&http.log()).is_some());
+        wait_until(&format!("{broken:?} is logged: {}", http.log()), || {
+            rejection_line(&http.log()).is_some()
+        });
         let line = rejection_line(&http.log()).unwrap();
-        let file_or_table = if broken == Broken::Conflict { "`one`" } else { "one.wasm" };
-        for word in broken.said().iter().chain(&[file_or_table]) {
+        let file_or_table = if broken == BrokenPlugin::Conflict { "`one`" } else { "one.wasm" };
+        for word in broken.expected_words().iter().chain(&[file_or_table]) {
             assert!(line.contains(word), "{broken:?}: `{word}` is missing in: {line}");
         }
         assert_eq!(version(&http, "version"), format!("v{newest}"), "{broken:?}");
-        assert_eq!(tools(&http), ["version", TAKEN]);
+        assert_eq!(tools(&http), ["version", TAKEN_TOOL]);
         broken.clear(file.file());
         newest += 2;
-        file.with(&Plugin::version(newest).build());
-        until(&format!("it is mended after {broken:?}: {}", http.log()), || {
+        file.replace(&Plugin::version(newest).build());
+        wait_until(&format!("version {newest} replaces {broken:?}: {}", http.log()), || {
             version(&http, "version") == format!("v{newest}")
         });
     }
@@ -134,11 +138,11 @@ fn invalid_config_changes_nothing_and_logs_its_location() {
     let (workspace, mut file) = versioned_plugin("");
     let http = Http::start(&workspace);
     write_config(&workspace, &config_text("prefix = \"x\"\nsorce = 3"));
-    http.logged("gateway.toml:7");
-    http.logged("`source`");
+    http.wait_for_log("gateway.toml:7");
+    http.wait_for_log("`source`");
     assert_eq!(tools(&http), ["one_version"]);
-    file.with(&Plugin::version(2).build());
-    until("files are taken all the same", || version(&http, "one_version") == "v2");
+    file.replace(&Plugin::version(2).build());
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
     write_config(&workspace, &config_text("prefix = \"x\""));
     wait_until_tools(&http, &["x_version"]);
 }
@@ -156,9 +160,9 @@ fn grants_and_limits_apply_without_recompiling() {
     let variable = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
     let before: Value = variable();
     write_config(&workspace, &text("allow.env = [\"PATH\"]"));
-    until(&format!("the variable is there: {}", http.log()), || variable() != before);
+    wait_until(&format!("the variable is granted: {}", http.log()), || variable() != before);
     write_config(&workspace, &text(""));
-    until("it is gone", || variable() == before);
+    wait_until("the variable is revoked", || variable() == before);
     assert!(!http.log().contains("replaced:"), "{}", http.log());
 }
 
@@ -178,7 +182,7 @@ fn logs_granted_and_revoked_permissions_without_secrets() {
     workspace.write("key", "a-secret-of-some-length");
     let http = Http::start(&workspace);
     write_config(&workspace, &text(second));
-    http.logged("newly granted: ");
+    http.wait_for_log("newly granted: ");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("newly granted: ")).unwrap();
     for name in ["state", "x-key", "config from file"] {
@@ -206,7 +210,7 @@ fn revokes_grants_even_if_the_new_build_is_broken() {
     let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(variables().contains("PATH"));
     write_config(&workspace, &text("broken.wasm", ""));
-    http.logged("the earlier version keeps serving");
+    http.wait_for_log("the earlier version keeps serving");
     assert!(!variables().contains("PATH"), "{}", variables());
 }
 
@@ -215,7 +219,7 @@ fn missing_source_is_reported_once() {
     let (workspace, _file) = versioned_plugin("");
     let http = Http::start(&workspace);
     write_config(&workspace, &config_text("").replace("one.wasm", "nowhere.wasm"));
-    http.logged("the earlier version keeps serving");
+    http.wait_for_log("the earlier version keeps serving");
     let log = http.log();
     assert_eq!(log.matches("reconfigured with").count(), 1, "{log}");
     assert_eq!(version(&http, "one_version"), "v1");
@@ -225,11 +229,11 @@ fn missing_source_is_reported_once() {
 fn pinned_plugins_wait_for_a_reload_request() {
     let (workspace, mut file) = versioned_plugin("reload = \"pinned\"");
     let http = Http::start(&workspace);
-    file.with(&Plugin::version(2).build());
-    http.logged("which waits because of `reload = \"pinned\"`");
+    file.replace(&Plugin::version(2).build());
+    http.wait_for_log("which waits because of `reload = \"pinned\"`");
     assert_eq!(version(&http, "one_version"), "v1");
     send_sighup(&http);
-    until("it is taken", || version(&http, "one_version") == "v2");
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
 }
 
 /// The digest of a plugin, as reported by the gateway.
@@ -248,11 +252,11 @@ fn loads_only_content_that_matches_the_pin() {
     let (workspace, mut file) = versioned_plugin(&format!("sha256 = \"{digest}\""));
     let http = Http::start(&workspace);
     let new = Plugin::version(2).build();
-    file.with(&new);
-    http.logged("not the pinned one");
+    file.replace(&new);
+    http.wait_for_log("not the pinned one");
     assert_eq!(version(&http, "one_version"), "v1");
     write_config(&workspace, &config_text(&format!("sha256 = \"{}\"", sha256(&new))));
-    until("it is taken", || version(&http, "one_version") == "v2");
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn wider_grants_wait_for_a_reload_request() {
     let two = "prefix = \"x\"\nallow.state = true\n[plugins.two]\nsource = \"one.wasm\"";
     write_config(&workspace, &format!("version = 1\n{}", text(two)));
     wait_until_tools(&http, &["one_version", "two_version"]);
-    http.logged("`wider_grants = \"wait\"`");
+    http.wait_for_log("`wider_grants = \"wait\"`");
     send_sighup(&http);
     wait_until_tools(&http, &["x_version", "two_version"]);
 }
@@ -289,8 +293,8 @@ fn revokes_grants_even_if_the_component_is_a_directory() {
     fs::remove_file(&component).unwrap();
     fs::create_dir(&component).unwrap();
     write_config(&workspace, &text(""));
-    until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
-    http.logged("zoo.wasm` is a directory; the earlier version keeps serving");
+    wait_until(&format!("the grant is revoked: {}", http.log()), || !variables().contains("PATH"));
+    http.wait_for_log("zoo.wasm` is a directory; the earlier version keeps serving");
 }
 
 #[test]
@@ -311,7 +315,7 @@ fn rejects_config_that_a_plugin_can_write() {
     let link = workspace.path().join("link");
     std::os::unix::fs::symlink("own/gateway.toml", &link).unwrap();
     fs::rename(link, workspace.config()).unwrap();
-    http.logged("the plugin `zoo` could change the configuration");
+    http.wait_for_log("the plugin `zoo` could change the configuration");
     let variables = http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(!variables.contains("PATH"), "{variables}");
 }

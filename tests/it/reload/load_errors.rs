@@ -136,8 +136,8 @@ fn reports_all_broken_plugins_and_serves_the_rest() {
         assert!(message.contains(&format!("{name}.wasm")), "`{name}` isn't reported: {message}");
     }
 
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2), "{list}");
     assert!(text(&stdio.call("time_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
     let (_, status, log) = stdio.finish();

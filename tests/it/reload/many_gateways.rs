@@ -8,8 +8,8 @@ use serde_json::json;
 #[test]
 fn concurrent_gateways_share_the_code_cache() {
     let workspace = Workspace::with_plugin("time");
-    let mut one = Stdio::greeted(&workspace, "2025-11-25");
-    let mut two = Stdio::greeted(&workspace, "2024-11-05");
+    let mut one = Stdio::initialized(&workspace, "2025-11-25");
+    let mut two = Stdio::initialized(&workspace, "2024-11-05");
     let http = Http::start(&workspace);
     for _ in 0..3 {
         for answer in [

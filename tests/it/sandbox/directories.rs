@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
-use moongate_tests::{Http, Stdio, Workspace, signal, text, until};
+use moongate_tests::{Http, Stdio, Workspace, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
 mod own_files;
@@ -123,7 +123,7 @@ fn no_path_leads_out_of_a_directory() {
     let workspace = cage();
     let absolute = workspace.path().join("outside/secret.txt").display().to_string();
     let before = state(workspace.path());
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let paths = [
         "..",
         "../",
@@ -198,7 +198,7 @@ fn no_link_leads_out_of_a_directory_whoever_made_it() {
         }
     }
     let before = state(&at("outside"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for dir in ["/ro", "/rw"] {
         let ends = ["absolute", "own-absolute", "relative", "chain", "back", "itself", "zeros", "dangling"];
         let through = ["absolute-folder/secret.txt", "folder/secret.txt", "up/outside/secret.txt"];
@@ -231,7 +231,7 @@ fn no_link_leads_out_of_a_directory_whoever_made_it() {
 fn links_that_a_guest_makes_lead_neither_it_nor_its_neighbour_out() {
     let workspace = cage();
     let absolute = workspace.path().join("outside/secret.txt").display().to_string();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let targets =
         ["../outside/secret.txt", "../outside", "..", "/etc/passwd", "/proc/self/environ", &absolute];
     let make: Vec<_> = targets
@@ -264,7 +264,7 @@ fn links_that_a_guest_makes_lead_neither_it_nor_its_neighbour_out() {
     }
     refused(&mut stdio, &steps);
     let beside = neighbour(&workspace);
-    let mut beside = Stdio::greeted(&beside, "2025-11-25");
+    let mut beside = Stdio::initialized(&beside, "2025-11-25");
     for (step, told) in steps.iter().zip(take(&mut beside, "neighbour", &steps)) {
         assert!(told.starts_with("refused"), "the neighbour's {step} got: {told}");
     }
@@ -275,7 +275,7 @@ fn links_that_a_guest_makes_lead_neither_it_nor_its_neighbour_out() {
 fn hard_links_join_only_what_is_granted_alike() {
     let workspace = cage();
     fs::hard_link(workspace.path().join("outside/secret.txt"), workspace.path().join("ro/given")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let fine = [
         to("hard_link", "/rw", "a.txt", "/rw", "sub/same.txt"),
         step("write", "/rw", "sub/same.txt"),
@@ -307,7 +307,7 @@ fn what_may_only_be_read_cannot_be_changed_in_any_way_and_the_operator_is_told_h
     fs::create_dir(workspace.path().join("ro/empty")).unwrap();
     symlink("a.txt", workspace.path().join("ro/link")).unwrap();
     let before = state(&workspace.path().join("ro"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut steps = Vec::new();
     for path in
         ["a.txt", "sub/b.txt", "sub", "empty", "link", "new", "sub/new", "a.txt/", "sub/", "new/", "."]
@@ -337,7 +337,7 @@ fn what_may_only_be_read_cannot_be_changed_in_any_way_and_the_operator_is_told_h
 #[test]
 fn reading_and_refused_paths_tell_the_operator_nothing_about_writing() {
     let workspace = cage();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let steps = [
         step("read", "/ro", "a.txt"),
         step("read", "/ro", "../outside/secret.txt"),
@@ -353,7 +353,7 @@ fn reading_and_refused_paths_tell_the_operator_nothing_about_writing() {
 #[test]
 fn trailing_slashes_and_renames_do_what_a_system_does() {
     let workspace = cage();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     refused(
         &mut stdio,
         &[
@@ -384,7 +384,7 @@ fn trailing_slashes_and_renames_do_what_a_system_does() {
 #[test]
 fn long_and_strange_names_are_names_or_refused() {
     let workspace = cage();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let (long, longer, deep) = ("n".repeat(256), "n".repeat(200_000), "d/".repeat(20_000));
     let up = "../".repeat(5_000) + "etc/passwd";
     let paths = [&long, &longer, &deep, &up, &format!("sub/{}b.txt", "./".repeat(100_000))];
@@ -429,8 +429,8 @@ fn a_directory_that_became_a_link_is_not_opened_and_no_reload_takes_it_where_it_
                 http.call("zoo_file_steps", json!({ "steps": [step("read", "/rw", path)] })).to_string();
             assert!(told.contains("the granted directory `/rw` can't be opened"), "{target}: {told}");
         }
-        signal(http.pid(), "HUP");
-        until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() > round);
+        send_signal(http.pid(), "HUP");
+        wait_until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() > round);
         let told = http.call("zoo_file_steps", json!({ "steps": [step("read", "/rw", "key")] })).to_string();
         assert!(told.contains("can't be opened"), "{target} after a reload: {told}");
         fs::remove_file(at("rw")).unwrap();
@@ -451,8 +451,8 @@ fn a_directory_that_became_a_link_to_another_is_used_after_a_reload() {
     workspace.write("second/a.txt", "moved");
     symlink("second", workspace.path().join("rw")).unwrap();
     assert!(ask().contains("can't be opened"));
-    signal(http.pid(), "HUP");
-    http.logged("signal=\"SIGHUP\"");
-    until("the new place is used", || ask().contains("moved"));
+    send_signal(http.pid(), "HUP");
+    http.wait_for_log("signal=\"SIGHUP\"");
+    wait_until("the new place is used", || ask().contains("moved"));
     drop(http);
 }

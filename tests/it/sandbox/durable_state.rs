@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, component, rounds, signal, text, until};
+use moongate_tests::{Http, Stdio, Workspace, component, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
 const LASTING: &str = r#"
@@ -21,7 +21,7 @@ fn file(workspace: &Workspace) -> PathBuf {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 #[track_caller]
@@ -76,7 +76,7 @@ fn a_variable_goes_before_the_key_and_without_either_nothing_lasts() {
 #[test]
 fn gateways_that_count_at_the_same_time_lose_nothing() {
     let gateways = 3;
-    let calls = rounds(40);
+    let calls = scaled_rounds(40);
     let workspace = Workspace::new(LASTING);
     let http = Http::start(&workspace);
     thread::scope(|scope| {
@@ -133,8 +133,8 @@ fn a_gateway_that_is_killed_loses_nothing_that_it_has_answered() {
             assert_eq!(text(&victim.response(1000 + id)), "set");
             kept.push(format!("{round}:{id}"));
         }
-        signal(victim.pid(), "KILL");
-        let (left, _, _) = victim.ended();
+        send_signal(victim.pid(), "KILL");
+        let (left, _, _) = victim.wait_for_exit();
         kept.extend(
             left.iter().filter(|message| message["result"]["isError"] != true).filter_map(|message| {
                 Some(format!("{round}:{}", message["id"].as_u64()?.checked_sub(1000)?))
@@ -279,10 +279,12 @@ fn in_memory_a_plugin_that_left_and_came_back_finds_what_it_kept() {
         fs::rename(beside, workspace.config()).unwrap();
     };
     configure(&written(""));
-    http.logged("`keeper` removed");
+    http.wait_for_log("`keeper` removed");
     configure(&written(&table));
-    http.logged("`keeper` added");
-    until("it serves", || !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown"));
+    http.wait_for_log("`keeper` added");
+    wait_until("it serves", || {
+        !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown")
+    });
     assert!(http.call("keeper_get", json!({ "key": "a" })).to_string().contains("\"b\""));
 }
 

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 
 use moongate_generated::{Plugin, TOOL};
-use moongate_tests::{Remote, Workspace};
+use moongate_tests::{TestServer, Workspace};
 use serde_json::{Map, Value, json};
 
 fn said(bytes: &[u8]) -> String {
@@ -56,7 +56,7 @@ fn a_schema_that_multiplies_is_told_in_few_words() {
     let members: Map<String, Value> =
         names.iter().map(|name| (name.clone(), json!({ "$ref": "#" }))).collect();
     let itself = json!({ "type": "object", "required": names, "properties": members });
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let url = format!("http://{}/mcp", remote.address());
     let workspace = Workspace::new("");
     let is_short = |words: &[&str]| {
@@ -78,7 +78,7 @@ fn a_schema_that_multiplies_is_told_in_few_words() {
 fn a_server_that_says_nothing_is_not_waited_for() {
     // Its connections are there, and nobody takes them.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new("");
     for url in [
         format!("http://{}/mcp", nobody.local_addr().unwrap()),

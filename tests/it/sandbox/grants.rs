@@ -1,13 +1,13 @@
 //! Nothing reaches a guest that wasn't granted.
 
-use moongate_tests::{Stdio, Workspace, text, until};
+use moongate_tests::{Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 #[test]
 fn no_variable_argument_folder_or_address_reaches_a_guest() {
     let workspace = Workspace::with_plugin("zoo");
     workspace.write("secret.txt", "do not read");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let around = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
     assert_eq!(around["variables"], json!({}), "{around}");
     assert_eq!(around["arguments"], json!([]), "{around}");
@@ -38,7 +38,7 @@ fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
     workspace.write("outside.txt", "out of reach");
     std::os::unix::fs::symlink(workspace.path().join("outside.txt"), workspace.path().join("drafts/link"))
         .unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     assert_eq!(ask("read_file", json!({ "path": "/notes/a.txt" })), "hello");
@@ -73,7 +73,7 @@ fn a_pipe_or_device_in_a_granted_folder_is_refused_and_holds_up_nobody() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(workspace.path().join("in/socket")).unwrap();
     std::os::unix::fs::symlink("pipe", workspace.path().join("in/link")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in ["/in/pipe", "/in/link", "/in/socket"] {
         let read = stdio.call("zoo_read_file", json!({ "path": path }));
         assert!(text(&read).starts_with("refused"), "{path}: {read}");
@@ -89,7 +89,7 @@ fn settings_reach_the_plugin_they_are_for() {
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.config]\ncity = \"Oslo\"\nlist = [1, \"two\"]\ntoken = { file = \"token\" }\n",
     );
     workspace.write("token", "a-long-secret-of-the-zoo\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask = |key: &str| stdio.call("zoo_config_get", json!({ "key": key }));
     assert_eq!(text(&ask("city")), "Oslo");
     assert_eq!(text(&ask("list")), r#"[1,"two"]"#);
@@ -103,8 +103,8 @@ fn settings_reach_no_other_plugin() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@time@\"\nconfig = { local_timezone = \"Europe/Oslo\" }\n[plugins.two]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     for (tool, its, others) in
         [(&tools[0], "'Europe/Oslo' as", "'UTC' as"), (&tools[2], "'UTC' as", "'Europe/Oslo' as")]
@@ -138,15 +138,15 @@ fn a_directory_that_is_not_there_is_its_plugins_mistake_alone() {
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
     assert!(said.contains("gateway.toml:4:") && said.contains("make the directory"), "{said}");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
     assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");
     // Nobody's grants wait for it either.
     let before = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), before.replace("state = true", "state = false")).unwrap();
-    until("the grant is taken away", || kept(&mut stdio).contains("denied"));
+    wait_until("the grant is taken away", || kept(&mut stdio).contains("denied"));
     workspace.write("later/a.txt", "hello");
-    until("its plugin serves when it is there", || {
+    wait_until("its plugin serves when it is there", || {
         stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" })).to_string().contains("hello")
     });
 }

@@ -8,7 +8,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use moongate_tests::{Http, Remote, Stdio, Usage, Workspace, hello, is_trap, request, rounds, text, until};
+use moongate_tests::{
+    Http, ResourceUsage, Stdio, TestServer, Workspace, initialize_params, is_unsafe_character, request,
+    scaled_rounds, text, wait_until,
+};
 use serde_json::{Map, Value, json};
 
 /// Small limits, so that whoever misbehaves is ended soon. `@remote@` stands for a web server.
@@ -162,7 +165,7 @@ impl Client<'_> {
     /// Calls, and goes before there is an answer.
     fn call_and_go(&mut self, (tool, arguments): &Call, id: u64) {
         match self {
-            Self::Http(http) => drop(http.call_begun(tool, arguments.clone())),
+            Self::Http(http) => drop(http.start_call(tool, arguments.clone())),
             Self::Stdio(stdio) => {
                 let params = json!({ "name": tool, "arguments": arguments });
                 stdio.send(&request(id, "tools/call", params));
@@ -218,12 +221,12 @@ fn until_at_rest(http: &Http) {
     for plugin in PLUGINS {
         for name in ["moongate_plugin_instances", "moongate_plugin_calls_waiting"] {
             let name = format!("{name}{{plugin=\"{plugin}\"}}");
-            until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+            wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
         }
     }
     for kind in ["instances", "memories", "tables", "stacks"] {
         let name = format!("moongate_pool_slots_in_use{{kind=\"{kind}\"}}");
-        until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+        wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
     }
 }
 
@@ -231,7 +234,7 @@ fn until_at_rest(http: &Http) {
 #[track_caller]
 fn assert_readable(log: &str, hostile: u64) {
     for line in log.lines() {
-        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(line.len() < 20 << 10, "a line of {} bytes: {}", line.len(), &line[..200]);
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line}");
     }
@@ -242,7 +245,7 @@ fn assert_readable(log: &str, hostile: u64) {
 
 /// What each process used after each part, in the order of the parts.
 #[derive(Debug, Default)]
-struct Course(Vec<Usage>);
+struct Course(Vec<ResourceUsage>);
 
 impl Course {
     /// What is used at the end is what was used once everything had been done a few times: the least of the last three
@@ -252,19 +255,19 @@ impl Course {
     #[track_caller]
     fn is_flat(&self) {
         for (what, of, more) in [
-            ("KiB of memory", (|usage| usage.resident) as fn(&Usage) -> u64, 16 << 10),
+            ("KiB of memory", (|usage| usage.resident) as fn(&ResourceUsage) -> u64, 16 << 10),
             ("descriptors", |usage| usage.descriptors, 8),
             ("threads", |usage| usage.threads, 16),
             ("mappings", |usage| usage.mappings, 96),
         ] {
-            let least = |parts: &[Usage]| parts.iter().map(of).min().unwrap();
+            let least = |parts: &[ResourceUsage]| parts.iter().map(of).min().unwrap();
             let (begin, end) = (least(&self.0[1..4]), least(&self.0[7..]));
             assert!(end <= begin + more, "{begin} {what} became {end}: {}", self.told());
         }
     }
 
     fn told(&self) -> String {
-        let usage = |Usage { resident, descriptors, mappings, threads }: &Usage| {
+        let usage = |ResourceUsage { resident, descriptors, mappings, threads }: &ResourceUsage| {
             format!("{resident} KiB, {descriptors} descriptors, {mappings} mappings, {threads} threads")
         };
         self.0.iter().map(usage).collect::<Vec<_>>().join("; ")
@@ -281,7 +284,7 @@ impl Gateways {
     fn start(workspace: &Workspace) -> Self {
         let greeted = |_| {
             let mut stdio = Stdio::start_with(workspace, &["-v"]);
-            stdio.ask("initialize", hello("2025-11-25"));
+            stdio.request_and_wait("initialize", initialize_params("2025-11-25"));
             stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
             stdio
         };
@@ -304,18 +307,18 @@ impl Gateways {
         until_at_rest(http);
     }
 
-    fn usage(&self) -> impl Iterator<Item = Usage> {
-        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(Usage::of)
+    fn usage(&self) -> impl Iterator<Item = ResourceUsage> {
+        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(ResourceUsage::of)
     }
 }
 
 #[test]
 fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(&GATEWAY.replace("@remote@", &remote.origin()));
     workspace.write("in/a.txt", "hello ".repeat(10_000));
     let mut gateways = Gateways::start(&workspace);
-    let hostile = calls(&gateways.http.ask("tools/list", json!({})).json());
+    let hostile = calls(&gateways.http.request_and_wait("tools/list", json!({})).json());
     assert!(hostile.len() > 100, "{hostile:?}");
     let flood = |(tool, arguments): &(&str, &str)| {
         let arguments = arguments.replace("@remote@", &remote.origin());
@@ -323,7 +326,7 @@ fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
     };
     let floods: Vec<Call> = FLOODS.iter().map(flood).collect();
     let mut courses: Vec<Course> = (0..=OVER_STDIO).map(|_| Course::default()).collect();
-    let calls_of_each = rounds(CALLS);
+    let calls_of_each = scaled_rounds(CALLS);
     for part in 0..PARTS {
         let count = calls_of_each * (part + 1) / PARTS - calls_of_each * part / PARTS;
         gateways.calls(part, count, &hostile, &floods);
@@ -337,7 +340,7 @@ fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
     }
     courses.iter().for_each(Course::is_flat);
     let Gateways { http, piped } = gateways;
-    let list = http.ask("tools/list", json!({})).json();
+    let list = http.request_and_wait("tools/list", json!({})).json();
     assert_eq!(calls(&list), hostile, "the lists are what they were");
     let per_client = u64::from(calls_of_each) / HOSTILE * 2;
     assert_readable(&http.log(), OVER_HTTP * per_client);
@@ -389,9 +392,9 @@ fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
         "#,
     );
     let http = Http::start(&workspace);
-    let looping = LOOPS.map(|tool| http.call_begun(&format!("zoo_{tool}"), json!({})));
+    let looping = LOOPS.map(|tool| http.start_call(&format!("zoo_{tool}"), json!({})));
     let instances = "moongate_plugin_instances{plugin=\"zoo\"}";
-    until("all of them loop", || http.admin().metric(instances) == Some(8.0));
+    wait_until("all of them loop", || http.admin().metric(instances) == Some(8.0));
     for count in 0..20 {
         let said = http.call("honest_echo", json!({ "text": count.to_string() }));
         assert_eq!(text(&said), count.to_string());
@@ -401,7 +404,7 @@ fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
     }
     assert_eq!(http.admin().metric(instances), Some(8.0), "they loop to the end of time");
     drop(looping);
-    until("nobody waits for them, so they are ended", || http.admin().metric(instances) == Some(0.0));
+    wait_until("nobody waits for them, so they are ended", || http.admin().metric(instances) == Some(0.0));
 }
 
 #[test]
@@ -429,8 +432,8 @@ fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let http = Http::spawn(command);
     let call = json!({ "count": HELD, "hold": true });
-    let _holding = [(); 8].map(|()| http.call_begun("zoo_many_files", call.clone()));
-    until("all of them are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
+    let _holding = [(); 8].map(|()| http.start_call("zoo_many_files", call.clone()));
+    wait_until("all of them are open", || ResourceUsage::of(http.pid()).descriptors > 8 * HELD);
     let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
 }

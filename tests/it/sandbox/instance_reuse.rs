@@ -1,7 +1,7 @@
 //! Instances that serve several calls, where a plugin's table asks for that: for one caller only, and nothing of one
 //! call counts for another.
 
-use moongate_tests::{Http, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 use crate::sandbox::limits::all_is_well;
@@ -18,7 +18,7 @@ fn reused(limits: &str) -> String {
 fn stdio(limits: &str) -> (Workspace, Stdio) {
     let workspace = Workspace::new(&reused(limits));
     workspace.write("in/a.txt", "x".repeat(1000));
-    let stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let stdio = Stdio::initialized(&workspace, "2025-11-25");
     (workspace, stdio)
 }
 
@@ -114,7 +114,7 @@ fn nothing_of_the_earlier_call_is_told_to_the_next_one() {
     assert_eq!(seen(&mut stdio), 1);
     let mut about = |meta: Value| {
         let params = json!({ "name": "zoo_echo_context", "arguments": {}, "_meta": meta });
-        stdio.ask("tools/call", params)["result"]["structuredContent"].clone()
+        stdio.request_and_wait("tools/call", params)["result"]["structuredContent"].clone()
     };
     let first = about(json!({ "progressToken": "first", "traceparent": "00-1-2-3" }));
     assert_eq!((&first["progress_token"], &first["traceparent"]), (&json!("first"), &json!("00-1-2-3")));
@@ -164,7 +164,7 @@ fn no_instance_serves_two_callers() {
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
     let bob = ("Authorization", "Bearer bob-has-a-long-secret");
-    let sessions = [ann, bob, ann].map(|token| (token, http.greet(&[token], "2025-11-25")));
+    let sessions = [ann, bob, ann].map(|token| (token, http.open_session(&[token], "2025-11-25")));
     let mut seen = Vec::new();
     for (token, session) in sessions.iter().cycle().take(6) {
         let call =
@@ -197,7 +197,7 @@ fn an_instance_ends_when_nobody_calls() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let idle = || admin.metric("moongate_plugin_idle_instances{plugin=\"zoo\"}");
     assert_eq!(idle(), Some(0.0));
     let call = || {
@@ -206,10 +206,10 @@ fn an_instance_ends_when_nobody_calls() {
         text(&http.post(&[ann, ("Mcp-Session-Id", &session)], &call).json()).to_owned()
     };
     assert_eq!(call(), "1");
-    until("nobody waits any more", || idle() == Some(0.0));
+    wait_until("nobody waits any more", || idle() == Some(0.0));
     assert_eq!(call(), "1");
     let pool = "moongate_pool_slots_in_use{kind=\"instances\"}";
-    until("its place in the pool is free", || admin.metric(pool) == Some(0.0));
+    wait_until("its place in the pool is free", || admin.metric(pool) == Some(0.0));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_change_of_the_table_ends_instances_that_wait() {
     assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
     let config = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), config.replace("reuse_calls = 1000000", "reuse_calls = 2")).unwrap();
-    until("the new table holds", || seen(&mut stdio) == 1);
+    wait_until("the new table holds", || seen(&mut stdio) == 1);
     assert_eq!((seen(&mut stdio), seen(&mut stdio)), (2, 1));
 }
 
@@ -228,7 +228,7 @@ fn instances_that_wait_are_in_nobodys_way() {
     let workspace = Workspace::new(&format!("[gateway]\nconcurrency = 4\n{}", reused("concurrency = 4")));
     workspace.write("in/a.txt", "");
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
     for round in 0..20 {
         for id in 0..20 {
             let (tool, arguments) = match id % 3 {
@@ -261,10 +261,10 @@ fn a_secret_that_is_replaced_ends_instances_that_know_the_old_one() {
     let workspace = Workspace::new(&config);
     workspace.write("in/a.txt", "");
     workspace.write("key", "the-first-secret");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
     workspace.write("key", "the-second-secret");
-    until("the new secret holds", || seen(&mut stdio) == 1);
+    wait_until("the new secret holds", || seen(&mut stdio) == 1);
 }
 
 /// Tokens are those of the start: who has a new one is nobody until then, and an instance of whoever had the name before
@@ -279,7 +279,7 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     workspace.write("ann", "ann-has-a-long-secret");
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let call = |token| {
         let call =
             moongate_tests::request(7, "tools/call", json!({ "name": "zoo_calls_seen", "arguments": {} }));
@@ -287,7 +287,9 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     };
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
-    http.logged("`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use");
+    http.wait_for_log(
+        "`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use",
+    );
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");
 }
@@ -310,7 +312,8 @@ fn callers_who_fill_the_pool_with_instances_that_wait_keep_nobody_out() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let bearer = names.map(|name| format!("Bearer {name}-has-a-long-secret-of-its-own"));
-    let sessions = bearer.each_ref().map(|bearer| http.greet(&[("Authorization", bearer)], "2025-11-25"));
+    let sessions =
+        bearer.each_ref().map(|bearer| http.open_session(&[("Authorization", bearer)], "2025-11-25"));
     let call = |at: usize, tool: &str, arguments: Value| {
         let call = moongate_tests::request(7, "tools/call", json!({ "name": tool, "arguments": arguments }));
         let headers = [("Authorization", bearer[at].as_str()), ("Mcp-Session-Id", sessions[at].as_str())];

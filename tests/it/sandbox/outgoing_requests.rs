@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, TestServer, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 /// How much, how long, how many; and what servers do wrong.
@@ -17,7 +17,7 @@ fn zoo(allow: &str) -> Workspace {
 }
 
 /// A grant of everything on a server.
-fn all_of(remote: &Remote) -> String {
+fn all_of(remote: &TestServer) -> String {
     format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
 }
 
@@ -45,9 +45,9 @@ fn refused(stdio: &mut Stdio, url: &str) -> String {
 
 #[test]
 fn a_granted_request_is_answered() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let got = get(&mut stdio, &remote.url("/hello?a=b"));
     assert_eq!((&got["status"], &got["body"], &got["refused"]), (&json!(200), &json!("hello"), &Value::Null));
     assert!(got["headers"].as_array().unwrap().contains(&json!("x-remote: yes")), "{got}");
@@ -59,7 +59,7 @@ fn a_granted_request_is_answered() {
     assert!(said.starts_with("POST /echo HTTP/1.1\r\n") && said.ends_with("\r\na body"), "{said}");
     assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
     // Nothing is added by which the plugin or the gateway could be told.
-    let seen = &remote.seen()[0];
+    let seen = &remote.requests()[0];
     assert_eq!(
         seen.head.lines().collect::<Vec<_>>(),
         ["GET /hello?a=b HTTP/1.1", &format!("host: {}", remote.address()),]
@@ -68,9 +68,9 @@ fn a_granted_request_is_answered() {
 
 #[test]
 fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(refused(&mut stdio, &remote.url("/hello?secret=1")), "HttpRequestDenied");
         assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
@@ -86,7 +86,7 @@ fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
 
 #[test]
 fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
-    let (remote, other) = (Remote::start(), Remote::start());
+    let (remote, other) = (TestServer::start(), TestServer::start());
     let port = remote.address().port();
     let workspace = zoo(&format!(
         "http = [\
@@ -95,7 +95,7 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
            {{ url = \"http://127.0.0.1:{}/any\", networks = [\"10.0.0.0/8\", \"127.0.0.1/32\"] }}]",
         other.address().port(),
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut status = |method: &str, url: &str| {
         let got = request(&mut stdio, json!({ "url": url, "method": method }));
         got["refused"].as_str().map_or_else(|| got["status"].to_string(), str::to_owned)
@@ -126,17 +126,17 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
     for method in ["CONNECT", "TRACE", "track"] {
         assert_eq!(status(method, &other.url("/any")), "HttpRequestMethodInvalid", "{method}");
     }
-    assert_eq!(remote.seen().len(), 5);
+    assert_eq!(remote.requests().len(), 5);
 }
 
 #[test]
 fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!(
         "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
         remote.origin()
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut moved = |to: &str| {
         let destination = format!("Destination: {to}");
         let asked = json!({ "url": remote.url("/mine/a"), "method": "MOVE", "headers": [destination] });
@@ -157,13 +157,13 @@ fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
     for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine", "/\\a.example/mine", "/mine/\tb"] {
         assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
     }
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
 fn where_something_is_moved_to_is_sent_as_it_was_compared() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     for (written, sent) in [
         ("/b?c", "/b?c"),
         ("/a/./c/%2E%2e/b#d", "/a/b"),
@@ -181,13 +181,13 @@ fn where_something_is_moved_to_is_sent_as_it_was_compared() {
 
 #[test]
 fn addresses_in_odd_spellings_are_what_they_are() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let port = remote.address().port();
     // Granted by name, which covers no address; and by another address.
     let workspace = zoo(&format!(
         "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for host in [
         "127.0.0.1",
         "127.1",
@@ -243,9 +243,9 @@ fn addresses_in_odd_spellings_are_what_they_are() {
 
 #[test]
 fn redirects_are_the_plugins_own_and_checked_anew() {
-    let (remote, inner) = (Remote::start(), Remote::start());
+    let (remote, inner) = (TestServer::start(), TestServer::start());
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
         let got = get(&mut stdio, &remote.url(&format!("/redirect?{target}")));
         assert_eq!(got["status"], 302, "{got}");
@@ -257,7 +257,7 @@ fn redirects_are_the_plugins_own_and_checked_anew() {
 
 #[test]
 fn the_gateways_own_listeners_are_never_reached() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
@@ -282,17 +282,17 @@ fn the_gateways_own_listeners_are_never_reached() {
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
     workspace.write("gateway.toml", text.replace("[http]", &granted));
-    until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
+    wait_until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
-    http.logged("this gateway's own listener, which can't be allowed");
+    http.wait_for_log("this gateway's own listener, which can't be allowed");
     let own = http.log().lines().filter(|line| line.contains("own listener")).count();
     assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
 }
 
 /// A table for two plugins that are the zoo.
-fn two(remote: &Remote) -> Workspace {
+fn two(remote: &TestServer) -> Workspace {
     let one = |name: &str, uris: &str| {
         format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
     };
@@ -301,9 +301,9 @@ fn two(remote: &Remote) -> Workspace {
 
 #[test]
 fn connections_are_used_again_by_the_same_plugin_and_no_other() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = two(&remote);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut get = |plugin: &str, path: &str| {
         let asked = json!({ "request": { "url": remote.url(path) } });
         let got = stdio.call(&format!("{plugin}_http_request"), asked);
@@ -317,7 +317,7 @@ fn connections_are_used_again_by_the_same_plugin_and_no_other() {
     get("two", "/hello");
     get("one", "/hello");
     assert_eq!(remote.connections(), 2);
-    let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
+    let connections: Vec<_> = remote.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
     // A server that closes without a word is met once more, on a new connection.
     get("two", "/leave");
@@ -326,7 +326,7 @@ fn connections_are_used_again_by_the_same_plugin_and_no_other() {
 
 #[test]
 fn a_grant_that_is_taken_away_holds_for_no_request_more() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
     let http = Http::start(&workspace);
     let get = || {
@@ -335,19 +335,19 @@ fn a_grant_that_is_taken_away_holds_for_no_request_more() {
     };
     assert_eq!(get()["status"], 200);
     assert_eq!(get()["status"], 200);
-    remote.until_open(1);
+    remote.wait_for_open_connections(1);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
-    remote.until_open(0); // the kept connection goes with the table
+    remote.wait_for_open_connections(0); // the kept connection goes with the table
     let got = get();
     assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
 fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
     assert_eq!(request(&mut stdio, method(64))["refused"], Value::Null);
     assert_eq!(request(&mut stdio, method(65))["refused"], "the method can't be set");
@@ -387,9 +387,9 @@ const OURS: [&str; 25] = [
 
 #[test]
 fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut header = |name: &str, value: &str| {
         text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
     };
@@ -423,18 +423,18 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
         let answer = stdio.call("zoo_http_lie", lie);
         assert!(text(&answer).starts_with(said), "{length} {body}: {answer}");
     }
-    assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
+    assert!(remote.requests().iter().all(|seen| seen.body == "hello"), "{:?}", remote.requests());
     let flood = stdio.call("zoo_http_headers_flood", json!({}));
     assert_eq!(flood["result"]["isError"], true, "{flood}");
 }
 
 #[test]
 fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let told =
         ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
     remote.put("/told", &told, "hello");
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     // Of an answer only what frames it is kept back.
     let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
     assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
@@ -462,7 +462,7 @@ fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
 
 #[test]
 fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let port = remote.address().port();
     let granted = |rest: &str| {
         format!("{{ url = \"http://127.0.0.1:{port}/read\", networks = [\"127.0.0.0/8\"]{rest} }}")
@@ -492,7 +492,7 @@ fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
 
 #[test]
 fn what_became_of_requests_is_counted() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(&format!(
         "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
          [plugins.zoo.limits]\nrequests = 3\n",
@@ -517,13 +517,13 @@ fn what_became_of_requests_is_counted() {
 
 #[test]
 fn proxies_of_the_machine_are_not_used() {
-    let (remote, proxy) = (Remote::start(), Remote::start());
+    let (remote, proxy) = (TestServer::start(), TestServer::start());
     let workspace = zoo(&all_of(&remote));
     let mut command: Command = workspace.command(&["serve", "--stdio"]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, proxy.origin());
     }
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!((remote.connections(), proxy.connections()), (1, 0));
 }

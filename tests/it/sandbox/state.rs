@@ -17,7 +17,7 @@ allow.state = true
 #[test]
 fn what_one_call_keeps_another_finds() {
     let workspace = Workspace::new(TWO);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("one_{tool}"), arguments)).to_owned();
     assert_eq!(call("get", json!({ "key": "a" })), "nothing");
     assert_eq!(call("set", json!({ "key": "a", "value": "one" })), "set");
@@ -59,7 +59,7 @@ fn calls_at_the_same_time_lose_nothing() {
 #[test]
 fn a_plugin_without_the_grant_keeps_nothing_and_the_log_says_which_line_grants_it() {
     let workspace = Workspace::with_plugin("keeper");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
     assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
     let (_, _, log) = stdio.finish();
@@ -69,12 +69,12 @@ fn a_plugin_without_the_grant_keeps_nothing_and_the_log_says_which_line_grants_i
 #[test]
 fn plugins_see_nothing_of_each_other_unless_they_share_a_name() {
     let workspace = Workspace::new(TWO);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "secret" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "nothing");
 
     let workspace = Workspace::new(&TWO.replace("state = true", "state = \"common\""));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "known to both" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "known to both");
 }
@@ -84,7 +84,7 @@ fn more_than_the_limit_is_refused_and_what_is_there_stays() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 9_500 })), "set");
     let refused = call("set", json!({ "key": "b", "value": "x", "count": 2_000 }));
@@ -104,7 +104,7 @@ fn looks_at_large_values_do_not_pile_up() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { transfer = \"1MiB\", handles = 500 }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 300_000 })), "set");
     assert_eq!(call("look_often", json!({ "key": "a", "count": 3 })), "looked 3 times");
@@ -115,7 +115,7 @@ fn looks_at_large_values_do_not_pile_up() {
 #[test]
 fn many_steps_of_one_call_add_up() {
     let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for tool in ["keeper_add_often", "keeper_swap_often"] {
         let call = json!({ "key": tool, "count": 100 });
         assert_eq!(text(&stdio.call(tool, call.clone())), "100", "{tool}");

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::judge::Judge;
-use crate::{PATIENCE, Workspace, hello, request, signal, stateless};
+use crate::schema_validator::SchemaValidator;
+use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request};
 
 mod admin;
 mod stream;
@@ -28,7 +28,7 @@ pub struct Http {
     address: SocketAddr,
     log: Arc<Mutex<String>>,
     reader: Option<thread::JoinHandle<()>>,
-    judge: Arc<Judge>,
+    validator: Arc<SchemaValidator>,
 }
 
 /// An HTTP response.
@@ -98,7 +98,7 @@ impl Http {
     /// # Panics
     /// If the gateway exits before it listens.
     #[must_use]
-    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
+    pub fn start_with_cache(workspace: &Workspace, cache: &Path) -> Self {
         let mut command = workspace.command(&["serve"]);
         command.env("MOONGATE_CACHE_DIR", cache);
         Self::spawn(command)
@@ -137,7 +137,7 @@ impl Http {
                     .push_str(&std::mem::take(&mut line));
             }
         });
-        Self { child, address, log, reader: Some(reader), judge: Arc::default() }
+        Self { child, address, log, reader: Some(reader), validator: Arc::default() }
     }
 
     /// The endpoint's address.
@@ -163,10 +163,10 @@ impl Http {
     /// # Panics
     /// If the log doesn't contain `text` in time.
     #[track_caller]
-    pub fn logged(&self, text: &str) {
+    pub fn wait_for_log(&self, text: &str) {
         let started = Instant::now();
         while !self.log().contains(text) {
-            assert!(started.elapsed() < PATIENCE, "not logged: `{text}`: {}", self.log());
+            assert!(started.elapsed() < WAIT_TIMEOUT, "not logged: `{text}`: {}", self.log());
             thread::yield_now();
         }
     }
@@ -189,7 +189,7 @@ impl Http {
         }
         head.push_str("\r\n");
         let mut stream = TcpStream::connect(self.address).expect("the gateway listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
         stream.write_all(head.as_bytes()).expect("the gateway reads");
         if has("expect") {
             let mut interim = [0; 25];
@@ -200,10 +200,10 @@ impl Http {
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
         let sent = if is_chunked { join_chunks(body) } else { body.to_vec() };
-        let asked = self.judge.asked(path, headers, &sent);
+        let sent_request = self.validator.record_request(path, headers, &sent);
         stream.read_to_end(&mut answer).expect("a response");
         let reply = parse(&answer);
-        self.judge.answered(&asked, &reply);
+        self.validator.validate_reply(&sent_request, &reply);
         reply
     }
 
@@ -220,8 +220,8 @@ impl Http {
     /// Opens a session and returns its id.
     #[must_use]
     #[track_caller]
-    pub fn greet(&self, headers: &[(&str, &str)], revision: &str) -> String {
-        let reply = self.post(headers, &request(1, "initialize", hello(revision)));
+    pub fn open_session(&self, headers: &[(&str, &str)], revision: &str) -> String {
+        let reply = self.post(headers, &request(1, "initialize", initialize_params(revision)));
         assert_eq!(reply.json()["result"]["protocolVersion"], revision, "{reply:?}");
         reply.header("mcp-session-id").expect("a session").to_owned()
     }
@@ -229,20 +229,20 @@ impl Http {
     /// Sends a 2026-07-28 request with the matching headers.
     #[must_use]
     #[track_caller]
-    pub fn ask(&self, method: &str, params: Value) -> Reply {
+    pub fn request_and_wait(&self, method: &str, params: Value) -> Reply {
         let name = params.get("name").or(params.get("uri")).and_then(Value::as_str).map(str::to_owned);
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         if let Some(name) = &name {
             headers.push(("Mcp-Name", name));
         }
-        self.post(&headers, &stateless(1, method, params))
+        self.post(&headers, &stateless_request(1, method, params))
     }
 
     /// Calls a tool like a client of 2026-07-28.
     #[must_use]
     #[track_caller]
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).json()
+        self.request_and_wait("tools/call", json!({ "name": tool, "arguments": arguments })).json()
     }
 
     /// Sends such a call and returns the connection without reading the response.
@@ -251,9 +251,9 @@ impl Http {
     /// If the connection is refused.
     #[must_use]
     #[track_caller]
-    pub fn call_begun(&self, tool: &str, arguments: Value) -> TcpStream {
+    pub fn start_call(&self, tool: &str, arguments: Value) -> TcpStream {
         let params = json!({ "name": tool, "arguments": arguments });
-        let body = stateless(1, "tools/call", params).to_string();
+        let body = stateless_request(1, "tools/call", params).to_string();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
@@ -270,8 +270,8 @@ impl Http {
     /// If the signal can't be sent.
     #[must_use]
     pub fn terminate(self) -> (ExitStatus, String) {
-        signal(self.pid(), "TERM");
-        self.ended()
+        send_signal(self.pid(), "TERM");
+        self.wait_for_exit()
     }
 
     /// Waits for the process to exit; returns its status and log.
@@ -279,7 +279,7 @@ impl Http {
     /// # Panics
     /// If waiting fails.
     #[must_use]
-    pub fn ended(mut self) -> (ExitStatus, String) {
+    pub fn wait_for_exit(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the gateway was started");
         if let Some(reader) = self.reader.take() {
             reader.join().expect("the log was read");

@@ -6,36 +6,36 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "tests pass `json!` literals by value")]
 
-mod board;
-mod broken;
+mod broken_plugin;
+mod client_progress;
 mod http;
-mod judge;
 mod process;
-mod remote;
 mod replace;
+mod schema_validator;
 mod sources;
 mod stdio;
 mod tables;
+mod test_server;
 mod workspace;
 
-pub use board::{Alarm, Board};
-pub use broken::{Broken, LARGEST, TAKEN};
+pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
+pub use client_progress::{ClientProgress, FailureGuard};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use judge::{Judge, Sent};
-pub use process::{Usage, peak_memory, rounds};
-pub use remote::{Remote, Seen};
-pub use replace::{Replaced, Way};
+pub use process::{ResourceUsage, peak_memory, scaled_rounds};
+pub use replace::{ReplaceMethod, ReplaceableFile};
+pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
 pub use stdio::Stdio;
-pub use tables::{Table, tables};
-pub use workspace::{Workspace, binary, component, root, updates_goldens};
+pub use tables::{MarkdownTable, markdown_tables};
+pub use test_server::{ReceivedRequest, TestServer};
+pub use workspace::{Workspace, component, gateway_binary, project_root, should_update_goldens};
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// How long a test waits for an expected event. Generous, because the machine can be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The `_meta` of a 2026-07-28 request from a client without capabilities.
 #[must_use]
@@ -49,7 +49,7 @@ pub fn envelope() -> Value {
 
 /// The parameters of `initialize`.
 #[must_use]
-pub fn hello(revision: &str) -> Value {
+pub fn initialize_params(revision: &str) -> Value {
     json!({
         "protocolVersion": revision,
         "capabilities": {},
@@ -65,14 +65,14 @@ pub fn request(id: u64, method: &str, params: Value) -> Value {
 
 /// A 2026-07-28 request: `params` plus the envelope.
 #[must_use]
-pub fn stateless(id: u64, method: &str, mut params: Value) -> Value {
+pub fn stateless_request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = envelope();
     request(id, method, params)
 }
 
 /// Returns true for invisible, bidirectional and terminal control characters, except line breaks and tabs.
 #[must_use]
-pub fn is_trap(c: char) -> bool {
+pub fn is_unsafe_character(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
@@ -83,10 +83,10 @@ pub fn is_trap(c: char) -> bool {
 /// # Panics
 /// If the condition still doesn't hold after [`PATIENCE`].
 #[track_caller]
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
-        assert!(started.elapsed() < PATIENCE, "timed out waiting until {what}");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting until {what}");
         std::thread::yield_now();
     }
 }
@@ -110,7 +110,7 @@ pub fn text(response: &Value) -> &str {
 /// # Panics
 /// If the process doesn't exist.
 #[track_caller]
-pub fn signal(pid: u32, name: &str) {
+pub fn send_signal(pid: u32, name: &str) {
     let status = std::process::Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     assert!(status.expect("`kill` exists").success(), "failed to send SIG{name} to {pid}");
 }

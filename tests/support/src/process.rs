@@ -4,7 +4,7 @@ use std::fs;
 
 /// The resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// Resident memory in KiB.
     pub resident: u64,
     /// Open file descriptors.
@@ -15,7 +15,7 @@ pub struct Usage {
     pub threads: u64,
 }
 
-impl Usage {
+impl ResourceUsage {
     /// Reads the current usage.
     ///
     /// # Panics
@@ -55,7 +55,7 @@ pub fn peak_memory(pid: u32) -> u64 {
 /// # Panics
 /// If `MOONGATE_ROUNDS` isn't a number.
 #[must_use]
-pub fn rounds(usual: u32) -> u32 {
+pub fn scaled_rounds(usual: u32) -> u32 {
     let factor = std::env::var("MOONGATE_ROUNDS").ok();
     usual * factor.map_or(1, |factor| factor.parse().expect("MOONGATE_ROUNDS is a number"))
 }

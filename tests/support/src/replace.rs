@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A way to replace a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ReplaceMethod {
     /// Write a new file next to it and rename it: most editors, package managers.
     Rename,
     /// Overwrite the file at once: `cp`.
@@ -24,7 +24,7 @@ pub enum Way {
     HardLink,
 }
 
-impl Way {
+impl ReplaceMethod {
     /// All variants.
     pub const ALL: [Self; 7] = [
         Self::Rename,
@@ -39,12 +39,12 @@ impl Way {
 
 /// A file that a test replaces repeatedly.
 #[derive(Debug)]
-pub struct Replaced {
+pub struct ReplaceableFile {
     file: PathBuf,
     count: u32,
 }
 
-impl Replaced {
+impl ReplaceableFile {
     /// A file at this path, which need not exist yet. Its directory must exist; other files in it aren't touched.
     #[must_use]
     pub fn new(file: PathBuf) -> Self {
@@ -61,16 +61,16 @@ impl Replaced {
     ///
     /// # Panics
     /// If a file operation fails.
-    pub fn by(&mut self, way: Way, bytes: &[u8], between: &mut dyn FnMut()) {
+    pub fn replace_by(&mut self, way: ReplaceMethod, bytes: &[u8], between: &mut dyn FnMut()) {
         self.count += 1;
         match way {
-            Way::Rename => {
+            ReplaceMethod::Rename => {
                 let new_file = self.sibling("new");
                 fs::write(&new_file, bytes).expect("write the file");
                 fs::rename(&new_file, &self.file).expect("rename the file");
             }
-            Way::InPlace => fs::write(&self.file, bytes).expect("write the file"),
-            Way::Pieces => {
+            ReplaceMethod::InPlace => fs::write(&self.file, bytes).expect("write the file"),
+            ReplaceMethod::Pieces => {
                 const PIECES: usize = 3;
                 let mut file = File::create(&self.file).expect("open the file");
                 for piece in bytes.chunks(bytes.len() / PIECES + 1) {
@@ -78,19 +78,19 @@ impl Replaced {
                     between();
                 }
             }
-            Way::DeleteAndCreate => {
+            ReplaceMethod::DeleteAndCreate => {
                 // This also removes a dangling symlink.
                 fs::remove_file(&self.file).expect("remove the file");
                 between();
                 fs::write(&self.file, bytes).expect("write the file");
             }
-            Way::Symlink => {
+            ReplaceMethod::Symlink => {
                 let target = self.sibling("target");
                 fs::write(&target, bytes).expect("write the file");
                 self.retarget(&target, &self.file);
             }
-            Way::DataSwap => self.swap_data_symlink(bytes),
-            Way::HardLink => {
+            ReplaceMethod::DataSwap => self.swap_data_symlink(bytes),
+            ReplaceMethod::HardLink => {
                 let elsewhere = self.sibling("elsewhere");
                 let name = self.sibling("name");
                 fs::write(&elsewhere, bytes).expect("write the file");
@@ -101,8 +101,8 @@ impl Replaced {
     }
 
     /// Replaces the file by renaming.
-    pub fn with(&mut self, bytes: &[u8]) {
-        self.by(Way::Rename, bytes, &mut || {});
+    pub fn replace(&mut self, bytes: &[u8]) {
+        self.replace_by(ReplaceMethod::Rename, bytes, &mut || {});
     }
 
     /// Replaces the file like a Kubernetes volume: `..data` points to the newest directory, and the file's symlink goes

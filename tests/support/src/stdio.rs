@@ -10,7 +10,7 @@ use std::thread;
 use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
-use crate::{PATIENCE, Workspace, hello, request, signal};
+use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal};
 
 /// A gateway that serves over stdio. Every line of its stdout must be a JSON-RPC message that matches the schema.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Stdio {
     /// # Panics
     /// If the process can't be started.
     #[must_use]
-    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
+    pub fn start_with_cache(workspace: &Workspace, cache: &Path) -> Self {
         let mut command = workspace.command(&["serve", "--stdio"]);
         command.env("MOONGATE_CACHE_DIR", cache);
         Self::spawn(command)
@@ -92,15 +92,15 @@ impl Stdio {
 
     /// Starts the gateway and initializes a session of `revision`.
     #[must_use]
-    pub fn greeted(workspace: &Workspace, revision: &str) -> Self {
-        Self::greeted_by(workspace.command(&["serve", "--stdio"]), revision)
+    pub fn initialized(workspace: &Workspace, revision: &str) -> Self {
+        Self::spawn_initialized(workspace.command(&["serve", "--stdio"]), revision)
     }
 
     /// Starts the gateway with a stdio command and initializes a session of `revision`.
     #[must_use]
-    pub fn greeted_by(command: Command, revision: &str) -> Self {
+    pub fn spawn_initialized(command: Command, revision: &str) -> Self {
         let mut client = Self::spawn(command);
-        let answer = client.ask("initialize", hello(revision));
+        let answer = client.request_and_wait("initialize", initialize_params(revision));
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
@@ -138,7 +138,7 @@ impl Stdio {
     }
 
     /// The messages received while waiting for others.
-    pub fn early(&mut self) -> Vec<Value> {
+    pub fn take_queued(&mut self) -> Vec<Value> {
         self.queued.drain(..).collect()
     }
 
@@ -159,7 +159,7 @@ impl Stdio {
 
     /// Sends a request and waits for its response.
     #[track_caller]
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
         self.send(&request(id, method, params));
@@ -169,12 +169,12 @@ impl Stdio {
     /// Calls a tool in a session and waits for the response.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
+        self.request_and_wait("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     #[track_caller]
     fn read(&mut self) -> Option<Value> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(WAIT_TIMEOUT) {
             Ok(line) => {
                 let message: Value = serde_json::from_str(&line)
                     .unwrap_or_else(|error| panic!("invalid JSON on stdout: {line:?}: {error}"));
@@ -188,7 +188,7 @@ impl Stdio {
                 Some(message)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("no message within {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("no message within {WAIT_TIMEOUT:?}"),
         }
     }
 
@@ -198,13 +198,13 @@ impl Stdio {
     /// If the signal can't be sent.
     #[track_caller]
     pub fn terminate(self) -> (Vec<Value>, ExitStatus, String) {
-        signal(self.pid(), "TERM");
-        self.ended()
+        send_signal(self.pid(), "TERM");
+        self.wait_for_exit()
     }
 
     /// Waits for the process to exit, with stdin still open; returns the remaining messages, the status and the log.
     #[track_caller]
-    pub fn ended(mut self) -> (Vec<Value>, ExitStatus, String) {
+    pub fn wait_for_exit(mut self) -> (Vec<Value>, ExitStatus, String) {
         let stdin = self.stdin.take();
         let ended = self.finish();
         drop(stdin);

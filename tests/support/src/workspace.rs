@@ -84,7 +84,7 @@ impl Workspace {
     /// A gateway command with these arguments and this workspace's configuration.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(gateway_binary());
         command
             .args(arguments)
             .current_dir(self.path())
@@ -109,7 +109,7 @@ impl Workspace {
 
 /// The project's root directory.
 #[must_use]
-pub fn root() -> PathBuf {
+pub fn project_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("`tests` has a parent directory").to_owned()
 }
 
@@ -118,7 +118,7 @@ pub fn root() -> PathBuf {
 /// # Panics
 /// If this is CI, where golden files must not change.
 #[must_use]
-pub fn updates_goldens() -> bool {
+pub fn should_update_goldens() -> bool {
     let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
     let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
     assert!(!(wanted && in_ci), "UPDATE_GOLDENS is not allowed in CI, because it would accept any output");
@@ -136,7 +136,7 @@ fn built() -> PathBuf {
 /// # Panics
 /// If it isn't built.
 #[must_use]
-pub fn binary() -> PathBuf {
+pub fn gateway_binary() -> PathBuf {
     let path = built().join("moongate");
     assert!(path.exists(), "the gateway isn't built: run `cargo build -p moongate`, or `cargo xtask test`");
     path
@@ -148,7 +148,7 @@ pub fn binary() -> PathBuf {
 /// If it isn't built.
 #[must_use]
 pub fn component(name: &str) -> PathBuf {
-    let path = root().join("plugins/dist").join(format!("{name}.wasm"));
+    let path = project_root().join("plugins/dist").join(format!("{name}.wasm"));
     assert!(
         path.exists(),
         "component `{name}` isn't built: run `cargo xtask build-plugins`, or `cargo xtask test`"

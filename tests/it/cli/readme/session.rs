@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moongate_tests::{Workspace, binary, root, until};
+use moongate_tests::{Workspace, gateway_binary, project_root, wait_until};
 
 use super::page::Block;
 use super::same::plain;
@@ -26,7 +26,7 @@ const LISTENERS: [(&str, &str); 2] =
     [("endpoint  http://", "127.0.0.1:8931"), ("admin     http://", "127.0.0.1:8932")];
 
 /// A change may take so long to be served, on a machine that has much to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A shell in a copy of the repository's folder.
 pub(super) struct Session {
@@ -54,8 +54,8 @@ impl Drop for Gateway {
 impl Session {
     pub(super) fn start() -> Self {
         let workspace = Workspace::new("");
-        fs::copy(root().join("gateway.toml"), workspace.config()).unwrap();
-        symlink(root().join("plugins"), workspace.path().join("plugins")).unwrap();
+        fs::copy(project_root().join("gateway.toml"), workspace.config()).unwrap();
+        symlink(project_root().join("plugins"), workspace.path().join("plugins")).unwrap();
         let folder = workspace.path().to_owned();
         Self { workspace, folder, gateway: None }
     }
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// What the gateway prints on stdout, asked in the repository's folder.
-    pub(super) fn ask(&self, words: &[&str]) -> String {
+    pub(super) fn request_and_wait(&self, words: &[&str]) -> String {
         let output = self.gateway("moongate", words).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         self.shown(&String::from_utf8(output.stdout).unwrap())
@@ -147,7 +147,7 @@ impl Session {
     fn cargo(&self, words: &[&str]) -> (String, bool) {
         let lock = self.folder.join("Cargo.lock");
         if !lock.exists() {
-            fs::copy(root().join("Cargo.lock"), lock).unwrap();
+            fs::copy(project_root().join("Cargo.lock"), lock).unwrap();
             let built = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin");
             fs::create_dir_all(&built).unwrap();
             symlink(built, self.folder.join("target")).unwrap();
@@ -184,7 +184,7 @@ impl Session {
         let begun = Instant::now();
         loop {
             let answer = self.finish(self.gateway(program, &words));
-            if plain(&answer.0) == plain(shown) || begun.elapsed() > PATIENCE {
+            if plain(&answer.0) == plain(shown) || begun.elapsed() > WAIT_TIMEOUT {
                 return answer;
             }
         }
@@ -200,7 +200,7 @@ impl Session {
         command.args(["--http", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
         let mut gateway = Gateway { child, addresses: Vec::new(), banner: String::new() };
-        until("it serves", || {
+        wait_until("it serves", || {
             gateway.banner = fs::read_to_string(&path).unwrap();
             let ended = gateway.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {}", gateway.banner);
@@ -224,7 +224,7 @@ impl Session {
     fn shown(&self, printed: &str) -> String {
         let real = |path: &Path| path.canonicalize().unwrap().to_str().unwrap().to_owned();
         let given = |path: &Path| path.to_str().unwrap().to_owned();
-        let (binary, folder, root) = (binary(), self.workspace.path(), root());
+        let (binary, folder, root) = (gateway_binary(), self.workspace.path(), project_root());
         let mut text = printed.to_owned();
         for (path, shown) in
             [(binary.as_path(), "/path/to/moongate"), (folder, "/path/to"), (&root, "/path/to/sources")]

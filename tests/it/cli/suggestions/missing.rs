@@ -87,7 +87,7 @@ fn nothing_is_told_of_paths_where_none_was_looked_for_or_it_is_granted() {
 #[test]
 fn paths_without_a_grant_are_logged_once_if_calls_fail_and_no_caller_hears_of_it() {
     let workspace = zoo("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.call("zoo_read_file", json!({ "path": "/data/other" }));
     for path in ["/data/x", "/data/x", "/etc/passwd"] {
         let answer = stdio.call("zoo_need_file", json!({ "path": path, "named": true }));
@@ -120,7 +120,7 @@ fn a_caller_hears_of_a_refused_request_what_the_operator_hears() {
         let arguments = json!({ "url": "https://moongate.example/a/b" });
         let told = explained(&workspace, "fetch_fetch", &arguments);
         assert!(told.contains(&format!("missing\n  {wanted}\n")) && told.contains(line), "{told}");
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         let answer = stdio.call("fetch_fetch", arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let content = answer["result"]["content"].as_array().unwrap();
@@ -146,7 +146,7 @@ fn the_networks_of_other_grants_are_the_operators_alone() {
         "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\n\
          http = [{ url = \"https://inner.example/a\", networks = [\"10.1.2.0/24\"] }]\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
     let heard = answer["result"]["content"].to_string();
     let sentence =
@@ -168,7 +168,7 @@ fn a_question_without_a_grant_names_the_grant_and_what_the_client_lacks() {
     assert!(told.contains(&format!("error: plugin `zoo`: {why}\n")), "{told}");
     let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
     assert!(told.contains(lacked), "{told}");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(text(&answer), format!("plugin `zoo`: {why}, but this client doesn't offer elicitation"));
     let (_, _, log) = stdio.finish();

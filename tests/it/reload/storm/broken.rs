@@ -6,7 +6,9 @@ use std::path::Path;
 use std::thread;
 
 use moongate_generated::{Plugin, TOOL};
-use moongate_tests::{Board, Broken, Http, LARGEST, Replaced, TAKEN, text, until};
+use moongate_tests::{
+    BrokenPlugin, ClientProgress, Http, MAX_FILE_SIZE, ReplaceableFile, TAKEN_TOOL, text, wait_until,
+};
 use serde_json::{Value, json};
 
 use super::{tool, version, version_in, workspace};
@@ -33,55 +35,60 @@ fn trouble(status: &Value) -> String {
 
 #[test]
 fn broken_replacements_are_reported_and_never_served() {
-    let limits = format!("[plugins.p.limits]\ncomponent = \"{LARGEST}\"\ndescribe_timeout = \"2s\"\n");
+    let limits = format!("[plugins.p.limits]\ncomponent = \"{MAX_FILE_SIZE}\"\ndescribe_timeout = \"2s\"\n");
     let workspace = workspace(&["q", "p"], &limits);
-    workspace.write("q.wasm", Plugin::version(1).without(TOOL).tool(TAKEN).build());
+    workspace.write("q.wasm", Plugin::version(1).without(TOOL).tool(TAKEN_TOOL).build());
     let cache = workspace.path().join("cache");
-    let http = Http::start_in(&workspace, &cache);
+    let http = Http::start_with_cache(&workspace, &cache);
     let admin = http.admin();
-    let board = Board::new(2);
+    let progress = ClientProgress::new(2);
     let precompiled = precompiled(&cache);
     let file = workspace.path().join("p.wasm");
     thread::scope(|scope| {
-        let _alarm = board.alarm();
+        let _guard = progress.failure_guard();
         for client in [0, 1] {
-            let board = &board;
+            let progress = &progress;
             let http = &http;
             scope.spawn(move || {
-                let _alarm = board.alarm();
-                while !board.is_over() {
-                    let oldest = board.newest(&[0, 1]);
+                let _guard = progress.failure_guard();
+                while !progress.should_stop() {
+                    let oldest = progress.newest_seen(&[0, 1]);
                     let version = version_in(text(&http.call(TOOL, json!({}))));
                     assert!(version >= oldest, "version {version} answered after {oldest}");
-                    board.saw(client, version);
+                    progress.record(client, version);
                 }
             });
         }
-        for (number, broken) in (1..).zip(Broken::ALL) {
-            board.until_all_see(number);
-            let good = http.ask("tools/list", json!({})).json();
-            broken.put(&file, 1000 + number, &precompiled);
-            let status = admin.until(&format!("{broken:?} is noticed"), |status| !trouble(status).is_empty());
+        for (number, broken) in (1..).zip(BrokenPlugin::ALL) {
+            progress.wait_until_all_see(number);
+            let good = http.request_and_wait("tools/list", json!({})).json();
+            broken.write_to(&file, 1000 + number, &precompiled);
+            let status = admin
+                .wait_until_status(&format!("{broken:?} is reported"), |status| !trouble(status).is_empty());
             let reason = trouble(&status);
-            for words in broken.said() {
+            for words in broken.expected_words() {
                 assert!(reason.contains(words), "{broken:?}: `{words}` is missing in: {reason}");
             }
-            let told = |line: &str| line.contains("plugin=p") && line.contains(&reason);
-            until(&format!("{broken:?}: `{reason}` is logged"), || http.log().lines().any(told));
+            let names_cause = |line: &str| line.contains("plugin=p") && line.contains(&reason);
+            wait_until(&format!("{broken:?}: `{reason}` is logged"), || http.log().lines().any(names_cause));
             // A conflict isn't about the file; the message names both plugins.
-            let named = if broken == Broken::Conflict { "`q` and `p`" } else { "p.wasm" };
+            let named = if broken == BrokenPlugin::Conflict { "`q` and `p`" } else { "p.wasm" };
             assert!(reason.contains(named), "{broken:?}: `{named}` is missing in: {reason}");
             assert!(admin.plugin("p")["source"].as_str().unwrap().ends_with("p.wasm"));
-            board.until_answered(CALLS_MEANWHILE);
-            assert_eq!(board.newest(&[0, 1]), number, "{broken:?}");
-            assert_eq!(http.ask("tools/list", json!({})).json()["result"], good["result"], "{broken:?}");
+            progress.wait_for_responses(CALLS_MEANWHILE);
+            assert_eq!(progress.newest_seen(&[0, 1]), number, "{broken:?}");
+            assert_eq!(
+                http.request_and_wait("tools/list", json!({})).json()["result"],
+                good["result"],
+                "{broken:?}"
+            );
             broken.clear(&file);
-            Replaced::new(file.clone()).with(&version(number + 1).build());
-            board.until_all_see(number + 1);
-            let list = http.ask("tools/list", json!({})).json().to_string();
+            ReplaceableFile::new(file.clone()).replace(&version(number + 1).build());
+            progress.wait_until_all_see(number + 1);
+            let list = http.request_and_wait("tools/list", json!({})).json().to_string();
             assert!(list.contains(&format!("\"{}\"", tool(number + 1))), "{list}");
-            admin.until("it is well again", |status| trouble(status).is_empty());
+            admin.wait_until_status("the plugin has recovered", |status| trouble(status).is_empty());
         }
-        board.end();
+        progress.finish();
     });
 }

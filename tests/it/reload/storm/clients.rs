@@ -9,7 +9,8 @@ use std::thread;
 
 use moongate_generated::{Plugin, TOOL};
 use moongate_tests::{
-    Board, EventStream, Http, Replaced, Stdio, Way, Workspace, request, rounds, stateless, text, until,
+    ClientProgress, EventStream, Http, ReplaceMethod, ReplaceableFile, Stdio, Workspace, request,
+    scaled_rounds, stateless_request, text, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -31,21 +32,21 @@ struct HttpClient<'a> {
 }
 
 impl HttpClient<'_> {
-    fn ask(&self, method: &str, params: Value) -> Value {
+    fn request_and_wait(&self, method: &str, params: Value) -> Value {
         match &self.session {
             Some(session) => {
                 self.http.post(&[("Mcp-Session-Id", session)], &request(1, method, params)).json()
             }
-            None => self.http.ask(method, params).json(),
+            None => self.http.request_and_wait(method, params).json(),
         }
     }
 
     fn call(&self) -> u32 {
-        version_in(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.request_and_wait("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
     fn tools(&self) -> BTreeSet<String> {
-        names(&self.ask("tools/list", json!({})))
+        names(&self.request_and_wait("tools/list", json!({})))
     }
 
     /// The client's notification stream.
@@ -60,7 +61,7 @@ impl HttpClient<'_> {
 
 /// Opens a session.
 fn session(http: &Http) -> String {
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &initialized).status, 202);
     session
@@ -77,7 +78,7 @@ fn listen(http: &Http) -> EventStream {
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    let body = stateless(LISTEN_ID, "subscriptions/listen", filter()).to_string();
+    let body = stateless_request(LISTEN_ID, "subscriptions/listen", filter()).to_string();
     let mut stream = http.open("POST", &headers, body.as_bytes());
     assert_eq!(stream.message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     stream
@@ -117,33 +118,34 @@ struct StdioClient {
 impl StdioClient {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
         let stdio = if revision < "2026" {
-            Stdio::greeted(workspace, revision)
+            Stdio::initialized(workspace, revision)
         } else {
             let mut stdio = Stdio::start(workspace);
-            stdio.send(&stateless(LISTEN_ID, "subscriptions/listen", filter()));
+            stdio.send(&stateless_request(LISTEN_ID, "subscriptions/listen", filter()));
             assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
             stdio
         };
         Self { stdio, revision, notification_count: 0 }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        let params = if self.revision < "2026" { params } else { stateless(0, "", params)["params"].clone() };
-        self.stdio.ask(method, params)
+    fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
+        let params =
+            if self.revision < "2026" { params } else { stateless_request(0, "", params)["params"].clone() };
+        self.stdio.request_and_wait(method, params)
     }
 
     fn call(&mut self) -> u32 {
-        version_in(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.request_and_wait("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
     /// Checks for a new notification; if there is one, returns whether the tool is listed now.
     fn was_notified_of(&mut self, tool: &str) -> bool {
-        let notifications = self.stdio.early();
+        let notifications = self.stdio.take_queued();
         for message in &notifications {
             assert_eq!(message["method"], "notifications/tools/list_changed", "{message}");
             self.notification_count += 1;
         }
-        !notifications.is_empty() && names(&self.ask("tools/list", json!({}))).contains(tool)
+        !notifications.is_empty() && names(&self.request_and_wait("tools/list", json!({}))).contains(tool)
     }
 
     fn wait_until_listed(&mut self, tool: &str) {
@@ -155,19 +157,19 @@ impl StdioClient {
 
 /// Calls until the test is over. `peers` are the clients of the same gateway: a version seen by one is served to all.
 fn call_until_over(
-    board: &Board,
+    progress: &ClientProgress,
     written: &AtomicU32,
     client: usize,
     peers: &[usize],
     mut call: impl FnMut() -> u32,
 ) {
-    let _alarm = board.alarm();
-    while !board.is_over() {
-        let oldest = board.newest(peers);
+    let _guard = progress.failure_guard();
+    while !progress.should_stop() {
+        let oldest = progress.newest_seen(peers);
         let version = call();
         assert!(version >= oldest, "version {version} answered after {oldest}");
         assert!(version <= written.load(Ordering::SeqCst), "version {version} wasn't written yet");
-        board.saw(client, version);
+        progress.record(client, version);
     }
 }
 
@@ -188,22 +190,22 @@ fn no_call_fails_and_versions_never_regress() {
     let callers = [Some(session(&http)), Some(session(&http)), None, None]
         .map(|session| HttpClient { http: &http, session });
     let over_http = [0, 1, 2, 3];
-    let board = Board::new(callers.len() + piped.len());
-    let times = rounds(REPLACEMENTS_PER_METHOD);
+    let progress = ClientProgress::new(callers.len() + piped.len());
+    let times = scaled_rounds(REPLACEMENTS_PER_METHOD);
     let written = AtomicU32::new(1);
-    let last = Way::ALL.len() as u32 * times + 1;
-    let mut file = Replaced::new(workspace.path().join("p.wasm"));
+    let last = ReplaceMethod::ALL.len() as u32 * times + 1;
+    let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
     thread::scope(|scope| {
-        let board = &board;
+        let progress = &progress;
         let written = &written;
-        let _alarm = board.alarm();
+        let _guard = progress.failure_guard();
         for (client, caller) in callers.iter().enumerate() {
-            scope.spawn(move || call_until_over(board, written, client, &over_http, || caller.call()));
+            scope.spawn(move || call_until_over(progress, written, client, &over_http, || caller.call()));
         }
         for (client, piped) in (callers.len()..).zip(&mut piped) {
             scope.spawn(move || {
                 let mut is_listed = false;
-                call_until_over(board, written, client, &[client], || {
+                call_until_over(progress, written, client, &[client], || {
                     is_listed |= piped.was_notified_of(&tool(last));
                     piped.call()
                 });
@@ -214,20 +216,22 @@ fn no_call_fails_and_versions_never_regress() {
         }
         for notified in &mut notified {
             scope.spawn(move || {
-                let _alarm = board.alarm();
+                let _guard = progress.failure_guard();
                 notified.wait_until_listed(&tool(last));
             });
         }
-        board.until_all_see(1);
+        progress.wait_until_all_see(1);
         for number in 2..=last {
             written.store(number, Ordering::SeqCst);
-            let way = Way::ALL[((number - 2) / times) as usize];
-            file.by(way, &version(number).build(), &mut || board.until_answered(CALLS_MEANWHILE));
+            let way = ReplaceMethod::ALL[((number - 2) / times) as usize];
+            file.replace_by(way, &version(number).build(), &mut || {
+                progress.wait_for_responses(CALLS_MEANWHILE);
+            });
             if (number - 1).is_multiple_of(REPLACEMENTS_PER_METHOD) {
-                board.until_all_see(number);
+                progress.wait_until_all_see(number);
             }
         }
-        board.end();
+        progress.finish();
     });
     for times in notified
         .iter()
@@ -243,22 +247,22 @@ fn clients_are_notified_once_per_list_change() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
     let (mut notified, mut piped) = listeners(&workspace, &http);
-    let mut file = Replaced::new(workspace.path().join("p.wasm"));
-    for way in [Way::Rename, Way::InPlace, Way::DataSwap] {
-        file.by(way, &version(1).build(), &mut || {});
+    let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
+    for way in [ReplaceMethod::Rename, ReplaceMethod::InPlace, ReplaceMethod::DataSwap] {
+        file.replace_by(way, &version(1).build(), &mut || {});
         assert_eq!(
             http.admin().reload()["changed"],
             json!([]),
             "{way:?}: identical content was reported as a change"
         );
     }
-    file.with(&Plugin::version(2).tool(tool(1)).build());
-    until("the new code answers", || notified[0].caller.call() == 2);
+    file.replace(&Plugin::version(2).tool(tool(1)).build());
+    wait_until("the new code answers", || notified[0].caller.call() == 2);
     for piped in &mut piped {
-        until("the new code answers", || piped.call() == 2);
+        wait_until("the new code answers", || piped.call() == 2);
     }
     for (number, times) in [(3, 1), (4, 2)] {
-        file.with(&version(number).build());
+        file.replace(&version(number).build());
         for notified in &mut notified {
             notified.wait_until_listed(&tool(number));
             assert_eq!(notified.notification_count, times, "notifications after version {number}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use moongate_generated::{Plugin, TOOL};
-use moongate_tests::{Http, Replaced, Way, rounds, signal, text, until};
+use moongate_tests::{Http, ReplaceMethod, ReplaceableFile, scaled_rounds, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::{version_in, workspace};
@@ -42,29 +42,29 @@ fn served(http: &Http) -> u32 {
 fn restarts_after_sigkill_without_torn_cache_entries() {
     let workspace = workspace(&["p"], "");
     let cache = workspace.path().join("cache");
-    let other = Http::start_in(&workspace, &cache);
-    let mut file = Replaced::new(workspace.path().join("p.wasm"));
+    let other = Http::start_with_cache(&workspace, &cache);
+    let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
     let mut chance = Random(0x5eed);
     let mut version = 1;
     for round in 0..rounds(KILLS) {
-        let http = Http::start_in(&workspace, &cache);
+        let http = Http::start_with_cache(&workspace, &cache);
         assert_eq!(served(&http), version, "round {round}");
         // Reload a few times, then kill the gateway during the last reload, after a random number of calls to the other
         // gateway.
         for _ in 0..=chance.below(2) {
             version += 1;
-            let way = Way::ALL[chance.below(Way::ALL.len() as u64) as usize];
-            file.by(way, &Plugin::version(version).functions(20).build(), &mut || {});
+            let way = ReplaceMethod::ALL[chance.below(ReplaceMethod::ALL.len() as u64) as usize];
+            file.replace_by(way, &Plugin::version(version).functions(20).build(), &mut || {});
             for _ in 0..chance.below(50) {
                 assert!(served(&http) <= version, "round {round}");
             }
         }
-        signal(http.pid(), "KILL");
-        let (_, log) = http.ended();
+        send_signal(http.pid(), "KILL");
+        let (_, log) = http.wait_for_exit();
         assert!(!log.contains("panicked"), "{log}");
-        until("the other one has the new version", || served(&other) == version);
+        wait_until("the other gateway serves the new version", || served(&other) == version);
     }
-    let http = Http::start_in(&workspace, &cache);
+    let http = Http::start_with_cache(&workspace, &cache);
     assert_eq!(served(&http), version);
     for log in [http.log(), other.log()] {
         // An entry's name is the digest of its content; a mismatch is logged.
@@ -77,7 +77,7 @@ fn restarts_after_sigkill_without_torn_cache_entries() {
         fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
     }
     drop(http);
-    let http = Http::start_in(&workspace, &cache);
+    let http = Http::start_with_cache(&workspace, &cache);
     assert_eq!(served(&http), version);
     assert!(files(&cache, "tmp").is_empty(), "unfinished files remain: {unfinished:?}");
     assert!(!files(&cache, "cwasm").is_empty());

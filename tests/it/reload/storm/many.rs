@@ -1,7 +1,9 @@
 //! Many reloads leak no resources: memory, descriptors, mappings and threads stay as after the first ones, and one
 //! generation of each plugin's code is loaded.
 
-use moongate_tests::{Http, Replaced, Usage, Way, Workspace, rounds, text, until};
+use moongate_tests::{
+    Http, ReplaceMethod, ReplaceableFile, ResourceUsage, Workspace, scaled_rounds, text, wait_until,
+};
 use serde_json::json;
 
 use super::named;
@@ -34,13 +36,13 @@ fn component(plugin: &str, version: u32) -> Vec<u8> {
 }
 
 /// The resource usage of the idle gateway.
-fn idle_usage(http: &Http) -> Usage {
+fn idle_usage(http: &Http) -> ResourceUsage {
     let one = |status: &serde_json::Value| status["settled"] == true;
-    http.admin().until("it has settled", one);
+    http.admin().wait_until_status("the gateway has settled", one);
     for plugin in PLUGINS {
-        until("one generation of its code is held", || generations(http, plugin) == 1.0);
+        wait_until("one generation of the code is loaded", || generations(http, plugin) == 1.0);
     }
-    Usage::of(http.pid())
+    ResourceUsage::of(http.pid())
 }
 
 fn generations(http: &Http, plugin: &str) -> f64 {
@@ -58,16 +60,16 @@ fn repeated_reloads_leak_no_resources() {
     let mut files = PLUGINS.map(|plugin| {
         let file = format!("{plugin}/plugin.wasm");
         workspace.write(&file, component(plugin, 1));
-        Replaced::new(workspace.path().join(file))
+        ReplaceableFile::new(workspace.path().join(file))
     });
     // These versions are of no use to other tests, so they get their own code cache.
-    let http = Http::start_in(&workspace, &workspace.path().join("cache"));
+    let http = Http::start_with_cache(&workspace, &workspace.path().join("cache"));
     let mut before = None;
-    let last = 1 + rounds(ROUNDS);
+    let last = 1 + scaled_rounds(ROUNDS);
     for version in 2..=last {
-        let way = Way::ALL[version as usize % Way::ALL.len()];
+        let way = ReplaceMethod::ALL[version as usize % ReplaceMethod::ALL.len()];
         for (file, plugin) in files.iter_mut().zip(PLUGINS) {
-            file.by(way, &component(plugin, version), &mut || {});
+            file.replace_by(way, &component(plugin, version), &mut || {});
         }
         // Now and then, rely on file watching.
         if !version.is_multiple_of(WATCHED_ROUND_INTERVAL) {
@@ -75,7 +77,7 @@ fn repeated_reloads_leak_no_resources() {
             assert_eq!(reloaded["failed"], json!([]), "{reloaded}");
         }
         for plugin in PLUGINS {
-            until("the new code answers", || version_in(text(&http.call(plugin, json!({})))) == version);
+            wait_until("the new code answers", || version_in(text(&http.call(plugin, json!({})))) == version);
         }
         if version == 1 + WARM_UP_ROUNDS {
             before = Some(idle_usage(&http));

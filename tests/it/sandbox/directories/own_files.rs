@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, component, signal, text, until};
+use moongate_tests::{Http, Workspace, component, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::{CHANGING, step};
@@ -143,8 +143,8 @@ fn what_may_be_looked_at_cannot_be_changed_by_a_guest_that_tries() {
     }
     assert_eq!(fs::read(workspace.path().join("plugins/neighbour.wasm")).unwrap(), before);
     assert_eq!(fs::read_dir(workspace.path().join("plugins")).unwrap().count(), 1);
-    signal(http.pid(), "HUP");
-    until("the signal was heeded", || http.log().contains("signal=\"SIGHUP\""));
+    send_signal(http.pid(), "HUP");
+    wait_until("the signal was heeded", || http.log().contains("signal=\"SIGHUP\""));
     let told = http.call("neighbour_get_current_time", json!({ "timezone": "UTC" }));
     assert!(text(&told).contains("UTC"), "{told}");
 }
@@ -156,9 +156,9 @@ fn no_reload_lets_a_guest_reach_what_it_must_not() {
     let mut heeded = 0;
     let mut reload = |config: String| {
         workspace.write("gateway.toml", config);
-        signal(http.pid(), "HUP");
+        send_signal(http.pid(), "HUP");
         heeded += 1;
-        until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() >= heeded);
+        wait_until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() >= heeded);
     };
     // The harness has a cache of its own, which the configuration's isn't.
     for (host, modes, _) in REACHING.into_iter().filter(|(host, ..)| *host != "own/cache") {

@@ -29,7 +29,7 @@ limits = { timeout = \"60s\", cpu_time = \"60s\" }
 #[test]
 fn every_way_to_use_a_pipe_is_answered_at_once() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     // Its name can be changed like any other, and it can be taken away.
     let of_names = ["rename", "hard_link", "unlink", "stat", "symlink", "read_link"];
     let ways = READING.into_iter().chain(CHANGING).filter(|what| !of_names.contains(what));
@@ -86,7 +86,7 @@ fn many_listings_of_one_directory_name_everything() {
     for number in 0..995 {
         workspace.write(&format!("rw/sub/name-{number}"), "");
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let told = stdio.call("zoo_file_steps", json!({ "steps": [step("list_at_once", "/rw", "sub")] }));
     assert_eq!(text(&told), "[995]");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, signal, text, until};
+use moongate_tests::{Http, Workspace, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::step;
@@ -39,8 +39,8 @@ fn read(http: &Http) -> String {
 /// Asks for a reload, and waits until it was heeded.
 fn reload(http: &Http) {
     let before = http.log().matches("signal=\"SIGHUP\"").count();
-    signal(http.pid(), "HUP");
-    until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() > before);
+    send_signal(http.pid(), "HUP");
+    wait_until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() > before);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_directory_on_the_way_that_became_a_link_leads_no_call_elsewhere_and_no_relo
     symlink("moved", at("home")).unwrap();
     assert!(read(&http).contains("can't be opened"), "nobody compared it yet");
     reload(&http);
-    until("the new place is used", || read(&http) == "inside");
+    wait_until("the new place is used", || read(&http) == "inside");
     let (_, log) = http.terminate();
     assert!(log.contains("could reach the plugins' state"), "{log}");
 }

@@ -3,7 +3,7 @@
 use moongate_tests::text;
 use serde_json::{Value, json};
 
-use crate::protocol::questions::{everything, free, greeted};
+use crate::protocol::questions::{all_capabilities, initialized_client, zoo_with_all_grants};
 
 fn form(properties: &Value) -> Value {
     let schema = json!({ "type": "object", "properties": properties });
@@ -58,9 +58,9 @@ fn questions() -> Vec<(Value, Value, &'static str)> {
 
 #[test]
 fn questions_that_nobody_would_answer_are_not_asked() {
-    let mut declared = everything("2025-11-25");
+    let mut declared = all_capabilities("2025-11-25");
     declared["sampling"] = json!({ "tools": {} });
-    let mut stdio = greeted(&free(), "2025-11-25", declared);
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", declared);
     for (fits, too_much, words) in questions() {
         let answer = stdio.call("zoo_ask", json!({ "questions": [too_much] }));
         assert!(answer["result"]["isError"] == true && text(&answer).contains(words), "{words}: {answer}");
@@ -80,7 +80,7 @@ fn questions_that_nobody_would_answer_are_not_asked() {
 
 #[test]
 fn long_words_of_a_question_are_cut() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     let mut question = form(&json!({ "word": { "type": "string", "description": "d".repeat(5_000) } }));
     question["params"]["message"] = "m".repeat(10_000).into();
     let asked = json!({ "name": "zoo_ask", "arguments": { "questions": [question] } });
@@ -94,7 +94,7 @@ fn long_words_of_a_question_are_cut() {
 
 #[test]
 fn an_answer_that_is_too_long_is_none() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     stdio.send(&moongate_tests::request(
         500,
         "tools/call",

@@ -18,7 +18,7 @@ fn beside_others(plugin: &Plugin, limits: &str) -> Workspace {
 #[track_caller]
 fn refused(plugin: &Plugin, limits: &str) -> String {
     let workspace = beside_others(plugin, limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     super::all_is_well(&mut stdio);
     drop(stdio);
     let checked = workspace.run(&["check"]);
@@ -30,7 +30,7 @@ fn refused(plugin: &Plugin, limits: &str) -> String {
 fn tables_that_grow_too_far_end_the_call() {
     let limits = "table_elements = 5000";
     let workspace = beside_others(&Plugin::version(1).elements(10_000), limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         let answer = stdio.call(&format!("p_{TOOL}"), json!({}));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -40,7 +40,7 @@ fn tables_that_grow_too_far_end_the_call() {
         super::all_is_well(&mut stdio);
     }
     let workspace = beside_others(&Plugin::version(1).elements(4_000), limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(text(&stdio.call(&format!("p_{TOOL}"), json!({}))), "v1", "each call has as many");
     }

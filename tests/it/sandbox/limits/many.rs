@@ -1,6 +1,6 @@
 //! What holds for all calls together, and what they may keep.
 
-use moongate_tests::{Http, Stdio, Workspace, request, text, until};
+use moongate_tests::{Http, Stdio, Workspace, request, text, wait_until};
 use serde_json::json;
 
 #[test]
@@ -29,14 +29,14 @@ fn calls_beyond_what_the_gateway_runs_at_once_wait_for_their_turn() {
     std::thread::scope(|scope| {
         let time = || http.call("time_get_current_time", json!({ "timezone": "UTC" }));
         // They sleep until somebody lets go of them.
-        let sleeping = [(); 2].map(|()| http.call_begun("zoo_sleep_forever", json!({})));
-        until("one of a plugin runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
-        until("the other waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
+        let sleeping = [(); 2].map(|()| http.start_call("zoo_sleep_forever", json!({})));
+        wait_until("one of a plugin runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
+        wait_until("the other waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
         assert!(text(&time()).contains("UTC"), "the last place is never for a plugin that has all others");
-        let another = http.call_begun("another_sleep_forever", json!({}));
-        until("one of another runs", || gauge("moongate_plugin_instances", "another") == Some(1.0));
+        let another = http.start_call("another_sleep_forever", json!({}));
+        wait_until("one of another runs", || gauge("moongate_plugin_instances", "another") == Some(1.0));
         let waiting = scope.spawn(time);
-        until("there is no place left", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
+        wait_until("there is no place left", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
         assert!(!waiting.is_finished());
         drop((sleeping, another));
         assert!(text(&waiting.join().unwrap()).contains("UTC"));
@@ -48,7 +48,7 @@ fn keys_and_values_have_a_longest_and_every_key_costs_something() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "k".repeat(1 << 10), "value": "x", "count": 1 << 20 })), "set");
     assert_eq!(call("delete", json!({ "key": "k".repeat(1 << 10) })), "deleted");

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moongate_tests::{Source, Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, project_root};
 use serde_json::{Value, json};
 
 mod calls;
@@ -26,10 +26,10 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
     for guest in GUESTS {
         config.push_str(&format!("[plugins.{guest}]\nsource = \"@{guest}@\"\nallow.state = true\n"));
     }
-    let mut stdio = Stdio::greeted(&Workspace::new(&config), "2025-11-25");
+    let mut stdio = Stdio::initialized(&Workspace::new(&config), "2025-11-25");
     let mut all = Vec::new();
     for kind in ["tools", "prompts"] {
-        let list = stdio.ask(&format!("{kind}/list"), json!({}));
+        let list = stdio.request_and_wait(&format!("{kind}/list"), json!({}));
         all.extend(list["result"][kind].as_array().unwrap().clone());
     }
     let of = |guest: &'static str| {
@@ -44,7 +44,7 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
 /// The tests, but for this one.
 fn sources() -> impl Iterator<Item = Source> {
     let is_this = |source: &Source| source.path.ends_with("inventory.rs");
-    Source::below(&root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
+    Source::below(&project_root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
 }
 
 /// Whether a test starts this guest, in its own table or alone.

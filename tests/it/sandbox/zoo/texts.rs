@@ -1,7 +1,10 @@
 //! Text that a model, a terminal or a log will see holds no character that can't be seen, whoever said it and wherever:
 //! names, descriptions, instructions, messages, log lines. What a call returns is data, and comes as it is.
 
-use moongate_tests::{Http, Stdio, Workspace, component, hello, is_trap, request, stateless, text};
+use moongate_tests::{
+    Http, Stdio, Workspace, component, initialize_params, is_unsafe_character, request, stateless_request,
+    text,
+};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -91,7 +94,7 @@ fn is_data(path: &[String]) -> bool {
 fn assert_clean(value: &Value, path: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            assert!(is_data(path) || !text.contains(is_trap), "/{}: {text:?}", path.join("/"));
+            assert!(is_data(path) || !text.contains(is_unsafe_character), "/{}: {text:?}", path.join("/"));
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
@@ -102,7 +105,11 @@ fn assert_clean(value: &Value, path: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (key, member) in members {
-                assert!(is_data(path) || !key.contains(is_trap), "/{}: key {key:?}", path.join("/"));
+                assert!(
+                    is_data(path) || !key.contains(is_unsafe_character),
+                    "/{}: key {key:?}",
+                    path.join("/")
+                );
                 path.push(key.clone());
                 assert_clean(member, path);
                 path.pop();
@@ -124,13 +131,13 @@ impl Client {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
         let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, heard: Vec::new() };
         if revision < "2026" {
-            let mut params = hello(revision);
+            let mut params = initialize_params(revision);
             params["capabilities"] = json!({ "elicitation": {} });
-            client.ask("initialize", params);
+            client.request_and_wait("initialize", params);
             client.stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-            client.ask("logging/setLevel", json!({ "level": "debug" }));
+            client.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
         } else {
-            client.ask("server/discover", json!({}));
+            client.request_and_wait("server/discover", json!({}));
         }
         client
     }
@@ -142,7 +149,7 @@ impl Client {
             params["_meta"] = json!({ "progressToken": id });
             return (id, request(id, method, params));
         }
-        let mut message = stateless(id, method, params);
+        let mut message = stateless_request(id, method, params);
         let meta = &mut message["params"]["_meta"];
         meta["progressToken"] = json!(id);
         meta["io.modelcontextprotocol/logLevel"] = json!("debug");
@@ -150,11 +157,11 @@ impl Client {
         (id, message)
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
         let (id, message) = self.message(method, params);
         self.stdio.send(&message);
         let answer = self.stdio.response(id);
-        self.heard.extend(self.stdio.early());
+        self.heard.extend(self.stdio.take_queued());
         self.heard.push(answer.clone());
         answer
     }
@@ -179,10 +186,13 @@ fn what_clients_are_told_holds_no_hidden_characters_in_any_revision() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let mut client = Client::start(&workspace, revision);
         for (method, params) in ASKED {
-            client.ask(method, serde_json::from_str(params).unwrap());
+            client.request_and_wait(method, serde_json::from_str(params).unwrap());
         }
         for tool in TOOLS {
-            client.ask("tools/call", json!({ "name": format!("speaker_{tool}"), "arguments": {} }));
+            client.request_and_wait(
+                "tools/call",
+                json!({ "name": format!("speaker_{tool}"), "arguments": {} }),
+            );
         }
         client.is_asked();
         for message in &client.heard {
@@ -211,7 +221,7 @@ fn what_clients_are_told_holds_no_hidden_characters_in_any_revision() {
 #[track_caller]
 fn log_is_clean(log: &str) {
     for line in log.lines() {
-        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
     }
 }
@@ -225,13 +235,13 @@ fn what_operators_are_told_holds_no_hidden_characters() {
         let output = workspace.run(arguments);
         let said = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
         for line in said.iter().flat_map(|said| said.lines()) {
-            assert!(!line.contains(is_trap), "{arguments:?}: {line:?}");
+            assert!(!line.contains(is_unsafe_character), "{arguments:?}: {line:?}");
         }
     }
     let http = Http::start(&workspace);
     for page in ["/status.json", "/metrics"] {
         let body = http.admin().get(page).body;
-        assert!(!body.contains(is_trap) && !body.contains("\\u00"), "{page}: {body:?}");
+        assert!(!body.contains(is_unsafe_character) && !body.contains("\\u00"), "{page}: {body:?}");
     }
     log_is_clean(&http.log());
 }
@@ -270,10 +280,10 @@ fn a_plugin_that_misbehaves_when_it_describes_itself_is_refused_alone_and_in_cle
         ));
     }
     let workspace = Workspace::new(&config);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(text(&time).contains("UTC"), "{time}");
-    let tools = stdio.ask("tools/list", json!({})).to_string();
+    let tools = stdio.request_and_wait("tools/list", json!({})).to_string();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{log}");
     log_is_clean(&log);

@@ -1,7 +1,7 @@
 //! Calls of WASI that no library makes: with sizes, times and flags that make no sense, in loops, and for what isn't
 //! granted. Each is refused or ended; the next call and every other plugin work.
 
-use moongate_tests::{Stdio, Workspace, is_trap, text};
+use moongate_tests::{Stdio, Workspace, is_unsafe_character, text};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -68,7 +68,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
 #[test]
 fn what_makes_no_sense_ends_one_call() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, words) in ENDED {
         let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), json!({})));
         assert!(failed && said.contains("plugin `zoo`"), "{tool}: {said}");
@@ -78,7 +78,7 @@ fn what_makes_no_sense_ends_one_call() {
         assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next", "{tool}");
     }
     let hasty = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"300ms\"\n");
-    let mut stdio = Stdio::greeted(&hasty, "2025-11-25");
+    let mut stdio = Stdio::initialized(&hasty, "2025-11-25");
     let (failed, said) = outcome(&stdio.call("zoo_wait_for_the_end_of_time", json!({})));
     assert!(failed && said.contains("plugins.zoo.limits.timeout"), "{said}");
 }
@@ -86,7 +86,7 @@ fn what_makes_no_sense_ends_one_call() {
 #[test]
 fn what_is_not_there_to_be_had_is_refused_and_the_call_goes_on() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments, words) in REFUSED {
         let arguments = serde_json::from_str(arguments).unwrap();
         let (failed, said) = outcome(&stdio.call(&format!("zoo_{tool}"), arguments));
@@ -97,5 +97,5 @@ fn what_is_not_there_to_be_had_is_refused_and_the_call_goes_on() {
     }
     let (_, _, log) = stdio.finish();
     assert!(!log.lines().any(|line| line.starts_with("2026-01-01")), "a forged line: {log}");
-    assert!(!log.contains(is_trap), "{log:?}");
+    assert!(!log.contains(is_unsafe_character), "{log:?}");
 }

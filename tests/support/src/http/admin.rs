@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{Http, Reply, parse};
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 
 /// The admin listener.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn admin(&self) -> Admin {
-        self.logged("\nadmin ");
+        self.wait_for_log("\nadmin ");
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
             let rest = line.split("http://").nth(1)?;
@@ -82,14 +82,14 @@ impl Admin {
     /// # Panics
     /// If the condition isn't met in time.
     #[track_caller]
-    pub fn until(&self, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
+    pub fn wait_until_status(&self, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
             let status = self.status();
             if condition(&status) {
                 return status;
             }
-            assert!(started.elapsed() < PATIENCE, "timed out waiting until {what}: {status}");
+            assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting until {what}: {status}");
         }
     }
 
@@ -111,7 +111,7 @@ impl Admin {
             "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
         let mut stream = TcpStream::connect(address).expect("the admin listener accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
         stream.write_all(text.as_bytes()).expect("the gateway reads");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("a response");

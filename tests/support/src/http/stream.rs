@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{Http, PATIENCE, Reply, parse};
-use crate::judge::{Judge, Sent};
+use super::{Http, Reply, WAIT_TIMEOUT, parse};
+use crate::schema_validator::{SchemaValidator, SentRequest};
 
 /// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct EventStream {
     reader: BufReader<TcpStream>,
     /// The part of the body that was read but not parsed yet.
     text: Vec<u8>,
-    judge: Arc<Judge>,
-    sent: Sent,
+    validator: Arc<SchemaValidator>,
+    sent: SentRequest,
 }
 
 impl Http {
@@ -59,16 +59,16 @@ impl Http {
         }
         head.push_str("\r\n");
         let mut connection = TcpStream::connect(self.address).expect("the gateway listens");
-        connection.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        connection.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
         connection.write_all(&[head.as_bytes(), body].concat()).expect("the gateway reads");
-        let sent = self.judge.asked(path, headers, body);
+        let sent = self.validator.record_request(path, headers, body);
         let mut reader = BufReader::new(connection);
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             assert!(reader.read_until(b'\n', &mut head).expect("a response") > 0, "the connection closed");
         }
         let reply = parse(&head);
-        EventStream { reply, reader, text: Vec::new(), judge: Arc::clone(&self.judge), sent }
+        EventStream { reply, reader, text: Vec::new(), validator: Arc::clone(&self.validator), sent }
     }
 }
 
@@ -106,12 +106,12 @@ impl EventStream {
             event.is_comment = false;
         }
         if let ("endpoint", Some((_, session))) = (event.name.as_str(), event.data.split_once("sessionId=")) {
-            self.sent.belongs_to(session);
+            self.sent.assign_session(session);
         }
         if let Ok(message) = serde_json::from_str(&event.data)
-            && event.id.as_ref().is_none_or(|id| self.judge.is_new(id))
+            && event.id.as_ref().is_none_or(|id| self.validator.is_first_delivery(id))
         {
-            self.judge.received(&self.sent, &message);
+            self.validator.validate(&self.sent, &message);
         }
         Some(event)
     }
@@ -124,7 +124,7 @@ impl EventStream {
     pub fn message(&mut self) -> Option<Value> {
         let started = Instant::now();
         loop {
-            assert!(started.elapsed() < PATIENCE, "no message on an open stream");
+            assert!(started.elapsed() < WAIT_TIMEOUT, "no message on an open stream");
             let event = self.event()?;
             if !event.data.is_empty() {
                 return Some(

@@ -16,7 +16,7 @@ const ENDPOINT: &str = "/mcp";
 
 /// Validates all messages of one endpoint, across its sessions.
 #[derive(Debug, Default)]
-pub struct Judge {
+pub struct SchemaValidator {
     sessions: Mutex<HashMap<String, Conversation>>,
     /// The ids of the events received so far.
     events: Mutex<HashSet<String>>,
@@ -24,7 +24,7 @@ pub struct Judge {
 
 /// A request that was sent, and the conversation it belongs to.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SentRequest {
     /// The session id. `None` means a stateless request.
     session: Option<String>,
     /// The conversation of a stateless request.
@@ -33,16 +33,16 @@ pub struct Sent {
     id: Option<Value>,
 }
 
-impl Sent {
+impl SentRequest {
     /// Assigns all further messages to this session.
-    pub fn belongs_to(&mut self, session: &str) {
+    pub fn assign_session(&mut self, session: &str) {
         self.session = Some(session.to_owned());
     }
 }
 
-impl Judge {
+impl SchemaValidator {
     /// Records a sent request. Its body only counts at the endpoint.
-    pub fn asked(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Sent {
+    pub fn record_request(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> SentRequest {
         let header = |name: &str| {
             let found = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             found.map(|(_, value)| *value)
@@ -60,7 +60,7 @@ impl Judge {
             Some(session) => self.with_session(session, declared, |conversation| conversation.sent(body)),
             None => own_conversation.sent(body),
         }
-        Sent { session, own_conversation: Mutex::new(own_conversation), id }
+        SentRequest { session, own_conversation: Mutex::new(own_conversation), id }
     }
 
     /// Validates a complete response.
@@ -68,7 +68,7 @@ impl Judge {
     /// # Panics
     /// If a message doesn't match the schema, or an error doesn't carry its request's id.
     #[track_caller]
-    pub fn answered(&self, sent: &Sent, reply: &Reply) {
+    pub fn validate_reply(&self, sent: &SentRequest, reply: &Reply) {
         for message in reply.messages() {
             if MESSAGE_READ_STATUSES.contains(&reply.status)
                 && sent.id.is_some()
@@ -80,7 +80,7 @@ impl Judge {
                     "an error without its request's id: {reply:?}"
                 );
             }
-            self.received(sent, &message);
+            self.validate(sent, &message);
         }
         // The revision negotiated in `initialize` applies to the new session.
         if let (None, Some(session)) = (&sent.session, reply.header("mcp-session-id")) {
@@ -94,7 +94,7 @@ impl Judge {
     }
 
     /// Records an event id. Returns false for a replayed event, which isn't validated again.
-    pub fn is_new(&self, event: &str) -> bool {
+    pub fn is_first_delivery(&self, event: &str) -> bool {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).insert(event.to_owned())
     }
 
@@ -103,7 +103,7 @@ impl Judge {
     /// # Panics
     /// If the message doesn't match the schema.
     #[track_caller]
-    pub fn received(&self, sent: &Sent, message: &Value) {
+    pub fn validate(&self, sent: &SentRequest, message: &Value) {
         // Other paths, such as the health checks, return JSON too.
         let is_ours = |message: &Value| message.get("jsonrpc").is_some();
         if !(is_ours(message) || message.as_array().is_some_and(|all| all.iter().any(is_ours))) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use moongate_generated::{Behaviour, Plugin};
 
 /// The name of a tool that another plugin already offers.
-pub const TAKEN: &str = "taken";
+pub const TAKEN_TOOL: &str = "taken";
 
 /// Exports one function of `lifecycle` with a wrong type.
 const WRONG_SIGNATURE: &str = r#"(component
@@ -17,11 +17,11 @@ const WRONG_SIGNATURE: &str = r#"(component
   (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#;
 
 /// The file size limit to configure for the plugin, low enough for a small file to exceed it.
-pub const LARGEST: &str = "200KiB";
+pub const MAX_FILE_SIZE: &str = "200KiB";
 
 /// A way in which a plugin file is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
+pub enum BrokenPlugin {
     /// An empty file.
     Empty,
     /// A file cut off in the middle.
@@ -48,7 +48,7 @@ pub enum Broken {
     Unreadable,
 }
 
-impl Broken {
+impl BrokenPlugin {
     /// All variants.
     pub const ALL: [Self; 12] = [
         Self::Empty,
@@ -67,7 +67,7 @@ impl Broken {
 
     /// Words that the error message must contain.
     #[must_use]
-    pub fn said(self) -> &'static [&'static str] {
+    pub fn expected_words(self) -> &'static [&'static str] {
         match self {
             Self::Empty => &["empty"],
             Self::Truncated => &["broken"],
@@ -88,7 +88,7 @@ impl Broken {
     ///
     /// # Panics
     /// If a file operation fails.
-    pub fn put(self, file: &Path, version: u32, precompiled: &[u8]) {
+    pub fn write_to(self, file: &Path, version: u32, precompiled: &[u8]) {
         let plugin = Plugin::version(version);
         let bytes = match self {
             Self::Empty => Vec::new(),
@@ -99,7 +99,7 @@ impl Broken {
             }
             Self::Text => b"#!/bin/sh\necho hello\n".to_vec(),
             Self::WrongSignature => wat::parse_str(WRONG_SIGNATURE).expect("a component in text form"),
-            Self::Conflict => plugin.tool(TAKEN).build(),
+            Self::Conflict => plugin.tool(TAKEN_TOOL).build(),
             Self::TrapsInDescribe => plugin.describe(Behaviour::Traps).build(),
             Self::LoopsInDescribe => plugin.describe(Behaviour::NeverEnds).build(),
             Self::TrapsInList => plugin.list(Behaviour::Traps).build(),

@@ -1,6 +1,6 @@
 //! A web server for plugins to send requests to, over plain HTTP or TLS, that can also misbehave.
 //!
-//! The path selects the response: content [put](Remote::put) there; `/hello`, `/echo` (the request as received),
+//! The path selects the response: content [put](TestServer::put) there; `/hello`, `/echo` (the request as received),
 //! `/bytes/N`, `/redirect?URL`, `/trailers` (12 KiB of headers after the body); and `/hang`, `/stall`, `/drip` (one
 //! byte at a time, forever), `/flood`, `/heads` (an endless head), `/announce` (endless interim responses), `/hints`
 //! (a few interim responses), `/many-headers`, `/short`, `/cut`, `/upgrade`, `/early` (responds before it reads the body),
@@ -21,20 +21,20 @@ use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::until;
+use crate::wait_until;
 
 /// The server. Dropping it stops the server.
 #[derive(Debug)]
-pub struct Remote {
+pub struct TestServer {
     address: SocketAddr,
     state: Arc<State>,
     /// The CA certificate, if the server uses TLS.
-    authority: Option<String>,
+    ca_certificate: Option<String>,
 }
 
 /// A received request.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The number of its connection, starting at 1.
     pub connection: usize,
     /// The request line and headers.
@@ -43,7 +43,7 @@ pub struct Seen {
     pub body: String,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -62,7 +62,7 @@ impl Seen {
 struct State {
     connections: AtomicUsize,
     open: AtomicUsize,
-    seen: Mutex<Vec<Seen>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     /// Headers and bodies, by path.
     pages: Mutex<BTreeMap<String, (String, Vec<u8>)>>,
     ended: AtomicBool,
@@ -71,7 +71,7 @@ struct State {
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
-impl Remote {
+impl TestServer {
     /// Starts a plain HTTP server.
     ///
     /// # Panics
@@ -86,7 +86,7 @@ impl Remote {
     /// # Panics
     /// If the address isn't available.
     #[must_use]
-    pub fn at(address: &str) -> Self {
+    pub fn start_at(address: &str) -> Self {
         Self::serve(address, None, None)
     }
 
@@ -95,7 +95,7 @@ impl Remote {
     /// # Panics
     /// If no port is free.
     #[must_use]
-    pub fn secure(names: &[&str]) -> Self {
+    pub fn start_tls(names: &[&str]) -> Self {
         let mut authority = CertificateParams::new([]).expect("no names");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -116,7 +116,7 @@ impl Remote {
         Self::serve("127.0.0.1:0", Some(Arc::new(config)), Some(certificate.pem()))
     }
 
-    fn serve(address: &str, tls: Option<Arc<ServerConfig>>, authority: Option<String>) -> Self {
+    fn serve(address: &str, tls: Option<Arc<ServerConfig>>, ca_certificate: Option<String>) -> Self {
         let listener = TcpListener::bind(address).expect("a free port");
         let address = listener.local_addr().expect("it listens");
         let state = Arc::<State>::default();
@@ -138,7 +138,7 @@ impl Remote {
                 });
             }
         });
-        Self { address, state, authority }
+        Self { address, state, ca_certificate }
     }
 
     /// The server's address.
@@ -156,7 +156,7 @@ impl Remote {
     /// The scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> String {
-        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        let scheme = if self.ca_certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
@@ -165,8 +165,8 @@ impl Remote {
     /// # Panics
     /// If the server doesn't use TLS.
     #[must_use]
-    pub fn authority(&self) -> &str {
-        self.authority.as_deref().expect("the server uses TLS")
+    pub fn ca_certificate(&self) -> &str {
+        self.ca_certificate.as_deref().expect("the server uses TLS")
     }
 
     /// Serves a body at a path, with headers such as `Content-Type: text/html`.
@@ -190,8 +190,10 @@ impl Remote {
     /// # Panics
     /// If that doesn't happen in time.
     #[track_caller]
-    pub fn until_open(&self, count: usize) {
-        until(&format!("{count} connections are open"), || self.state.open.load(Ordering::SeqCst) == count);
+    pub fn wait_for_open_connections(&self, count: usize) {
+        wait_until(&format!("{count} connections are open"), || {
+            self.state.open.load(Ordering::SeqCst) == count
+        });
     }
 
     /// The requests received so far.
@@ -199,8 +201,8 @@ impl Remote {
     /// # Panics
     /// If a connection thread panicked.
     #[must_use]
-    pub fn seen(&self) -> Vec<Seen> {
-        self.state.seen.lock().expect("no connection panics while it holds this").clone()
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.state.requests.lock().expect("no connection panics while it holds this").clone()
     }
 
     /// The last request received.
@@ -209,12 +211,12 @@ impl Remote {
     /// If there was none.
     #[must_use]
     #[track_caller]
-    pub fn last(&self) -> Seen {
-        self.seen().pop().expect("a request was received")
+    pub fn last(&self) -> ReceivedRequest {
+        self.requests().pop().expect("a request was received")
     }
 }
 
-impl Drop for Remote {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(self.address);
@@ -239,12 +241,12 @@ fn serve_connection(state: &State, connection: usize, stream: Box<dyn Stream>) -
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
         let is_read = path != "/early";
         let body = if is_read { body(&mut stream, &head)? } else { Vec::new() };
-        let seen = Seen { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
-        state.seen.lock().expect("no connection panics while it holds this").push(seen.clone());
+        let request = ReceivedRequest { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
+        state.requests.lock().expect("no connection panics while it holds this").push(request.clone());
         let page = state.pages.lock().expect("no connection panics while it holds this").get(&path).cloned();
         let keep_open = match page {
-            Some((headers, body)) => respond(&mut stream, &seen, "200 OK", &headers, &body)?,
-            None => respond_to_path(&mut stream, &path, &seen)?,
+            Some((headers, body)) => respond(&mut stream, &request, "200 OK", &headers, &body)?,
+            None => respond_to_path(&mut stream, &path, &request)?,
         };
         if !keep_open {
             return Ok(());
@@ -291,25 +293,30 @@ fn body(stream: &mut BufReader<Box<dyn Stream>>, head: &str) -> io::Result<Vec<u
 /// Sends a well-formed response.
 fn respond(
     stream: &mut BufReader<Box<dyn Stream>>,
-    seen: &Seen,
+    request: &ReceivedRequest,
     status: &str,
     headers: &str,
     body: &[u8],
 ) -> io::Result<bool> {
     let out = stream.get_mut();
     write!(out, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len())?;
-    if !seen.line().starts_with("HEAD ") {
+    if !request.line().starts_with("HEAD ") {
         out.write_all(body)?;
     }
     out.flush().map(|()| true)
 }
 
 /// Answers a request. Returns whether to keep the connection open.
-fn respond_to_path(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> io::Result<bool> {
+fn respond_to_path(
+    stream: &mut BufReader<Box<dyn Stream>>,
+    path: &str,
+    request: &ReceivedRequest,
+) -> io::Result<bool> {
     let (name, rest) = path.split_once('?').unwrap_or((path, ""));
-    let mut respond = |status: &str, headers: &str, body: &[u8]| respond(stream, seen, status, headers, body);
+    let mut respond =
+        |status: &str, headers: &str, body: &[u8]| respond(stream, request, status, headers, body);
     match name {
-        "/echo" => respond("200 OK", "", format!("{}\r\n{}", seen.head, seen.body).as_bytes()),
+        "/echo" => respond("200 OK", "", format!("{}\r\n{}", request.head, request.body).as_bytes()),
         "/redirect" => respond("302 Found", &format!("Location: {rest}\r\n"), b""),
         "/early" => respond("413 Content Too Large", "", b"too much"),
         "/leave" => respond("200 OK", "", b"hello").map(|_| false),

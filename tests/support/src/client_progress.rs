@@ -3,11 +3,11 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 
 /// The newest version that each client has seen, shared between the client threads.
 #[derive(Debug)]
-pub struct Board {
+pub struct ClientProgress {
     progress: Mutex<Progress>,
     changed: Condvar,
 }
@@ -20,7 +20,7 @@ struct Progress {
     has_failed: bool,
 }
 
-impl Board {
+impl ClientProgress {
     /// Tracks this many clients; none has seen a version yet.
     #[must_use]
     pub fn new(clients: usize) -> Self {
@@ -30,13 +30,13 @@ impl Board {
 
     /// The newest version that any of these clients has seen. Later requests must return this version or a newer one.
     #[must_use]
-    pub fn newest(&self, clients: &[usize]) -> u32 {
+    pub fn newest_seen(&self, clients: &[usize]) -> u32 {
         let progress = self.lock();
         clients.iter().map(|client| progress.versions[*client]).max().unwrap_or_default()
     }
 
     /// Records that a client received a response from this version.
-    pub fn saw(&self, client: usize, version: u32) {
+    pub fn record(&self, client: usize, version: u32) {
         let mut progress = self.lock();
         progress.versions[client] = progress.versions[client].max(version);
         progress.answers += 1;
@@ -48,7 +48,7 @@ impl Board {
     /// # Panics
     /// If they don't in time, or if a client fails.
     #[track_caller]
-    pub fn until_all_see(&self, version: u32) {
+    pub fn wait_until_all_see(&self, version: u32) {
         self.wait_until(&format!("all clients see version {version}"), |progress| {
             progress.versions.iter().all(|newest| *newest >= version)
         });
@@ -59,7 +59,7 @@ impl Board {
     /// # Panics
     /// If they don't in time, or if a client fails.
     #[track_caller]
-    pub fn until_answered(&self, more: u64) {
+    pub fn wait_for_responses(&self, more: u64) {
         let wanted = self.lock().answers + more;
         self.wait_until(&format!("clients received {more} more responses"), |progress| {
             progress.answers >= wanted
@@ -67,26 +67,26 @@ impl Board {
     }
 
     /// Lets the clients stop.
-    pub fn end(&self) {
+    pub fn finish(&self) {
         self.lock().is_over = true;
     }
 
     /// Returns true when clients should stop, because the test is finished or a client has failed.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn should_stop(&self) -> bool {
         let progress = self.lock();
         progress.is_over || progress.has_failed
     }
 
     /// A guard that a client thread holds while it runs; if the thread panics, the other clients stop.
     #[must_use]
-    pub fn alarm(&self) -> Alarm<'_> {
-        Alarm(self)
+    pub fn failure_guard(&self) -> FailureGuard<'_> {
+        FailureGuard(self)
     }
 
     #[track_caller]
     fn wait_until(&self, what: &str, condition: impl Fn(&Progress) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + WAIT_TIMEOUT;
         let mut progress = self.lock();
         while !condition(&progress) {
             assert!(!progress.has_failed, "a client has failed");
@@ -106,9 +106,9 @@ impl Board {
 
 /// Marks the run as failed if its thread panics.
 #[derive(Debug)]
-pub struct Alarm<'a>(&'a Board);
+pub struct FailureGuard<'a>(&'a ClientProgress);
 
-impl Drop for Alarm<'_> {
+impl Drop for FailureGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().has_failed = true;
