@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// The functions of the harness that call.
-const CALL: [&str; 2] = ["call", "call_begun"];
+const CALL: [&str; 2] = ["call", "start_call"];
 
 /// A request that calls.
 const METHODS: [&str; 2] = ["tools/call", "prompts/get"];
