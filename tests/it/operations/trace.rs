@@ -344,8 +344,8 @@ fn trace_redacts_config_secrets_across_reloads() {
 fn all_strings(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text}\n"),
-        Value::Array(items) => items.iter().map(strings).collect(),
-        Value::Object(members) => members.values().map(strings).collect(),
+        Value::Array(items) => items.iter().map(all_strings).collect(),
+        Value::Object(members) => members.values().map(all_strings).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }

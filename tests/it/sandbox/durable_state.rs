@@ -116,7 +116,7 @@ fn a_gateway_that_is_killed_loses_nothing_that_it_has_answered() {
     let workspace = Workspace::new(LASTING);
     let mut witness = greeted(&workspace);
     let mut answered = 0;
-    for round in 0..rounds(5) {
+    for round in 0..scaled_rounds(5) {
         let mut victim = greeted(&workspace);
         // It is killed with many calls in flight, somewhere among them.
         let calls = 60;

@@ -46,7 +46,7 @@ fn restarts_after_sigkill_without_torn_cache_entries() {
     let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
     let mut chance = Random(0x5eed);
     let mut version = 1;
-    for round in 0..rounds(KILLS) {
+    for round in 0..scaled_rounds(KILLS) {
         let http = Http::start_with_cache(&workspace, &cache);
         assert_eq!(served(&http), version, "round {round}");
         // Reload a few times, then kill the gateway during the last reload, after a random number of calls to the other

@@ -6,7 +6,7 @@ use moongate_tests::{
 };
 use serde_json::json;
 
-use super::named;
+use super::version_in;
 use moongate_generated::Plugin;
 
 /// Plugins that are replaced together, which takes hardly longer than replacing one.

@@ -101,7 +101,7 @@ fn an_answer_that_is_too_long_is_none() {
         json!({ "name": "zoo_ask", "arguments": { "questions": [messages(1, 0)] } }),
     ));
     let question = stdio.receive();
-    let said = crate::protocol::questions::said(&"x".repeat(1 << 20));
+    let said = crate::protocol::questions::sampling_result(&"x".repeat(1 << 20));
     stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": said }));
     let answer = stdio.response(500);
     assert!(answer["result"]["isError"] == true && text(&answer).contains("1024 KiB"), "{answer}");

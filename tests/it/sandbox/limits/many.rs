@@ -64,11 +64,11 @@ fn keys_and_values_have_a_longest_and_every_key_costs_something() {
 
 #[test]
 fn a_client_has_so_many_questions_open_and_no_more() {
-    let workspace = crate::protocol::questions::free();
-    let mut stdio = crate::protocol::questions::greeted(
+    let workspace = crate::protocol::questions::zoo_with_all_grants();
+    let mut stdio = crate::protocol::questions::initialized_client(
         &workspace,
         "2025-11-25",
-        crate::protocol::questions::everything("2025-11-25"),
+        crate::protocol::questions::all_capabilities("2025-11-25"),
     );
     let questions: Vec<_> =
         (0..16).map(|at| json!({ "key": format!("k{at}"), "method": "roots/list" })).collect();
