@@ -148,7 +148,11 @@ fn reports_rejected_config_while_old_config_serves() {
     let alone = workspace.run(&["list", "plugins"]);
     assert_eq!(alone.status.code(), Some(0), "{alone:?}");
     let note = output_text(&alone.stderr);
-    assert!(note.contains("loaded here") && note.contains(&admin.address().to_string()), "{note}");
+    assert!(
+        note.contains("the plugins were loaded by this command")
+            && note.contains(&admin.address().to_string()),
+        "{note}"
+    );
     assert!(output_text(&alone.stdout).contains("notes"), "{alone:?}");
     let unreachable = workspace.run(&["health"]);
     assert_eq!(unreachable.status.code(), Some(4), "{unreachable:?}");
@@ -201,7 +205,7 @@ fn every_reload_reports_pending_token_restart() {
         assert_eq!(reloaded.status.code(), Some(0), "{turn}: {reloaded:?}");
         let text = output_text(&reloaded.stdout);
         assert!(
-            text.contains("needs a restart: `http.auth.tokens`, and until then the earlier"),
+            text.contains("needs a restart: `http.auth.tokens`; the old tokens work until then"),
             "{turn}: {text}"
         );
         assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");

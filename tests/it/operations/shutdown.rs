@@ -187,7 +187,7 @@ fn second_signal_stops_immediately() {
     wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("stopped at once") && log.contains("calls=zoo 1"), "{log}");
+    assert!(log.contains("stopped immediately") && log.contains("calls=zoo 1"), "{log}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn stdin_eof_cancels_open_questions() {
         "the question wasn't cancelled: {remaining:?}"
     );
     assert!(
-        remaining[1]["id"] == 50 && text(&remaining[1]).contains("no answer can come any more"),
+        remaining[1]["id"] == 50 && text(&remaining[1]).contains("no answer is possible any more"),
         "{remaining:?}"
     );
 }
@@ -210,7 +210,7 @@ fn reports_ungranted_undeclared_and_invalid_questions() {
     let mut stdio = initialized_client(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(not_granted["result"]["isError"], true);
-    let line = "`client = [\"elicitation\"]` in `[plugins.zoo.allow]`";
+    let line = "`client = [\"elicitation\"]` to `[plugins.zoo.allow]`";
     assert!(text(&not_granted).contains(line), "{not_granted}");
     let prompt = stdio.request_and_wait("prompts/get", json!({ "name": "zoo_asking_prompt" }));
     assert_eq!(prompt["error"]["code"], -32603, "{prompt}");
@@ -221,7 +221,7 @@ fn reports_ungranted_undeclared_and_invalid_questions() {
 
     let mut silent = initialized_client(&zoo_with_all_grants(), "2025-11-25", json!({}));
     let undeclared = silent.call("zoo_ask_name", json!({}));
-    assert!(text(&undeclared).contains("the client lacks what this needs: elicitation.form"), "{undeclared}");
+    assert!(text(&undeclared).contains("the client doesn't support: elicitation.form"), "{undeclared}");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn logs_ungranted_questions_once_with_a_hint() {
     for (tool, expected) in [
         (
             "zoo_ask_name",
-            "it asks the client for elicitation, which isn't granted; `client = [\"elicitation\"]` in \
-             `[plugins.zoo.allow]` grants it",
+            "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
+             `[plugins.zoo.allow]`",
         ),
         (
             "zoo_echo_context",

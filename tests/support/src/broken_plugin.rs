@@ -71,14 +71,14 @@ impl BrokenPlugin {
         match self {
             Self::Empty => &["empty"],
             Self::Truncated => &["broken"],
-            Self::Text => &["no WebAssembly component"],
+            Self::Text => &["isn't a WebAssembly component"],
             Self::WrongSignature => &["`describe`"],
             Self::Conflict => &["taken"],
             Self::TrapsInDescribe => &["`lifecycle.describe` failed"],
-            Self::LoopsInDescribe => &["`lifecycle.describe` failed", "longer than"],
+            Self::LoopsInDescribe => &["`lifecycle.describe` failed", "exceeded the"],
             Self::TrapsInList => &["`tools.list-tools` failed"],
-            Self::LoopsInList => &["`tools.list-tools` failed", "longer than"],
-            Self::Oversized => &["at most 200"],
+            Self::LoopsInList => &["`tools.list-tools` failed", "exceeded the"],
+            Self::Oversized => &["instead of 200"],
             Self::Precompiled => &["machine code"],
             Self::Unreadable => &["is a directory"],
         }
