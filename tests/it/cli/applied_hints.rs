@@ -183,12 +183,12 @@ fn logs_wrong_settings_at_start_and_reload_and_still_serves() {
     let (workspace, right) = with_settings("token = \"abc\"");
     workspace.write("gateway.toml", right.replace("token", "tokn"));
     let http = Http::start(&workspace);
-    http.logged("requires the setting `token`, which is missing");
-    http.logged("did you mean `token`?");
+    http.wait_for_log("requires the setting `token`, which is missing");
+    http.wait_for_log("did you mean `token`?");
     assert!(http.call("p_version", json!({}))["result"].is_object());
     workspace.write("temporary", right + "most = \"many\"\n");
     fs::rename(workspace.path().join("temporary"), workspace.config()).unwrap();
-    http.logged("`most` must be of type integer, not string");
+    http.wait_for_log("`most` must be of type integer, not string");
     assert!(http.call("p_version", json!({}))["result"].is_object());
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Output;
 
-use moongate_tests::{Stdio, Workspace, root};
+use moongate_tests::{Stdio, Workspace, project_root};
 use serde_json::json;
 
 #[track_caller]
@@ -44,7 +44,7 @@ fn a_missing_component_fails_check_but_not_other_plugins() {
         let gone = format!("[plugins.gone]\nsource = \"{source}\"\n");
         let workspace = Workspace::new(&(gone + "[plugins.time]\nsource = \"@time@\"\n"));
         refused(&workspace.run(&["check"]), 78, &[source, what, "gateway.toml:3:10", "hint: "]);
-        let (_, status, log) = Stdio::greeted(&workspace, "2025-11-25").finish();
+        let (_, status, log) = Stdio::initialized(&workspace, "2025-11-25").finish();
         assert!(status.success() && log.contains(what), "{log}");
     }
 }
@@ -85,23 +85,23 @@ fn reports_a_port_in_use_before_loading_plugins() {
 fn the_first_list_is_complete_with_an_empty_cache() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("empty-cache");
-    let mut stdio = Stdio::start_in(&workspace, &cache);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::start_with_cache(&workspace, &cache);
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2), "{list}");
 }
 
 #[test]
 fn an_empty_configuration_serves_empty_lists() {
     let workspace = Workspace::new("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (method, key) in [
         ("tools/list", "tools"),
         ("resources/list", "resources"),
         ("resources/templates/list", "resourceTemplates"),
         ("prompts/list", "prompts"),
     ] {
-        assert_eq!(stdio.ask(method, json!({}))["result"][key], json!([]), "{method}");
+        assert_eq!(stdio.request_and_wait(method, json!({}))["result"][key], json!([]), "{method}");
     }
 }
 
@@ -121,10 +121,10 @@ fn help_of_every_command_matches_the_golden_file() {
         let output = workspace.command(&arguments).env("COLUMNS", "100").output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let stdout = String::from_utf8(output.stdout).unwrap();
-        let golden = root()
+        let golden = project_root()
             .join("tests/ui/help")
             .join(format!("{}.txt", if verb.is_empty() { "moongate" } else { verb }));
-        if moongate_tests::updates_goldens() {
+        if moongate_tests::should_update_goldens() {
             fs::create_dir_all(golden.parent().unwrap()).unwrap();
             fs::write(&golden, &stdout).unwrap();
         }

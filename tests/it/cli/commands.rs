@@ -99,7 +99,7 @@ fn check_accepts_the_resolved_configuration_that_it_prints() {
 #[test]
 fn prints_the_schema_of_the_repository() {
     let printed = Workspace::new("").run(&["schema"]);
-    let committed = std::fs::read(moongate_tests::root().join("schema/gateway.schema.json")).unwrap();
+    let committed = std::fs::read(moongate_tests::project_root().join("schema/gateway.schema.json")).unwrap();
     assert!(printed.status.success() && printed.stdout == committed, "{:?}", printed.status);
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use moongate_tests::{Http, Stdio, Workspace, component, root};
+use moongate_tests::{Http, Stdio, Workspace, component, project_root};
 use serde_json::{Value, json};
 
 fn utf8(bytes: &[u8]) -> String {
@@ -44,7 +44,7 @@ fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
     let output = workspace.run(&["new", name]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let project = workspace.path().join(name);
-    fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    fs::copy(project_root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     project
 }
 
@@ -68,8 +68,8 @@ fn a_new_plugin_passes_its_tests_and_serves() {
     fs::copy(file, own.join("word_count.wasm")).unwrap();
     let config = fs::read_to_string(project.join("gateway.toml")).unwrap();
     let served = Workspace::new(&config.replace("target/", &format!("{}/target/", project.display())));
-    let mut stdio = Stdio::greeted(&served, "2025-11-25");
-    let tools = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&served, "2025-11-25");
+    let tools = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(tools["result"]["tools"][0]["name"], "word-count_greet");
 }
 
@@ -284,8 +284,8 @@ fn the_command_in_a_snippet_serves() {
     let document: Value = serde_json::from_str(&text).unwrap();
     let server = &document["mcpServers"]["moongate"];
     let words: Vec<&str> = server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
-    assert_eq!(server["command"], moongate_tests::binary().to_str().unwrap());
-    let mut stdio = Stdio::greeted_by(workspace.command(&words), "2025-11-25");
-    let tools = stdio.ask("tools/list", json!({}));
+    assert_eq!(server["command"], moongate_tests::gateway_binary().to_str().unwrap());
+    let mut stdio = Stdio::spawn_initialized(workspace.command(&words), "2025-11-25");
+    let tools = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 2, "{tools}");
 }

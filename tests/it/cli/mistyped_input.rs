@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 
 use moongate_generated::Plugin;
-use moongate_tests::{Workspace, binary, component};
+use moongate_tests::{Workspace, component, gateway_binary};
 
 /// A user that owns no files.
 const NOBODY_UID: u32 = 65_534;
@@ -128,7 +128,7 @@ fn warns_of_an_unreadable_granted_directory() {
     fs::create_dir(&closed).unwrap();
     // The other user may not be able to enter the build directory.
     let program = folder.join("moongate");
-    fs::copy(binary(), &program).unwrap();
+    fs::copy(gateway_binary(), &program).unwrap();
     let mut check = Command::new(&program);
     check
         .arg("check")

@@ -12,7 +12,7 @@ mod session;
 use std::collections::BTreeSet;
 use std::fs;
 
-use moongate_tests::{Workspace, component, root};
+use moongate_tests::{Workspace, component, project_root};
 use serde_json::Value;
 
 use page::Page;
@@ -51,7 +51,7 @@ fn operations_guide_commands_print_the_shown_output() {
 /// The commands that set up a new machine.
 #[test]
 fn readme_install_section_names_both_setup_commands() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(project_root().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
     let section = rest.split("\n## ").next().unwrap_or_default();
     for command in ["cargo xtask demo", "cargo xtask test"] {
@@ -78,7 +78,7 @@ fn every_skipped_command_is_on_a_page() {
 /// The lines of the image are a terminal session. Wrapped lines are joined.
 #[test]
 fn the_terminal_image_matches_real_output() {
-    let picture = fs::read_to_string(root().join("docs/terminal.svg")).unwrap();
+    let picture = fs::read_to_string(project_root().join("docs/terminal.svg")).unwrap();
     let mut text = String::new();
     for line in picture.lines().filter(|line| line.starts_with("<text ")) {
         let words = page::without_tags(line);
@@ -119,7 +119,7 @@ fn check_accepts_every_configuration_example() {
 #[test]
 fn readme_snippets_match_the_output_of_client() {
     let session = Session::start();
-    let snippet = |host: &str| session.ask(&["client", host, "--quiet"]);
+    let snippet = |host: &str| session.request_and_wait(&["client", host, "--quiet"]);
     let cursor = snippet("cursor");
     let vscode = snippet("vscode");
     assert_eq!(cursor, snippet("claude-desktop"), "the README has one snippet for both");
@@ -152,15 +152,15 @@ fn every_link_has_an_existing_target() {
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
             .map(str::to_owned)
             .into();
-    for entry in fs::read_dir(root().join("docs")).unwrap() {
+    for entry in fs::read_dir(project_root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".md") {
             files.push(format!("docs/{name}"));
         }
     }
-    for entry in fs::read_dir(root().join("plugins")).unwrap() {
+    for entry in fs::read_dir(project_root().join("plugins")).unwrap() {
         let file = format!("plugins/{}/README.md", entry.unwrap().file_name().into_string().unwrap());
-        if root().join(&file).exists() {
+        if project_root().join(&file).exists() {
             files.push(file);
         }
     }

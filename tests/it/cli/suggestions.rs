@@ -13,7 +13,7 @@ mod missing_grants;
 #[track_caller]
 fn crashed(printed: &str) -> (String, String) {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_last_words", json!({ "text": printed }));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     let output = text(&answer).to_owned();

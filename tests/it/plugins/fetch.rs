@@ -1,10 +1,10 @@
 //! The plugin `fetch` in a gateway with grants, against a local web server.
 
-use moongate_tests::{Remote, Stdio, Workspace, text};
+use moongate_tests::{Stdio, TestServer, Workspace, text};
 use serde_json::{Value, json};
 
 /// The plugin with a grant of this server.
-fn workspace(remote: &Remote) -> Workspace {
+fn workspace(remote: &TestServer) -> Workspace {
     Workspace::new(&format!(
         "[plugins.fetch]\nsource = \"@fetch@\"\nprefix = \"\"\n[plugins.fetch.allow]\n\
          http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n",
@@ -39,10 +39,10 @@ fn failed(stdio: &mut Stdio, url: &str) -> String {
 
 #[test]
 fn returns_the_article_as_markdown_with_absolute_links() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     remote.put("/robots.txt", &["Content-Type: text/plain"], "User-agent: *\nAllow: /\n");
     remote.put("/docs/page", &["Content-Type: text/html; charset=utf-8"], article("Title"));
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/docs/page");
     let page = fetched(&mut stdio, json!({ "url": url }));
     assert!(page.starts_with(&format!("Contents of {url}:\n")), "{page}");
@@ -54,7 +54,7 @@ fn returns_the_article_as_markdown_with_absolute_links() {
     let raw = fetched(&mut stdio, json!({ "url": url, "raw": true }));
     assert!(raw.contains("<html><head><title>Title</title>"), "{raw}");
     // Each call requests robots.txt and then the page, with a user agent.
-    let lines: Vec<String> = remote.seen().iter().map(|seen| seen.line().to_owned()).collect();
+    let lines: Vec<String> = remote.requests().iter().map(|seen| seen.line().to_owned()).collect();
     let robots = "GET /robots.txt HTTP/1.1";
     let page = "GET /docs/page HTTP/1.1";
     assert_eq!(lines, [robots, page, robots, page]);
@@ -64,15 +64,16 @@ fn returns_the_article_as_markdown_with_absolute_links() {
 
 #[test]
 fn robots_txt_applies_to_the_tool_but_not_the_prompt() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     remote.put("/robots.txt", &["Content-Type: text/plain"], "User-agent: *\nDisallow: /private\n");
     remote.put("/private/page", &["Content-Type: text/html"], article("Private"));
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/private/page");
     let why = failed(&mut stdio, &url);
     assert!(why.contains("robots.txt") && why.contains("Disallow: /private"), "{why}");
-    assert!(remote.seen().iter().all(|seen| seen.line() == "GET /robots.txt HTTP/1.1"));
-    let prompt = stdio.ask("prompts/get", json!({ "name": "fetch", "arguments": { "url": url } }));
+    assert!(remote.requests().iter().all(|seen| seen.line() == "GET /robots.txt HTTP/1.1"));
+    let prompt =
+        stdio.request_and_wait("prompts/get", json!({ "name": "fetch", "arguments": { "url": url } }));
     let message = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     assert!(message.contains("A paragraph that is long enough"), "{prompt}");
     let agent = remote.last().header("user-agent").unwrap_or_default().to_owned();
@@ -81,13 +82,13 @@ fn robots_txt_applies_to_the_tool_but_not_the_prompt() {
 
 #[test]
 fn decodes_the_charset_of_the_header_or_the_page() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     remote.put("/latin2", &["Content-Type: text/plain; charset=iso-8859-2"], b"\xb3\xf3d\xbc".to_vec());
     let meta = "<html><head><meta charset=\"shift_jis\"></head><body><p>\u{0}</p></body></html>";
     let (before, after) = meta.split_once('\0').unwrap();
     let page = [before.as_bytes(), b"\x93\xfa\x96\x7b\x8c\xea", after.as_bytes()].concat();
     remote.put("/japanese", &["Content-Type: text/html"], page);
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let polish = fetched(&mut stdio, json!({ "url": remote.url("/latin2") }));
     assert!(polish.ends_with(":\nłódź"), "{polish}");
     let japanese = fetched(&mut stdio, json!({ "url": remote.url("/japanese") }));
@@ -98,10 +99,10 @@ fn decodes_the_charset_of_the_header_or_the_page() {
 
 #[test]
 fn returns_a_long_text_in_consecutive_parts() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let long: String = (0..3_000).map(|at| format!("{at:03}é")).collect();
     remote.put("/long", &["Content-Type: text/plain; charset=utf-8"], long.clone());
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/long");
     let mut start = 0;
     let mut read = String::new();
@@ -121,11 +122,11 @@ fn returns_a_long_text_in_consecutive_parts() {
 
 #[test]
 fn follows_redirects_only_within_grants() {
-    let remote = Remote::start();
-    let inner = Remote::start();
+    let remote = TestServer::start();
+    let inner = TestServer::start();
     remote.put("/page", &["Content-Type: text/html"], article("Title"));
     let workspace = workspace(&remote);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let near =
         fetched(&mut stdio, json!({ "url": remote.url(&format!("/redirect?{}", remote.url("/page"))) }));
     assert!(near.contains("A paragraph that is long enough"), "{near}");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::thread;
 
-use moongate_tests::{Stdio, Workspace, peak_memory, request, rounds, text};
+use moongate_tests::{Stdio, Workspace, peak_memory, request, scaled_rounds, text};
 use serde_json::{Value, json};
 
 const GRAPH: &str = r#"
@@ -17,7 +17,7 @@ allow.state = "memory"
 const FIRST_ID: u64 = 10_000;
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 fn entity(name: &str, observations: &[&str]) -> Value {
@@ -66,7 +66,7 @@ fn change(gateway: &mut Stdio, label: &str, count: u64) -> usize {
 #[test]
 fn concurrent_changes_of_two_gateways_lose_nothing() {
     let workspace = Workspace::new(GRAPH);
-    let count = u64::from(rounds(25));
+    let count = u64::from(scaled_rounds(25));
     let [mut one, mut two] = [greeted(&workspace), greeted(&workspace)];
     let shared = json!({ "entities": [entity("shared", &[])] });
     structured(&one.call("memory_create_entities", shared));

@@ -26,7 +26,7 @@ fn limited(name: &str, limits: &str) -> Workspace {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 /// Asserts that both plugins still work.
@@ -53,7 +53,7 @@ fn assert_tool_error(answer: &Value, expected: &str) {
 fn lists_tools_prompts_and_resources() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let list = stdio.ask("tools/list", json!({}));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     let mut listed = String::new();
     for tool in tools {
@@ -72,10 +72,10 @@ fn lists_tools_prompts_and_resources() {
          text_slug [\"text\"]\n\
          text_count [\"text\"] structured\n"
     );
-    let prompts = stdio.ask("prompts/list", json!({}));
+    let prompts = stdio.request_and_wait("prompts/list", json!({}));
     assert_eq!(prompts["result"]["prompts"][0]["name"], "text_shorten", "{prompts}");
     assert_eq!(prompts["result"]["prompts"][0]["arguments"][0]["required"], true, "{prompts}");
-    let resources = stdio.ask("resources/list", json!({}));
+    let resources = stdio.request_and_wait("resources/list", json!({}));
     assert_eq!(resources["result"]["resources"][0]["uri"], "statistics://formulas", "{resources}");
 }
 
@@ -97,17 +97,19 @@ fn serves_prompts_and_resources() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let arguments = json!({ "text": "one two three", "words": "1" });
-    let got = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let got =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
     let message = got["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
     assert!(
         message.contains("has 3 words, to at most 1 words") && message.ends_with("one two three"),
         "{got}"
     );
     let arguments = json!({ "text": "one", "words": "none" });
-    let refused = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let refused =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     assert_eq!(refused["error"]["data"]["at"], "/words", "{refused}");
-    let read = stdio.ask("resources/read", json!({ "uri": "statistics://formulas" }));
+    let read = stdio.request_and_wait("resources/read", json!({ "uri": "statistics://formulas" }));
     let contents = &read["result"]["contents"][0];
     assert_eq!(contents["mimeType"], "text/markdown", "{read}");
     assert!(contents["text"].as_str().unwrap_or_default().contains("`standard_deviation`"), "{read}");
@@ -146,10 +148,10 @@ fn returns_the_plugins_own_errors() {
 fn sends_log_lines_to_the_client_and_the_log() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let _ = stdio.ask("logging/setLevel", json!({ "level": "info" }));
+    let _ = stdio.request_and_wait("logging/setLevel", json!({ "level": "info" }));
     let _ = stdio.call("text_slug", json!({ "text": "Tokyo 東京" }));
     let _ = stdio.call("statistics_describe", json!({ "numbers": [1, 2, 3, 4, 100] }));
-    let received = stdio.early();
+    let received = stdio.take_queued();
     let logged = |level: &str, word: &str| {
         received.iter().any(|message| {
             message["method"] == "notifications/message"

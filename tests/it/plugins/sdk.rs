@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request, stateless, text};
+use moongate_tests::{Http, Stdio, Workspace, initialize_params, request, stateless_request, text};
 use serde_json::{Value, json};
 
 const ASKING: &str = r#"
@@ -31,9 +31,9 @@ fn answer(message: &str) -> Value {
 fn a_multi_round_call_keeps_its_progress_with_elicitation() {
     let workspace = Workspace::new(ASKING);
     let mut stdio = Stdio::start(&workspace);
-    let mut greeting = hello("2025-11-25");
+    let mut greeting = initialize_params("2025-11-25");
     greeting["capabilities"] = json!({ "elicitation": {} });
-    let _ = stdio.ask("initialize", greeting);
+    let _ = stdio.request_and_wait("initialize", greeting);
     stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     let tool = json!({ "name": "test_input_required_result_multi_round", "arguments": {} });
     stdio.send(&request(70, "tools/call", tool));
@@ -53,7 +53,7 @@ fn a_multi_round_call_keeps_its_progress_in_request_state() {
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", name)];
     let mut params = json!({ "name": name, "arguments": {} });
     for key in ["step1", "step2"] {
-        let mut message = stateless(1, "tools/call", params.clone());
+        let mut message = stateless_request(1, "tools/call", params.clone());
         message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
             json!({ "elicitation": {} });
         let result = http.post(&headers, &message).json()["result"].clone();
@@ -63,7 +63,7 @@ fn a_multi_round_call_keeps_its_progress_in_request_state() {
         params["requestState"] = result["requestState"].clone();
     }
     assert_eq!(
-        text(&http.post(&headers, &stateless(1, "tools/call", params)).json()),
+        text(&http.post(&headers, &stateless_request(1, "tools/call", params)).json()),
         "Hello, Ada! Your color is blue."
     );
 }
@@ -92,7 +92,7 @@ fn concurrent_state_updates_lose_nothing() {
 fn state_errors_are_distinguishable() {
     let call = |more: &str, arguments: Value| {
         let workspace = Workspace::new(&format!("{KEEPING}{more}"));
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         text(&stdio.call("note", arguments)).to_owned()
     };
     assert_eq!(call("", json!({ "key": "a" })), "NotGranted");

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 
-use moongate_tests::{Http, Stdio, Workspace, signal, text, until};
+use moongate_tests::{Http, Stdio, Workspace, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
 mod own_files;
@@ -123,7 +123,7 @@ fn no_path_escapes_a_granted_directory() {
     let workspace = workspace();
     let absolute = workspace.path().join("outside/secret.txt").display().to_string();
     let before = snapshot(workspace.path());
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let paths = [
         "..",
         "../",
@@ -198,7 +198,7 @@ fn no_symlink_escapes_a_granted_directory() {
         }
     }
     let before = snapshot(&at("outside"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for dir in ["/ro", "/rw"] {
         let ends = ["absolute", "own-absolute", "relative", "chain", "back", "itself", "zeros", "dangling"];
         let through = ["absolute-folder/secret.txt", "folder/secret.txt", "up/outside/secret.txt"];
@@ -231,7 +231,7 @@ fn no_symlink_escapes_a_granted_directory() {
 fn symlinks_made_by_a_guest_let_no_plugin_escape() {
     let workspace = workspace();
     let absolute = workspace.path().join("outside/secret.txt").display().to_string();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let targets =
         ["../outside/secret.txt", "../outside", "..", "/etc/passwd", "/proc/self/environ", &absolute];
     let make: Vec<_> = targets
@@ -264,7 +264,7 @@ fn symlinks_made_by_a_guest_let_no_plugin_escape() {
     }
     assert_refused(&mut stdio, &steps);
     let neighbour = neighbour(&workspace);
-    let mut neighbour = Stdio::greeted(&neighbour, "2025-11-25");
+    let mut neighbour = Stdio::initialized(&neighbour, "2025-11-25");
     for (step, result) in steps.iter().zip(run_steps(&mut neighbour, "neighbour", &steps)) {
         assert!(result.starts_with("refused"), "the neighbour's {step} got: {result}");
     }
@@ -275,7 +275,7 @@ fn symlinks_made_by_a_guest_let_no_plugin_escape() {
 fn allows_hard_links_only_within_a_writable_directory() {
     let workspace = workspace();
     fs::hard_link(workspace.path().join("outside/secret.txt"), workspace.path().join("ro/given")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let fine = [
         to("hard_link", "/rw", "a.txt", "/rw", "sub/same.txt"),
         step("write", "/rw", "sub/same.txt"),
@@ -307,7 +307,7 @@ fn a_read_only_directory_rejects_every_change_and_logs_a_fix() {
     fs::create_dir(workspace.path().join("ro/empty")).unwrap();
     symlink("a.txt", workspace.path().join("ro/link")).unwrap();
     let before = snapshot(&workspace.path().join("ro"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut steps = Vec::new();
     for path in
         ["a.txt", "sub/b.txt", "sub", "empty", "link", "new", "sub/new", "a.txt/", "sub/", "new/", "."]
@@ -337,7 +337,7 @@ fn a_read_only_directory_rejects_every_change_and_logs_a_fix() {
 #[test]
 fn logs_no_write_hint_for_reads_and_invalid_paths() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let steps = [
         step("read", "/ro", "a.txt"),
         step("read", "/ro", "../outside/secret.txt"),
@@ -353,7 +353,7 @@ fn logs_no_write_hint_for_reads_and_invalid_paths() {
 #[test]
 fn trailing_slashes_and_renames_behave_as_in_posix() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_refused(
         &mut stdio,
         &[
@@ -384,7 +384,7 @@ fn trailing_slashes_and_renames_behave_as_in_posix() {
 #[test]
 fn handles_long_and_strange_file_names() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let (long, longer, deep) = ("n".repeat(256), "n".repeat(200_000), "d/".repeat(20_000));
     let up = "../".repeat(5_000) + "etc/passwd";
     let paths = [&long, &longer, &deep, &up, &format!("sub/{}b.txt", "./".repeat(100_000))];
@@ -429,8 +429,10 @@ fn a_directory_replaced_by_a_symlink_is_not_opened() {
                 http.call("zoo_file_steps", json!({ "steps": [step("read", "/rw", path)] })).to_string();
             assert!(result.contains("the granted directory `/rw` can't be opened"), "{target}: {result}");
         }
-        signal(http.pid(), "HUP");
-        until("the gateway handled the signal", || http.log().matches("signal=\"SIGHUP\"").count() > round);
+        send_signal(http.pid(), "HUP");
+        wait_until("the gateway handled the signal", || {
+            http.log().matches("signal=\"SIGHUP\"").count() > round
+        });
         let result =
             http.call("zoo_file_steps", json!({ "steps": [step("read", "/rw", "key")] })).to_string();
         assert!(result.contains("can't be opened"), "{target} after a reload: {result}");
@@ -452,8 +454,8 @@ fn a_reload_follows_a_symlink_to_a_new_directory() {
     workspace.write("second/a.txt", "moved");
     symlink("second", workspace.path().join("rw")).unwrap();
     assert!(ask().contains("can't be opened"));
-    signal(http.pid(), "HUP");
-    http.logged("signal=\"SIGHUP\"");
-    until("the new directory is in use", || ask().contains("moved"));
+    send_signal(http.pid(), "HUP");
+    http.wait_for_log("signal=\"SIGHUP\"");
+    wait_until("the new directory is in use", || ask().contains("moved"));
     drop(http);
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, component, rounds, signal, text, until};
+use moongate_tests::{Http, Stdio, Workspace, component, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
 const ON_DISK: &str = r#"
@@ -21,7 +21,7 @@ fn file(workspace: &Workspace) -> PathBuf {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 #[track_caller]
@@ -76,7 +76,7 @@ fn state_directory_variable_overrides_the_key() {
 #[test]
 fn concurrent_gateways_lose_no_updates() {
     let gateways = 3;
-    let calls = rounds(40);
+    let calls = scaled_rounds(40);
     let workspace = Workspace::new(ON_DISK);
     let http = Http::start(&workspace);
     thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn a_killed_gateway_loses_no_acknowledged_write() {
     let workspace = Workspace::new(ON_DISK);
     let mut witness = greeted(&workspace);
     let mut answered = 0;
-    for round in 0..rounds(5) {
+    for round in 0..scaled_rounds(5) {
         let mut victim = greeted(&workspace);
         // The gateway is killed while many calls are in flight.
         let calls = 60;
@@ -133,8 +133,8 @@ fn a_killed_gateway_loses_no_acknowledged_write() {
             assert_eq!(text(&victim.response(1000 + id)), "set");
             kept.push(format!("{round}:{id}"));
         }
-        signal(victim.pid(), "KILL");
-        let (left, _, _) = victim.ended();
+        send_signal(victim.pid(), "KILL");
+        let (left, _, _) = victim.wait_for_exit();
         kept.extend(
             left.iter().filter(|message| message["result"]["isError"] != true).filter_map(|message| {
                 Some(format!("{round}:{}", message["id"].as_u64()?.checked_sub(1000)?))
@@ -277,10 +277,10 @@ fn in_memory_state_survives_removing_and_adding_the_plugin() {
         fs::rename(temporary, workspace.config()).unwrap();
     };
     configure(&written(""));
-    http.logged("`keeper` removed");
+    http.wait_for_log("`keeper` removed");
     configure(&written(&plugin));
-    http.logged("`keeper` added");
-    until("the plugin serves", || {
+    http.wait_for_log("`keeper` added");
+    wait_until("the plugin serves", || {
         !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown")
     });
     assert!(http.call("keeper_get", json!({ "key": "a" })).to_string().contains("\"b\""));

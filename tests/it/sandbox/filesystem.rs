@@ -39,17 +39,17 @@ fn refused(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
 #[test]
 fn notifies_subscribers_when_a_tool_changes_a_file() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let templates = stdio.ask("resources/templates/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let templates = stdio.request_and_wait("resources/templates/list", json!({}));
     assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "file:///{+path}");
     let uri = "file:///notes/a%20b.md";
-    let read = |stdio: &mut Stdio, uri: &str| stdio.ask("resources/read", json!({ "uri": uri }));
+    let read = |stdio: &mut Stdio, uri: &str| stdio.request_and_wait("resources/read", json!({ "uri": uri }));
     let contents = read(&mut stdio, uri)["result"]["contents"][0].clone();
     assert_eq!(contents, json!({ "uri": uri, "mimeType": "text/markdown", "text": "# One\n" }));
     let gone = read(&mut stdio, "file:///notes/gone.md");
     assert_eq!(gone["error"]["code"], -32002, "{gone}");
 
-    assert_eq!(stdio.ask("resources/subscribe", json!({ "uri": uri }))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("resources/subscribe", json!({ "uri": uri }))["result"], json!({}));
     let notification =
         json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": uri } });
     let path = "/notes/a b.md";
@@ -70,13 +70,13 @@ fn notifies_subscribers_when_a_tool_changes_a_file() {
 #[test]
 fn completes_paths_within_granted_directories() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut complete = |typed: &str| {
         let params = json!({
             "ref": { "type": "ref/resource", "uri": "file:///{+path}" },
             "argument": { "name": "path", "value": typed },
         });
-        stdio.ask("completion/complete", params)["result"]["completion"]["values"].clone()
+        stdio.request_and_wait("completion/complete", params)["result"]["completion"]["values"].clone()
     };
     assert_eq!(complete(""), json!(["notes/", "books/"]));
     assert_eq!(complete("books/lo"), json!(["books/long.txt"]));
@@ -86,7 +86,7 @@ fn completes_paths_within_granted_directories() {
 #[test]
 fn rejects_changes_in_a_read_only_directory() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let edits = json!([{ "oldText": "once", "newText": "twice" }]);
     for (tool, arguments) in [
         ("write_file", json!({ "path": "/books/long.txt", "content": "" })),
@@ -123,7 +123,7 @@ fn overwriting_a_file_keeps_its_permissions() {
         let path = workspace.path().join("notes").join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     succeeded(&mut stdio, "write_file", json!({ "path": "/notes/run.sh", "content": "new\n" }));
     let edits = json!([{ "oldText": "old", "newText": "new" }]);
     succeeded(&mut stdio, "edit_file", json!({ "path": "/notes/secret.txt", "edits": edits }));
@@ -139,7 +139,7 @@ fn neither_paths_nor_symlinks_escape_granted_directories() {
     symlink(workspace.path().join("outside.txt"), notes.join("absolute")).unwrap();
     symlink("../outside.txt", notes.join("relative")).unwrap();
     symlink("..", notes.join("up")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in [
         "/notes/absolute",
         "/notes/relative",
@@ -170,7 +170,7 @@ fn neither_paths_nor_symlinks_escape_granted_directories() {
 fn returns_an_image_without_a_text_duplicate() {
     let workspace = workspace();
     workspace.write("notes/p.png", [0x89, 0x50]);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("read_media_file", json!({ "path": "/notes/p.png" }));
     let image = json!([{ "type": "image", "data": "iVA=", "mimeType": "image/png" }]);
     assert_eq!(answer["result"]["content"], image);
@@ -184,7 +184,7 @@ fn rejects_reading_a_huge_file_but_returns_its_tail() {
     fs::File::create(&huge).and_then(|file| file.set_len(1 << 32)).unwrap();
     let mut file = fs::OpenOptions::new().append(true).open(huge).unwrap();
     file.write_all(b"\nthe end\n").unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let path = "/books/huge.log";
     let refusal = refused(&mut stdio, "read_text_file", json!({ "path": path }));
     assert!(refusal.starts_with("File too large: ") && refusal.contains("`tail`"), "{refusal}");
@@ -200,7 +200,7 @@ fn rejects_reading_a_huge_file_but_returns_its_tail() {
 fn lists_other_files_next_to_a_non_utf8_name() {
     let workspace = workspace();
     fs::write(workspace.path().join("notes").join(OsStr::from_bytes(b"\xff")), "").unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(succeeded(&mut stdio, "list_directory", json!({ "path": "/notes" })), "[FILE] a b.md");
 }
 

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use moongate_generated::{Plugin, TOOL};
-use moongate_tests::{Remote, Workspace};
+use moongate_tests::{TestServer, Workspace};
 use serde_json::{Map, Value, json};
 
 fn utf8(bytes: &[u8]) -> String {
@@ -55,7 +55,7 @@ fn describes_an_exponential_schema_briefly() {
     let members: Map<String, Value> =
         names.iter().map(|name| (name.clone(), json!({ "$ref": "#" }))).collect();
     let itself = json!({ "type": "object", "required": names, "properties": members });
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let url = format!("http://{}/mcp", remote.address());
     let workspace = Workspace::new("");
     let is_short = |words: &[&str]| {
@@ -77,7 +77,7 @@ fn describes_an_exponential_schema_briefly() {
 fn times_out_on_a_silent_server() {
     // This listener never accepts its connections.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new("");
     for url in [
         format!("http://{}/mcp", silent.local_addr().unwrap()),

@@ -1,13 +1,13 @@
 //! A guest gets nothing that isn't granted.
 
-use moongate_tests::{Stdio, Workspace, text, until};
+use moongate_tests::{Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 #[test]
 fn a_guest_without_grants_reaches_nothing() {
     let workspace = Workspace::with_plugin("zoo");
     workspace.write("secret.txt", "do not read");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let environment = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
     assert_eq!(environment["variables"], json!({}), "{environment}");
     assert_eq!(environment["arguments"], json!([]), "{environment}");
@@ -38,7 +38,7 @@ fn restricts_file_access_to_the_granted_directory_and_mode() {
     workspace.write("outside.txt", "out of reach");
     std::os::unix::fs::symlink(workspace.path().join("outside.txt"), workspace.path().join("drafts/link"))
         .unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     assert_eq!(ask("read_file", json!({ "path": "/notes/a.txt" })), "hello");
@@ -77,7 +77,7 @@ fn rejects_pipes_and_sockets_without_blocking() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(workspace.path().join("in/socket")).unwrap();
     std::os::unix::fs::symlink("pipe", workspace.path().join("in/link")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in ["/in/pipe", "/in/link", "/in/socket"] {
         let read = stdio.call("zoo_read_file", json!({ "path": path }));
         assert!(text(&read).starts_with("refused"), "{path}: {read}");
@@ -93,7 +93,7 @@ fn passes_settings_to_their_plugin() {
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.config]\ncity = \"Oslo\"\nlist = [1, \"two\"]\ntoken = { file = \"token\" }\n",
     );
     workspace.write("token", "a-long-secret-of-the-zoo\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask = |key: &str| stdio.call("zoo_config_get", json!({ "key": key }));
     assert_eq!(text(&ask("city")), "Oslo");
     assert_eq!(text(&ask("list")), r#"[1,"two"]"#);
@@ -107,8 +107,8 @@ fn passes_settings_to_no_other_plugin() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@time@\"\nconfig = { local_timezone = \"Europe/Oslo\" }\n[plugins.two]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     for (tool, own, others) in
         [(&tools[0], "'Europe/Oslo' as", "'UTC' as"), (&tools[2], "'UTC' as", "'Europe/Oslo' as")]
@@ -142,15 +142,15 @@ fn a_missing_granted_directory_affects_only_its_plugin() {
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     let reply = String::from_utf8_lossy(&checked.stderr).into_owned();
     assert!(reply.contains("gateway.toml:4:") && reply.contains("make the directory"), "{reply}");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
     assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");
     // Other plugins' grants can still change.
     let before = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), before.replace("state = true", "state = false")).unwrap();
-    until("the grant is removed", || kept(&mut stdio).contains("denied"));
+    wait_until("the grant is removed", || kept(&mut stdio).contains("denied"));
     workspace.write("later/a.txt", "hello");
-    until("the plugin serves once the directory exists", || {
+    wait_until("the plugin serves once the directory exists", || {
         stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" })).to_string().contains("hello")
     });
 }

@@ -8,7 +8,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use moongate_tests::{Http, Remote, Stdio, Usage, Workspace, hello, is_trap, request, rounds, text, until};
+use moongate_tests::{
+    Http, ResourceUsage, Stdio, TestServer, Workspace, initialize_params, is_unsafe_character, request,
+    scaled_rounds, text, wait_until,
+};
 use serde_json::{Map, Value, json};
 
 /// Small limits, so that misbehaving calls end soon. `@remote@` is replaced by the address of a web server.
@@ -166,7 +169,7 @@ impl Client<'_> {
     /// Sends a call, and abandons it before the answer.
     fn call_and_abandon(&mut self, (tool, arguments): &Call, id: u64) {
         match self {
-            Self::Http(http) => drop(http.call_begun(tool, arguments.clone())),
+            Self::Http(http) => drop(http.start_call(tool, arguments.clone())),
             Self::Stdio(stdio) => {
                 let params = json!({ "name": tool, "arguments": arguments });
                 stdio.send(&request(id, "tools/call", params));
@@ -225,12 +228,12 @@ fn until_idle(http: &Http) {
     for plugin in PLUGINS {
         for name in ["moongate_plugin_instances", "moongate_plugin_calls_waiting"] {
             let name = format!("{name}{{plugin=\"{plugin}\"}}");
-            until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+            wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
         }
     }
     for kind in ["instances", "memories", "tables", "stacks"] {
         let name = format!("moongate_pool_slots_in_use{{kind=\"{kind}\"}}");
-        until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+        wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
     }
 }
 
@@ -238,7 +241,7 @@ fn until_idle(http: &Http) {
 #[track_caller]
 fn assert_readable(log: &str, hostile: u64) {
     for line in log.lines() {
-        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(line.len() < 20 << 10, "a line of {} bytes: {}", line.len(), &line[..200]);
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line}");
     }
@@ -249,7 +252,7 @@ fn assert_readable(log: &str, hostile: u64) {
 
 /// The resource usage of a process after each round.
 #[derive(Debug, Default)]
-struct UsageHistory(Vec<Usage>);
+struct UsageHistory(Vec<ResourceUsage>);
 
 impl UsageHistory {
     /// Asserts that the usage at the end is about the usage after warm-up. The minimum of the last three rounds is
@@ -259,12 +262,12 @@ impl UsageHistory {
     #[track_caller]
     fn assert_flat(&self) {
         for (unit, of, tolerance) in [
-            ("KiB of memory", (|usage| usage.resident) as fn(&Usage) -> u64, 16 << 10),
+            ("KiB of memory", (|usage| usage.resident) as fn(&ResourceUsage) -> u64, 16 << 10),
             ("descriptors", |usage| usage.descriptors, 8),
             ("threads", |usage| usage.threads, 16),
             ("mappings", |usage| usage.mappings, 96),
         ] {
-            let least = |parts: &[Usage]| parts.iter().map(of).min().unwrap();
+            let least = |parts: &[ResourceUsage]| parts.iter().map(of).min().unwrap();
             let begin = least(&self.0[1..4]);
             let end = least(&self.0[7..]);
             assert!(end <= begin + tolerance, "{begin} {unit} became {end}: {}", self.summary());
@@ -272,7 +275,7 @@ impl UsageHistory {
     }
 
     fn summary(&self) -> String {
-        let usage = |Usage { resident, descriptors, mappings, threads }: &Usage| {
+        let usage = |ResourceUsage { resident, descriptors, mappings, threads }: &ResourceUsage| {
             format!("{resident} KiB, {descriptors} descriptors, {mappings} mappings, {threads} threads")
         };
         self.0.iter().map(usage).collect::<Vec<_>>().join("; ")
@@ -289,7 +292,7 @@ impl Gateways {
     fn start(workspace: &Workspace) -> Self {
         let greeted = |_| {
             let mut stdio = Stdio::start_with(workspace, &["-v"]);
-            stdio.ask("initialize", hello("2025-11-25"));
+            stdio.request_and_wait("initialize", initialize_params("2025-11-25"));
             stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
             stdio
         };
@@ -312,18 +315,18 @@ impl Gateways {
         until_idle(http);
     }
 
-    fn usage(&self) -> impl Iterator<Item = Usage> {
-        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(Usage::of)
+    fn usage(&self) -> impl Iterator<Item = ResourceUsage> {
+        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(ResourceUsage::of)
     }
 }
 
 #[test]
 fn hostile_calls_affect_no_other_call_and_leak_nothing() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(&GATEWAY.replace("@remote@", &remote.origin()));
     workspace.write("in/a.txt", "hello ".repeat(10_000));
     let mut gateways = Gateways::start(&workspace);
-    let hostile = calls(&gateways.http.ask("tools/list", json!({})).json());
+    let hostile = calls(&gateways.http.request_and_wait("tools/list", json!({})).json());
     assert!(hostile.len() > 100, "{hostile:?}");
     let flood = |(tool, arguments): &(&str, &str)| {
         let arguments = arguments.replace("@remote@", &remote.origin());
@@ -331,7 +334,7 @@ fn hostile_calls_affect_no_other_call_and_leak_nothing() {
     };
     let floods: Vec<Call> = FLOODS.iter().map(flood).collect();
     let mut histories: Vec<UsageHistory> = (0..=STDIO_CLIENTS).map(|_| UsageHistory::default()).collect();
-    let calls_of_each = rounds(CALLS_PER_CLIENT);
+    let calls_of_each = scaled_rounds(CALLS_PER_CLIENT);
     for round in 0..ROUNDS {
         let count = calls_of_each * (round + 1) / ROUNDS - calls_of_each * round / ROUNDS;
         gateways.run_round(round, count, &hostile, &floods);
@@ -345,7 +348,7 @@ fn hostile_calls_affect_no_other_call_and_leak_nothing() {
     }
     histories.iter().for_each(UsageHistory::assert_flat);
     let Gateways { http, piped } = gateways;
-    let list = http.ask("tools/list", json!({})).json();
+    let list = http.request_and_wait("tools/list", json!({})).json();
     assert_eq!(calls(&list), hostile, "the lists are unchanged");
     let per_client = u64::from(calls_of_each) / HOSTILE_ONE_IN * 2;
     assert_readable(&http.log(), HTTP_CLIENTS * per_client);
@@ -397,9 +400,9 @@ fn eight_looping_guests_block_no_other_calls_or_timers() {
         "#,
     );
     let http = Http::start(&workspace);
-    let looping = LOOPS.map(|tool| http.call_begun(&format!("zoo_{tool}"), json!({})));
+    let looping = LOOPS.map(|tool| http.start_call(&format!("zoo_{tool}"), json!({})));
     let instances = "moongate_plugin_instances{plugin=\"zoo\"}";
-    until("all of them loop", || http.admin().metric(instances) == Some(8.0));
+    wait_until("all of them loop", || http.admin().metric(instances) == Some(8.0));
     for count in 0..20 {
         let message = http.call("honest_echo", json!({ "text": count.to_string() }));
         assert_eq!(text(&message), count.to_string());
@@ -409,7 +412,7 @@ fn eight_looping_guests_block_no_other_calls_or_timers() {
     }
     assert_eq!(http.admin().metric(instances), Some(8.0), "the loops are still running");
     drop(looping);
-    until("the abandoned calls have ended", || http.admin().metric(instances) == Some(0.0));
+    wait_until("the abandoned calls have ended", || http.admin().metric(instances) == Some(0.0));
 }
 
 #[test]
@@ -437,8 +440,8 @@ fn files_held_open_by_a_plugin_leave_room_for_connections() {
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let http = Http::spawn(command);
     let call = json!({ "count": HELD, "hold": true });
-    let _open_calls = [(); 8].map(|()| http.call_begun("zoo_many_files", call.clone()));
-    until("all files are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
+    let _open_calls = [(); 8].map(|()| http.start_call("zoo_many_files", call.clone()));
+    wait_until("all files are open", || ResourceUsage::of(http.pid()).descriptors > 8 * HELD);
     let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
 }

@@ -1,7 +1,7 @@
 //! Reused instances (`instances = "reused"`): an instance serves only one caller, and no state of a call affects
 //! another.
 
-use moongate_tests::{Http, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 use crate::sandbox::limits::assert_plugins_work;
@@ -18,7 +18,7 @@ fn reused(limits: &str) -> String {
 fn stdio(limits: &str) -> (Workspace, Stdio) {
     let workspace = Workspace::new(&reused(limits));
     workspace.write("in/a.txt", "x".repeat(1000));
-    let stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let stdio = Stdio::initialized(&workspace, "2025-11-25");
     (workspace, stdio)
 }
 
@@ -114,7 +114,7 @@ fn call_context_does_not_leak_into_the_next_call() {
     assert_eq!(calls_served(&mut stdio), 1);
     let mut context_of = |meta: Value| {
         let params = json!({ "name": "zoo_echo_context", "arguments": {}, "_meta": meta });
-        stdio.ask("tools/call", params)["result"]["structuredContent"].clone()
+        stdio.request_and_wait("tools/call", params)["result"]["structuredContent"].clone()
     };
     let first = context_of(json!({ "progressToken": "first", "traceparent": "00-1-2-3" }));
     assert_eq!((&first["progress_token"], &first["traceparent"]), (&json!("first"), &json!("00-1-2-3")));
@@ -164,7 +164,7 @@ fn an_instance_serves_only_one_caller() {
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
     let bob = ("Authorization", "Bearer bob-has-a-long-secret");
-    let sessions = [ann, bob, ann].map(|token| (token, http.greet(&[token], "2025-11-25")));
+    let sessions = [ann, bob, ann].map(|token| (token, http.open_session(&[token], "2025-11-25")));
     let mut seen = Vec::new();
     for (token, session) in sessions.iter().cycle().take(6) {
         let call =
@@ -197,7 +197,7 @@ fn an_idle_instance_ends_after_reuse_idle() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let idle = || admin.metric("moongate_plugin_idle_instances{plugin=\"zoo\"}");
     assert_eq!(idle(), Some(0.0));
     let call = || {
@@ -206,10 +206,10 @@ fn an_idle_instance_ends_after_reuse_idle() {
         text(&http.post(&[ann, ("Mcp-Session-Id", &session)], &call).json()).to_owned()
     };
     assert_eq!(call(), "1");
-    until("no instance is idle", || idle() == Some(0.0));
+    wait_until("no instance is idle", || idle() == Some(0.0));
     assert_eq!(call(), "1");
     let pool = "moongate_pool_slots_in_use{kind=\"instances\"}";
-    until("its pool slot is free", || admin.metric(pool) == Some(0.0));
+    wait_until("its pool slot is free", || admin.metric(pool) == Some(0.0));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_configuration_change_ends_idle_instances() {
     assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2));
     let config = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), config.replace("reuse_calls = 1000000", "reuse_calls = 2")).unwrap();
-    until("the new configuration is in use", || calls_served(&mut stdio) == 1);
+    wait_until("the new configuration is in use", || calls_served(&mut stdio) == 1);
     assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (2, 1));
 }
 
@@ -228,7 +228,7 @@ fn idle_instances_do_not_block_other_calls() {
     let workspace = Workspace::new(&format!("[gateway]\nconcurrency = 4\n{}", reused("concurrency = 4")));
     workspace.write("in/a.txt", "");
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
     for round in 0..20 {
         for id in 0..20 {
             let (tool, arguments) = match id % 3 {
@@ -261,10 +261,10 @@ fn replacing_a_secret_ends_instances_that_read_it() {
     let workspace = Workspace::new(&config);
     workspace.write("in/a.txt", "");
     workspace.write("key", "the-first-secret");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2));
     workspace.write("key", "the-second-secret");
-    until("the new secret is in use", || calls_served(&mut stdio) == 1);
+    wait_until("the new secret is in use", || calls_served(&mut stdio) == 1);
 }
 
 /// Tokens are read at startup: a new token is rejected until the next start, so its holder never gets an instance of
@@ -279,7 +279,7 @@ fn a_replaced_token_gives_no_access_to_earlier_instances() {
     workspace.write("ann", "ann-has-a-long-secret");
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let call = |token| {
         let call =
             moongate_tests::request(7, "tools/call", json!({ "name": "zoo_calls_seen", "arguments": {} }));
@@ -287,7 +287,9 @@ fn a_replaced_token_gives_no_access_to_earlier_instances() {
     };
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
-    http.logged("`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use");
+    http.wait_for_log(
+        "`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use",
+    );
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");
 }
@@ -310,7 +312,8 @@ fn idle_instances_of_other_callers_are_replaced() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let bearer = names.map(|name| format!("Bearer {name}-has-a-long-secret-of-its-own"));
-    let sessions = bearer.each_ref().map(|bearer| http.greet(&[("Authorization", bearer)], "2025-11-25"));
+    let sessions =
+        bearer.each_ref().map(|bearer| http.open_session(&[("Authorization", bearer)], "2025-11-25"));
     let call = |at: usize, tool: &str, arguments: Value| {
         let call = moongate_tests::request(7, "tools/call", json!({ "name": tool, "arguments": arguments }));
         let headers = [("Authorization", bearer[at].as_str()), ("Mcp-Session-Id", sessions[at].as_str())];

@@ -14,7 +14,7 @@ mod limits_page;
 /// Lengths of the strings that a plugin sends.
 mod long_strings;
 
-use moongate_tests::{Stdio, Workspace, is_trap, text};
+use moongate_tests::{Stdio, Workspace, is_unsafe_character, text};
 use serde_json::json;
 
 const LIMITS: &str = r#"
@@ -87,7 +87,7 @@ pub(crate) fn assert_plugins_work(stdio: &mut Stdio) {
 #[test]
 fn each_limit_ends_one_call_with_an_error_naming_it() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments, words) in ENDED {
         let arguments = serde_json::from_str(arguments).unwrap();
         let answer = stdio.call(&format!("zoo_{tool}"), arguments);
@@ -106,7 +106,7 @@ fn each_limit_ends_one_call_with_an_error_naming_it() {
 #[test]
 fn cuts_excess_output_without_ending_the_call() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments) in CONTINUED {
         let answer = stdio.call(&format!("zoo_{tool}"), serde_json::from_str(arguments).unwrap());
         assert!(answer["result"]["isError"].is_null(), "{tool}: {answer}");
@@ -120,7 +120,7 @@ fn cuts_excess_output_without_ending_the_call() {
 #[test]
 fn every_call_runs_in_a_fresh_sandbox() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..3 {
         assert_eq!(text(&stdio.call("zoo_calls_seen", json!({}))), "1");
     }
@@ -131,7 +131,7 @@ fn calls_beyond_the_queue_get_a_busy_error() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.limits]\nconcurrency = 1\nqueue = 1\n[plugins.time]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in 100..103 {
         let sleep = json!({ "name": "zoo_sleep_forever", "arguments": {} });
         stdio.send(&moongate_tests::request(id, "tools/call", sleep));
@@ -155,7 +155,7 @@ fn calls_beyond_the_queue_get_a_busy_error() {
 #[test]
 fn maps_each_plugin_error_to_its_protocol_error() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, code) in [
         ("protocol_error_invalid_params", -32602),
         ("protocol_error_not_found", -32602),
@@ -177,15 +177,15 @@ fn maps_each_plugin_error_to_its_protocol_error() {
 #[test]
 fn removes_hidden_characters_from_lists_and_logs() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({})).to_string();
-    assert!(!list.contains(is_trap), "{list:?}");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({})).to_string();
+    assert!(!list.contains(is_unsafe_character), "{list:?}");
     for escaped in ["\\u202e", "\\u001b", "\\u0007", "\\udb40"] {
         assert!(!list.contains(escaped), "{escaped} is in the list");
     }
     let _ = stdio.call("zoo_control_characters", json!({}));
     let (_, _, log) = stdio.finish();
-    assert!(!log.contains(is_trap), "control characters in the log: {log:?}");
+    assert!(!log.contains(is_unsafe_character), "control characters in the log: {log:?}");
 }
 
 /// 2,000 calls of all kinds, many concurrently: every call is answered, and the pool is empty afterwards.
@@ -194,7 +194,7 @@ fn two_thousand_mixed_calls_leave_the_pool_empty() {
     const CALLS: u64 = 2000;
     let workspace = Workspace::new(LIMITS);
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
     let tools = [
         "echo",
         "panic",

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, TestServer, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 /// Sizes, time-outs, counts and misbehaving servers.
@@ -17,7 +17,7 @@ fn zoo(allow: &str) -> Workspace {
 }
 
 /// A grant of everything on a server.
-fn all_of(remote: &Remote) -> String {
+fn all_of(remote: &TestServer) -> String {
     format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
 }
 
@@ -45,9 +45,9 @@ fn refused(stdio: &mut Stdio, url: &str) -> String {
 
 #[test]
 fn a_granted_request_succeeds() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let got = get(&mut stdio, &remote.url("/hello?a=b"));
     assert_eq!((&got["status"], &got["body"], &got["refused"]), (&json!(200), &json!("hello"), &Value::Null));
     assert!(got["headers"].as_array().unwrap().contains(&json!("x-remote: yes")), "{got}");
@@ -59,7 +59,7 @@ fn a_granted_request_succeeds() {
     assert!(echo.starts_with("POST /echo HTTP/1.1\r\n") && echo.ends_with("\r\na body"), "{echo}");
     assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
     // The gateway adds no header that would identify the plugin or itself.
-    let seen = &remote.seen()[0];
+    let seen = &remote.requests()[0];
     assert_eq!(
         seen.head.lines().collect::<Vec<_>>(),
         ["GET /hello?a=b HTTP/1.1", &format!("host: {}", remote.address()),]
@@ -68,9 +68,9 @@ fn a_granted_request_succeeds() {
 
 #[test]
 fn denies_requests_without_a_grant_and_logs_the_line_to_add() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(refused(&mut stdio, &remote.url("/hello?secret=1")), "HttpRequestDenied");
         assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
@@ -86,8 +86,8 @@ fn denies_requests_without_a_grant_and_logs_the_line_to_add() {
 
 #[test]
 fn a_grant_matches_scheme_host_port_method_and_path_together() {
-    let remote = Remote::start();
-    let other = Remote::start();
+    let remote = TestServer::start();
+    let other = TestServer::start();
     let port = remote.address().port();
     let workspace = zoo(&format!(
         "http = [\
@@ -96,7 +96,7 @@ fn a_grant_matches_scheme_host_port_method_and_path_together() {
            {{ url = \"http://127.0.0.1:{}/any\", networks = [\"10.0.0.0/8\", \"127.0.0.1/32\"] }}]",
         other.address().port(),
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut status = |method: &str, url: &str| {
         let got = request(&mut stdio, json!({ "url": url, "method": method }));
         got["refused"].as_str().map_or_else(|| got["status"].to_string(), str::to_owned)
@@ -127,17 +127,17 @@ fn a_grant_matches_scheme_host_port_method_and_path_together() {
     for method in ["CONNECT", "TRACE", "track"] {
         assert_eq!(status(method, &other.url("/any")), "HttpRequestMethodInvalid", "{method}");
     }
-    assert_eq!(remote.seen().len(), 5);
+    assert_eq!(remote.requests().len(), 5);
 }
 
 #[test]
 fn rejects_a_destination_header_outside_the_grant() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!(
         "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
         remote.origin()
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut moved = |to: &str| {
         let destination = format!("Destination: {to}");
         let asked = json!({ "url": remote.url("/mine/a"), "method": "MOVE", "headers": [destination] });
@@ -158,13 +158,13 @@ fn rejects_a_destination_header_outside_the_grant() {
     for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine", "/\\a.example/mine", "/mine/\tb"] {
         assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
     }
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
 fn sends_the_destination_header_as_it_was_checked() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     for (written, sent) in [
         ("/b?c", "/b?c"),
         ("/a/./c/%2E%2e/b#d", "/a/b"),
@@ -182,13 +182,13 @@ fn sends_the_destination_header_as_it_was_checked() {
 
 #[test]
 fn odd_spellings_of_addresses_are_checked_as_addresses() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let port = remote.address().port();
     // A grant by name, which covers no address, and a grant of another address.
     let workspace = zoo(&format!(
         "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for host in [
         "127.0.0.1",
         "127.1",
@@ -244,10 +244,10 @@ fn odd_spellings_of_addresses_are_checked_as_addresses() {
 
 #[test]
 fn returns_redirects_to_the_plugin_and_checks_each_request() {
-    let remote = Remote::start();
-    let inner = Remote::start();
+    let remote = TestServer::start();
+    let inner = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
         let got = get(&mut stdio, &remote.url(&format!("/redirect?{target}")));
         assert_eq!(got["status"], 302, "{got}");
@@ -259,7 +259,7 @@ fn returns_redirects_to_the_plugin_and_checks_each_request() {
 
 #[test]
 fn plugins_never_reach_the_gateways_own_listeners() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
@@ -284,17 +284,17 @@ fn plugins_never_reach_the_gateways_own_listeners() {
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
     workspace.write("gateway.toml", text.replace("[http]", &granted));
-    until("the new grants are in use", || get(&remote.url("/hello"))["status"] == 200);
+    wait_until("the new grants are in use", || get(&remote.url("/hello"))["status"] == 200);
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
-    http.logged("this gateway's own listener, which can't be allowed");
+    http.wait_for_log("this gateway's own listener, which can't be allowed");
     let own = http.log().lines().filter(|line| line.contains("own listener")).count();
     assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
 }
 
 /// Two plugins that use the zoo's component.
-fn two_plugins(remote: &Remote) -> Workspace {
+fn two_plugins(remote: &TestServer) -> Workspace {
     let one = |name: &str, uris: &str| {
         format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
     };
@@ -303,9 +303,9 @@ fn two_plugins(remote: &Remote) -> Workspace {
 
 #[test]
 fn reuses_connections_only_for_the_same_plugin() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = two_plugins(&remote);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut get = |plugin: &str, path: &str| {
         let asked = json!({ "request": { "url": remote.url(path) } });
         let got = stdio.call(&format!("{plugin}_http_request"), asked);
@@ -319,7 +319,7 @@ fn reuses_connections_only_for_the_same_plugin() {
     get("two", "/hello");
     get("one", "/hello");
     assert_eq!(remote.connections(), 2);
-    let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
+    let connections: Vec<_> = remote.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
     // If the server closes a kept connection, the request is retried on a new one.
     get("two", "/leave");
@@ -328,7 +328,7 @@ fn reuses_connections_only_for_the_same_plugin() {
 
 #[test]
 fn a_removed_grant_denies_the_next_request() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
     let http = Http::start(&workspace);
     let get = || {
@@ -337,19 +337,19 @@ fn a_removed_grant_denies_the_next_request() {
     };
     assert_eq!(get()["status"], 200);
     assert_eq!(get()["status"], 200);
-    remote.until_open(1);
+    remote.wait_for_open_connections(1);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
-    remote.until_open(0); // the kept connection closes with the removed grant
+    remote.wait_for_open_connections(0); // the kept connection closes with the removed grant
     let got = get();
     assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
 fn limits_lengths_of_method_and_authority() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
     assert_eq!(request(&mut stdio, method(64))["refused"], Value::Null);
     assert_eq!(request(&mut stdio, method(65))["refused"], "cannot set the method");
@@ -389,9 +389,9 @@ const FORBIDDEN_HEADERS: [&str; 25] = [
 
 #[test]
 fn rejects_framing_and_routing_headers_of_plugins() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut header = |name: &str, value: &str| {
         text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
     };
@@ -425,18 +425,18 @@ fn rejects_framing_and_routing_headers_of_plugins() {
         let answer = stdio.call("zoo_http_lie", lie);
         assert!(text(&answer).starts_with(expected), "{length} {body}: {answer}");
     }
-    assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
+    assert!(remote.requests().iter().all(|seen| seen.body == "hello"), "{:?}", remote.requests());
     let flood = stdio.call("zoo_http_headers_flood", json!({}));
     assert_eq!(flood["result"]["isError"], true, "{flood}");
 }
 
 #[test]
 fn forwarded_headers_contain_no_forbidden_ones() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let headers =
         ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
     remote.put("/told", &headers, "hello");
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     // Only framing headers are removed from a response.
     let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
     assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
@@ -464,7 +464,7 @@ fn missing_grant(workspace: &Workspace, request: &Value) -> Option<String> {
 
 #[test]
 fn the_suggested_grant_allows_the_request() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let port = remote.address().port();
     let granted = |rest: &str| {
         format!("{{ url = \"http://127.0.0.1:{port}/read\", networks = [\"127.0.0.0/8\"]{rest} }}")
@@ -494,7 +494,7 @@ fn the_suggested_grant_allows_the_request() {
 
 #[test]
 fn counts_outgoing_requests_by_outcome() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = Workspace::new(&format!(
         "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
          [plugins.zoo.limits]\nrequests = 3\n",
@@ -519,14 +519,14 @@ fn counts_outgoing_requests_by_outcome() {
 
 #[test]
 fn ignores_proxy_environment_variables() {
-    let remote = Remote::start();
-    let proxy = Remote::start();
+    let remote = TestServer::start();
+    let proxy = TestServer::start();
     let workspace = zoo(&all_of(&remote));
     let mut command: Command = workspace.command(&["serve", "--stdio"]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, proxy.origin());
     }
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!((remote.connections(), proxy.connections()), (1, 0));
 }

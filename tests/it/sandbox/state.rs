@@ -17,7 +17,7 @@ allow.state = true
 #[test]
 fn state_is_visible_to_later_calls() {
     let workspace = Workspace::new(TWO_PLUGINS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("one_{tool}"), arguments)).to_owned();
     assert_eq!(call("get", json!({ "key": "a" })), "nothing");
     assert_eq!(call("set", json!({ "key": "a", "value": "one" })), "set");
@@ -59,7 +59,7 @@ fn concurrent_updates_lose_nothing() {
 #[test]
 fn denies_state_without_a_grant_and_logs_the_line_to_add() {
     let workspace = Workspace::with_plugin("keeper");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
     assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
     let (_, _, log) = stdio.finish();
@@ -69,12 +69,12 @@ fn denies_state_without_a_grant_and_logs_the_line_to_add() {
 #[test]
 fn plugins_share_state_only_through_a_common_store() {
     let workspace = Workspace::new(TWO_PLUGINS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "secret" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "nothing");
 
     let workspace = Workspace::new(&TWO_PLUGINS.replace("state = true", "state = \"common\""));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "known to both" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "known to both");
 }
@@ -84,7 +84,7 @@ fn rejects_state_above_the_limit_and_keeps_the_rest() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 9_500 })), "set");
     let refused = call("set", json!({ "key": "b", "value": "x", "count": 2_000 }));
@@ -104,7 +104,7 @@ fn limits_large_values_read_by_one_call() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { transfer = \"1MiB\", handles = 500 }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 300_000 })), "set");
     assert_eq!(call("look_often", json!({ "key": "a", "count": 3 })), "looked 3 times");
@@ -115,7 +115,7 @@ fn limits_large_values_read_by_one_call() {
 #[test]
 fn accumulates_many_updates_of_one_call() {
     let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for tool in ["keeper_add_often", "keeper_swap_often"] {
         let call = json!({ "key": tool, "count": 100 });
         assert_eq!(text(&stdio.call(tool, call.clone())), "100", "{tool}");

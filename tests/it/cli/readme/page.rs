@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use moongate_tests::root;
+use moongate_tests::project_root;
 
 /// A page of this repository.
 pub(super) struct Page {
@@ -27,7 +27,8 @@ pub(super) struct Block {
 impl Page {
     /// Reads a page by its path from the repository's root.
     pub(super) fn read(file: &str) -> Self {
-        let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let text =
+            fs::read_to_string(project_root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         Self { file: file.to_owned(), text }
     }
 
@@ -108,7 +109,7 @@ impl Page {
             path.pop();
             path.join(file).to_str().expect("the path is UTF-8").to_owned()
         };
-        if !root().join(&file).exists() {
+        if !project_root().join(&file).exists() {
             return Some("there is no such file");
         }
         let is_there = fragment.is_none_or(|fragment| Self::read(&file).anchors().contains(fragment));

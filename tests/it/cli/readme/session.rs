@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moongate_tests::{Workspace, binary, root, until};
+use moongate_tests::{Workspace, gateway_binary, project_root, wait_until};
 
 use super::normalize::normalize;
 use super::page::Block;
@@ -54,8 +54,8 @@ impl Drop for Gateway {
 impl Session {
     pub(super) fn start() -> Self {
         let workspace = Workspace::new("");
-        fs::copy(root().join("gateway.toml"), workspace.config()).unwrap();
-        symlink(root().join("plugins"), workspace.path().join("plugins")).unwrap();
+        fs::copy(project_root().join("gateway.toml"), workspace.config()).unwrap();
+        symlink(project_root().join("plugins"), workspace.path().join("plugins")).unwrap();
         let folder = workspace.path().to_owned();
         Self { workspace, folder, gateway: None }
     }
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// The stdout of the gateway, run in the repository's directory.
-    pub(super) fn ask(&self, words: &[&str]) -> String {
+    pub(super) fn request_and_wait(&self, words: &[&str]) -> String {
         let output = self.gateway("moongate", words).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         self.shown(&String::from_utf8(output.stdout).unwrap())
@@ -149,7 +149,7 @@ impl Session {
     fn cargo(&self, words: &[&str]) -> (String, bool) {
         let lock = self.folder.join("Cargo.lock");
         if !lock.exists() {
-            fs::copy(root().join("Cargo.lock"), lock).unwrap();
+            fs::copy(project_root().join("Cargo.lock"), lock).unwrap();
             let built = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin");
             fs::create_dir_all(&built).unwrap();
             symlink(built, self.folder.join("target")).unwrap();
@@ -202,7 +202,7 @@ impl Session {
         command.args(["--http", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
         let mut gateway = Gateway { child, addresses: Vec::new(), banner: String::new() };
-        until("the gateway serves", || {
+        wait_until("the gateway serves", || {
             gateway.banner = fs::read_to_string(&path).unwrap();
             let ended = gateway.child.try_wait().unwrap();
             assert!(ended.is_none(), "the gateway ended: {}", gateway.banner);
@@ -226,7 +226,7 @@ impl Session {
     fn shown(&self, printed: &str) -> String {
         let real = |path: &Path| path.canonicalize().unwrap().to_str().unwrap().to_owned();
         let given = |path: &Path| path.to_str().unwrap().to_owned();
-        let (binary, folder, root) = (binary(), self.workspace.path(), root());
+        let (binary, folder, root) = (gateway_binary(), self.workspace.path(), project_root());
         let mut text = printed.to_owned();
         for (path, shown) in
             [(binary.as_path(), "/path/to/moongate"), (folder, "/path/to"), (&root, "/path/to/sources")]

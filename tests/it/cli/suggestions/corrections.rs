@@ -5,15 +5,16 @@ use super::*;
 #[test]
 fn suggests_the_nearest_tool_name() {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for asked in ["echo", "zoo.echo", "zoo-echo", "zoo/echo", "mcp__moongate__zoo_echo", "Zoo_Echoo"] {
         let message = format!("unknown tool: `{asked}`; did you mean `zoo_echo`?");
-        let answer = stdio.ask("tools/call", json!({ "name": asked, "arguments": { "text": "x" } }));
+        let answer =
+            stdio.request_and_wait("tools/call", json!({ "name": asked, "arguments": { "text": "x" } }));
         assert_eq!(protocol_error(&answer), (-32602, message.clone()));
         let stderr = stderr_of(&workspace, &["call", asked, "text=x"]);
         assert!(stderr.contains(&message), "{stderr}");
     }
-    let answer = stdio.ask("tools/call", json!({ "name": "weather" }));
+    let answer = stdio.request_and_wait("tools/call", json!({ "name": "weather" }));
     assert_eq!(protocol_error(&answer), (-32602, "unknown tool: `weather`".to_owned()));
 }
 
@@ -21,14 +22,15 @@ fn suggests_the_nearest_tool_name() {
 fn suggests_the_nearest_prompt_or_resource() {
     let workspace = Workspace::with_plugin("zoo");
     for (revision, code) in [("2025-11-25", -32002), ("2025-06-18", -32002)] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        let answer = stdio.ask("prompts/get", json!({ "name": "repeat", "arguments": { "text": "x" } }));
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        let answer =
+            stdio.request_and_wait("prompts/get", json!({ "name": "repeat", "arguments": { "text": "x" } }));
         assert_eq!(
             protocol_error(&answer),
             (-32602, "unknown prompt: `repeat`; did you mean `zoo_repeat`?".to_owned())
         );
         for asked in ["zoo://txt", "text"] {
-            let answer = stdio.ask("resources/read", json!({ "uri": asked }));
+            let answer = stdio.request_and_wait("resources/read", json!({ "uri": asked }));
             let message = format!("resource not found: `{asked}`; did you mean `zoo://text`?");
             assert_eq!(protocol_error(&answer), (code, message));
             assert_eq!(answer["error"]["data"]["uri"], asked, "{answer}");
@@ -40,12 +42,13 @@ fn suggests_the_nearest_prompt_or_resource() {
 fn reports_the_plugins_reason_for_a_missing_resource() {
     let workspace = Workspace::with_plugin("zoo");
     for (revision, code) in [("2025-11-25", -32002), ("2025-06-18", -32002)] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
+        let mut stdio = Stdio::initialized(&workspace, revision);
         for (asked, reason) in [
             ("zoo://bytes/many", "(plugin `zoo`: `count`: invalid digit found in string)"),
             ("zoo://nope", ""),
         ] {
-            let (number, message) = protocol_error(&stdio.ask("resources/read", json!({ "uri": asked })));
+            let (number, message) =
+                protocol_error(&stdio.request_and_wait("resources/read", json!({ "uri": asked })));
             assert_eq!(number, code, "{message}");
             assert!(message.starts_with(&format!("resource not found: `{asked}`")), "{message}");
             assert!(message.ends_with(reason), "{message}");
@@ -58,7 +61,7 @@ fn reports_the_plugins_reason_for_a_missing_resource() {
 #[test]
 fn names_the_invalid_argument_of_a_prompt() {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (arguments, message, at) in [
         (json!({}), "prompt `zoo_repeat` requires the argument `text`", "/arguments/text"),
         (
@@ -68,20 +71,22 @@ fn names_the_invalid_argument_of_a_prompt() {
         ),
         (json!({ "text": 3 }), "prompt `zoo_repeat`: `text` must be a string, not number", "/arguments/text"),
     ] {
-        let answer = stdio.ask("prompts/get", json!({ "name": "zoo_repeat", "arguments": arguments }));
+        let answer =
+            stdio.request_and_wait("prompts/get", json!({ "name": "zoo_repeat", "arguments": arguments }));
         assert_eq!(protocol_error(&answer), (-32602, format!("invalid arguments: {message}")));
         assert_eq!(answer["error"]["data"]["at"], at, "{answer}");
     }
     // Undeclared arguments are passed to the plugin, which may use them.
     let arguments = json!({ "text": "x", "loud": "yes" });
-    let answer = stdio.ask("prompts/get", json!({ "name": "zoo_repeat", "arguments": arguments }));
+    let answer =
+        stdio.request_and_wait("prompts/get", json!({ "name": "zoo_repeat", "arguments": arguments }));
     assert!(answer["result"]["messages"].is_array(), "{answer}");
 }
 
 #[test]
 fn names_the_invalid_argument_of_a_tool() {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments, message) in [
         ("zoo_echo", json!({}), "`text` is missing"),
         ("zoo_echo", json!({ "txt": "x" }), "`txt` is unknown (did you mean `text`?)"),

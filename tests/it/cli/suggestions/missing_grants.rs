@@ -89,7 +89,7 @@ fn reports_no_grant_for_granted_or_unopened_paths() {
 #[test]
 fn logs_missing_directory_grants_once_and_only_to_the_operator() {
     let workspace = zoo("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.call("zoo_read_file", json!({ "path": "/data/other" }));
     for path in ["/data/x", "/data/x", "/etc/passwd"] {
         let answer = stdio.call("zoo_need_file", json!({ "path": path, "named": true }));
@@ -122,7 +122,7 @@ fn reports_a_denied_request_to_caller_and_operator() {
         let arguments = json!({ "url": "https://moongate.example/a/b" });
         let stderr = explained(&workspace, "fetch_fetch", &arguments);
         assert!(stderr.contains(&format!("missing\n  {wanted}\n")) && stderr.contains(line), "{stderr}");
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         let answer = stdio.call("fetch_fetch", arguments);
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let content = answer["result"]["content"].as_array().unwrap();
@@ -148,7 +148,7 @@ fn hides_networks_of_other_grants_from_callers() {
         "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\n\
          http = [{ url = \"https://inner.example/a\", networks = [\"10.1.2.0/24\"] }]\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
     let texts = answer["result"]["content"].to_string();
     let sentence =
@@ -170,7 +170,7 @@ fn reports_missing_grant_and_capability_of_a_question() {
     assert!(stderr.contains(&format!("error: plugin `zoo`: {why}\n")), "{stderr}");
     let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
     assert!(stderr.contains(lacked), "{stderr}");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(text(&answer), format!("plugin `zoo`: {why}, but this client doesn't offer elicitation"));
     let (_, _, log) = stdio.finish();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, component, signal, text, until};
+use moongate_tests::{Http, Workspace, component, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::{WRITE_OPERATIONS, step};
@@ -143,8 +143,8 @@ fn a_guest_cannot_change_a_readable_component() {
     }
     assert_eq!(fs::read(workspace.path().join("plugins/neighbour.wasm")).unwrap(), before);
     assert_eq!(fs::read_dir(workspace.path().join("plugins")).unwrap().count(), 1);
-    signal(http.pid(), "HUP");
-    until("the gateway handled the signal", || http.log().contains("signal=\"SIGHUP\""));
+    send_signal(http.pid(), "HUP");
+    wait_until("the gateway handled the signal", || http.log().contains("signal=\"SIGHUP\""));
     let result = http.call("neighbour_get_current_time", json!({ "timezone": "UTC" }));
     assert!(text(&result).contains("UTC"), "{result}");
 }
@@ -156,9 +156,9 @@ fn a_reload_never_exposes_the_gateways_own_files() {
     let mut reloads = 0;
     let mut reload = |config: String| {
         workspace.write("gateway.toml", config);
-        signal(http.pid(), "HUP");
+        send_signal(http.pid(), "HUP");
         reloads += 1;
-        until("the gateway handled the signal", || {
+        wait_until("the gateway handled the signal", || {
             http.log().matches("signal=\"SIGHUP\"").count() >= reloads
         });
     };

@@ -29,7 +29,7 @@ limits = { timeout = \"60s\", cpu_time = \"60s\" }
 #[test]
 fn every_operation_on_a_pipe_returns_immediately() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     // A pipe can be renamed and removed like any other file.
     let name_operations = ["rename", "hard_link", "unlink", "stat", "symlink", "read_link"];
     let ways =
@@ -90,7 +90,7 @@ fn concurrent_listings_of_a_directory_are_complete() {
     for number in 0..995 {
         workspace.write(&format!("rw/sub/name-{number}"), "");
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let reported = stdio.call("zoo_file_steps", json!({ "steps": [step("list_at_once", "/rw", "sub")] }));
     assert_eq!(text(&reported), "[995]");
 }

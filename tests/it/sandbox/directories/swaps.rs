@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, signal, text, until};
+use moongate_tests::{Http, Workspace, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::step;
@@ -39,8 +39,8 @@ fn read(http: &Http) -> String {
 /// Requests a reload, and waits until the gateway has handled it.
 fn reload(http: &Http) {
     let before = http.log().matches("signal=\"SIGHUP\"").count();
-    signal(http.pid(), "HUP");
-    until("the gateway handled the signal", || http.log().matches("signal=\"SIGHUP\"").count() > before);
+    send_signal(http.pid(), "HUP");
+    wait_until("the gateway handled the signal", || http.log().matches("signal=\"SIGHUP\"").count() > before);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_parent_replaced_by_a_symlink_is_not_followed_unchecked() {
     symlink("moved", at("home")).unwrap();
     assert!(read(&http).contains("can't be opened"), "not checked yet");
     reload(&http);
-    until("the new directory is in use", || read(&http) == "inside");
+    wait_until("the new directory is in use", || read(&http) == "inside");
     let (_, log) = http.terminate();
     assert!(log.contains("could reach the plugins' state"), "{log}");
 }

@@ -1,6 +1,6 @@
 //! Limits across all calls, and of stored state.
 
-use moongate_tests::{Http, Stdio, Workspace, request, text, until};
+use moongate_tests::{Http, Stdio, Workspace, request, text, wait_until};
 use serde_json::json;
 
 #[test]
@@ -29,16 +29,16 @@ fn calls_beyond_the_gateways_concurrency_wait() {
     std::thread::scope(|scope| {
         let time = || http.call("time_get_current_time", json!({ "timezone": "UTC" }));
         // These sleep until they are dropped.
-        let sleeping = [(); 2].map(|()| http.call_begun("zoo_sleep_forever", json!({})));
-        until("one call of the zoo runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
-        until("the other one waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
+        let sleeping = [(); 2].map(|()| http.start_call("zoo_sleep_forever", json!({})));
+        wait_until("one call of the zoo runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
+        wait_until("the other one waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
         assert!(text(&time()).contains("UTC"), "a plugin that has all other slots never gets the last one");
-        let another = http.call_begun("another_sleep_forever", json!({}));
-        until("one call of the other zoo runs", || {
+        let another = http.start_call("another_sleep_forever", json!({}));
+        wait_until("one call of the other zoo runs", || {
             gauge("moongate_plugin_instances", "another") == Some(1.0)
         });
         let waiting = scope.spawn(time);
-        until("no slot is free", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
+        wait_until("no slot is free", || gauge("moongate_plugin_calls_waiting", "time") == Some(1.0));
         assert!(!waiting.is_finished());
         drop((sleeping, another));
         assert!(text(&waiting.join().unwrap()).contains("UTC"));
@@ -50,7 +50,7 @@ fn limits_length_of_keys_and_values_and_counts_each_key() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "k".repeat(1 << 10), "value": "x", "count": 1 << 20 })), "set");
     assert_eq!(call("delete", json!({ "key": "k".repeat(1 << 10) })), "deleted");
@@ -66,11 +66,11 @@ fn limits_length_of_keys_and_values_and_counts_each_key() {
 
 #[test]
 fn limits_open_questions_per_client() {
-    let workspace = crate::protocol::questions::free();
-    let mut stdio = crate::protocol::questions::greeted(
+    let workspace = crate::protocol::questions::zoo_with_all_grants();
+    let mut stdio = crate::protocol::questions::initialized_client(
         &workspace,
         "2025-11-25",
-        crate::protocol::questions::everything("2025-11-25"),
+        crate::protocol::questions::all_capabilities("2025-11-25"),
     );
     let questions: Vec<_> =
         (0..16).map(|at| json!({ "key": format!("k{at}"), "method": "roots/list" })).collect();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use moongate_tests::{Http, Stdio, Usage, Workspace, text, until};
+use moongate_tests::{Http, ResourceUsage, Stdio, Workspace, text, wait_until};
 use serde_json::json;
 
 use super::assert_plugins_work;
@@ -42,7 +42,7 @@ fn refusal(way: &str) -> &'static str {
 #[test]
 fn limits_every_way_of_reading_files() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for way in ["file", "descriptor", "stream", "skip", "splice", "folder"] {
         let path = if way == "folder" { "/in/folder" } else { "/in/a.txt" };
         let answer = stdio.call("zoo_read_without_end", json!({ "path": path, "way": way }));
@@ -68,7 +68,7 @@ fn limits_every_way_of_reading_files() {
 #[test]
 fn limits_every_way_of_writing_files() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for way in ["file", "append", "descriptor", "stream", "zeros", "size"] {
         let path = format!("/in/{way}.txt");
         let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
@@ -90,7 +90,7 @@ fn limits_every_way_of_writing_files() {
 #[test]
 fn rejects_writing_one_byte_at_a_distant_offset() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for way in ["far", "far-stream"] {
         let path = format!("/in/{way}.txt");
         let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
@@ -103,7 +103,7 @@ fn rejects_writing_one_byte_at_a_distant_offset() {
 #[test]
 fn empty_files_and_directories_count_as_written() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for way in ["files", "folders"] {
         let path = format!("/in/folder/{way}-");
         let answer = stdio.call("zoo_write_without_end", json!({ "path": path, "way": way }));
@@ -119,7 +119,7 @@ fn reads_and_writes_a_file_of_exactly_the_limit() {
     let workspace = workspace();
     workspace.write("in/exact.txt", "y".repeat(1 << 20));
     workspace.write("in/more.txt", "z".repeat((1 << 20) + 1));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         let read = stdio.call("zoo_read_file", json!({ "path": "/in/exact.txt" }));
         assert_eq!(text(&read).len(), 1 << 20, "the limit is per call");
@@ -144,7 +144,8 @@ fn with_few_descriptors(workspace: &Workspace, arguments: &[&str]) -> Command {
 #[test]
 fn limits_open_files_of_a_call_in_every_way() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted_by(with_few_descriptors(&workspace, &["serve", "--stdio"]), "2025-11-25");
+    let mut stdio =
+        Stdio::spawn_initialized(with_few_descriptors(&workspace, &["serve", "--stdio"]), "2025-11-25");
     let step = |what: &str, path: &str| json!([{ "what": what, "dir": "/in", "path": path }]);
     for _ in 0..2 {
         let many = stdio.call("zoo_many_files", json!({}));
@@ -193,10 +194,12 @@ fn open_files_leave_descriptors_for_connections() {
         assert!(time["result"]["isError"].is_null(), "{time}");
     };
     assert_served();
-    let before = Usage::of(http.pid()).descriptors;
-    let _holding = [(); CALLS as usize].map(|()| http.call_begun("zoo_many_files", json!({ "hold": true })));
+    let before = ResourceUsage::of(http.pid()).descriptors;
+    let _holding = [(); CALLS as usize].map(|()| http.start_call("zoo_many_files", json!({ "hold": true })));
     // Eight files, the connection and the granted directory for each.
-    until("every call has opened its files", || Usage::of(http.pid()).descriptors >= before + CALLS * 9);
+    wait_until("every call has opened its files", || {
+        ResourceUsage::of(http.pid()).descriptors >= before + CALLS * 9
+    });
     for _ in 0..20 {
         assert_served();
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use moongate_tests::{Source, Stdio, Workspace, root, tables};
+use moongate_tests::{Source, Stdio, Workspace, markdown_tables, project_root};
 use serde_json::{Value, json};
 
 /// A limit, from its rows in `docs/limits.md` and `docs/tests.md`.
@@ -48,7 +48,7 @@ fn quoted(cell: &str) -> Vec<String> {
 
 /// The rows of all tables with these columns in the page `file`.
 fn cells<const COLUMNS: usize>(file: &str, header: [&str; COLUMNS]) -> Vec<[String; COLUMNS]> {
-    let rows = tables(file, &header).into_iter().flat_map(|table| table.rows);
+    let rows = markdown_tables(file, &header).into_iter().flat_map(|table| table.rows);
     rows.map(|row| row.try_into().expect("as many cells as columns")).collect()
 }
 
@@ -72,7 +72,7 @@ fn rows() -> Vec<Row> {
 
 /// The keys of a table of `gateway.toml`, with their defaults. `None` means that the default isn't a value.
 fn keys(at: &str) -> BTreeMap<String, Option<String>> {
-    let schema = fs::read_to_string(root().join("schema/gateway.schema.json")).unwrap();
+    let schema = fs::read_to_string(project_root().join("schema/gateway.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let mut table = schema.pointer(at).unwrap_or_else(|| panic!("{at}"));
     if let Some(elsewhere) = table.get("$ref").and_then(Value::as_str) {
@@ -115,10 +115,10 @@ fn offered() -> BTreeSet<String> {
     let config: String =
         guests.iter().map(|guest| format!("[plugins.{guest}]\nsource = \"@{guest}@\"\n")).collect();
     let workspace = Workspace::new(&config);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut all = BTreeSet::new();
     for kind in ["tools", "prompts"] {
-        let list = stdio.ask(&format!("{kind}/list"), json!({}));
+        let list = stdio.request_and_wait(&format!("{kind}/list"), json!({}));
         let names = list["result"][kind].as_array().unwrap().iter().filter_map(|item| item["name"].as_str());
         all.extend(names.filter_map(|name| Some(name.split_once('_')?.1.to_owned())));
     }
@@ -128,11 +128,11 @@ fn offered() -> BTreeSet<String> {
 #[test]
 fn limits_pages_name_existing_triggers_and_tests() {
     let offered = offered();
-    let source = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let source = |file: &str| fs::read_to_string(project_root().join(file)).unwrap();
     let moods = source("tests/guests/speaker/src/moods.rs");
     let made = source("tests/generated/src/lib.rs");
     let cases = source("tests/it/reload/load_errors.rs");
-    let sources = ["gateway", "tests"].map(|folder| Source::below(&root().join(folder)));
+    let sources = ["gateway", "tests"].map(|folder| Source::below(&project_root().join(folder)));
     let existing: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
     let assert_tested = |limit: &str, tests: &[String]| {
         assert!(!tests.is_empty(), "{limit}: no test covers it");

@@ -18,7 +18,7 @@ fn with_others(plugin: &Plugin, limits: &str) -> Workspace {
 #[track_caller]
 fn refused(plugin: &Plugin, limits: &str) -> String {
     let workspace = with_others(plugin, limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     super::assert_plugins_work(&mut stdio);
     drop(stdio);
     let checked = workspace.run(&["check"]);
@@ -30,7 +30,7 @@ fn refused(plugin: &Plugin, limits: &str) -> String {
 fn growing_tables_beyond_the_limit_ends_the_call() {
     let limits = "table_elements = 5000";
     let workspace = with_others(&Plugin::version(1).elements(10_000), limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         let answer = stdio.call(&format!("p_{TOOL}"), json!({}));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -40,7 +40,7 @@ fn growing_tables_beyond_the_limit_ends_the_call() {
         super::assert_plugins_work(&mut stdio);
     }
     let workspace = with_others(&Plugin::version(1).elements(4_000), limits);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(text(&stdio.call(&format!("p_{TOOL}"), json!({}))), "v1", "the limit is per call");
     }

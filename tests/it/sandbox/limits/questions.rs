@@ -3,7 +3,7 @@
 use moongate_tests::text;
 use serde_json::{Value, json};
 
-use crate::protocol::questions::{everything, free, greeted};
+use crate::protocol::questions::{all_capabilities, initialized_client, zoo_with_all_grants};
 
 fn form(properties: &Value) -> Value {
     let schema = json!({ "type": "object", "properties": properties });
@@ -58,9 +58,9 @@ fn questions() -> Vec<(Value, Value, &'static str)> {
 
 #[test]
 fn rejects_oversized_questions() {
-    let mut declared = everything("2025-11-25");
+    let mut declared = all_capabilities("2025-11-25");
     declared["sampling"] = json!({ "tools": {} });
-    let mut stdio = greeted(&free(), "2025-11-25", declared);
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", declared);
     for (fits, too_much, words) in questions() {
         let answer = stdio.call("zoo_ask", json!({ "questions": [too_much] }));
         assert!(answer["result"]["isError"] == true && text(&answer).contains(words), "{words}: {answer}");
@@ -80,7 +80,7 @@ fn rejects_oversized_questions() {
 
 #[test]
 fn truncates_long_texts_of_a_question() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     let mut question = form(&json!({ "word": { "type": "string", "description": "d".repeat(5_000) } }));
     question["params"]["message"] = "m".repeat(10_000).into();
     let asked = json!({ "name": "zoo_ask", "arguments": { "questions": [question] } });
@@ -94,14 +94,14 @@ fn truncates_long_texts_of_a_question() {
 
 #[test]
 fn rejects_an_oversized_answer_of_the_client() {
-    let mut stdio = greeted(&free(), "2025-11-25", everything("2025-11-25"));
+    let mut stdio = initialized_client(&zoo_with_all_grants(), "2025-11-25", all_capabilities("2025-11-25"));
     stdio.send(&moongate_tests::request(
         500,
         "tools/call",
         json!({ "name": "zoo_ask", "arguments": { "questions": [messages(1, 0)] } }),
     ));
     let question = stdio.receive();
-    let reply = crate::protocol::questions::said(&"x".repeat(1 << 20));
+    let reply = crate::protocol::questions::sampling_result(&"x".repeat(1 << 20));
     stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply }));
     let answer = stdio.response(500);
     assert!(answer["result"]["isError"] == true && text(&answer).contains("1024 KiB"), "{answer}");

@@ -1,18 +1,18 @@
 //! Limits of outgoing requests, and misbehaving servers. The plugin gets an error for each.
 
-use moongate_tests::{Remote, Stdio, Usage, text};
+use moongate_tests::{ResourceUsage, Stdio, TestServer, text};
 use serde_json::{Value, json};
 
 use super::{all_of, get, refused, request, zoo};
 
 #[test]
 fn exceeded_request_limits_are_errors_for_the_plugin() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!(
         "{}\n[plugins.zoo.limits]\nrequests = 5\nrequests_at_once = 3\nsent = \"64KiB\"\nreceived = \"1MiB\"",
         all_of(&remote)
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     let many = call("http_many", json!({ "url": remote.url("/hello") }));
@@ -40,9 +40,9 @@ fn exceeded_request_limits_are_errors_for_the_plugin() {
 
 #[test]
 fn times_out_slow_responses() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\nrequest_timeout = \"1s\"", all_of(&remote)));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let silent = get(&mut stdio, &remote.url("/hang"));
     assert_eq!(silent["refused"], "HttpResponseTimeout");
     let silent = get(&mut stdio, &remote.url("/stall"));
@@ -53,12 +53,12 @@ fn times_out_slow_responses() {
 
 #[test]
 fn a_plugin_can_set_a_shorter_timeout() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!(
         "{}\n[plugins.zoo.limits]\ntimeout = \"1h\"\nrequest_timeout = \"1h\"",
         all_of(&remote)
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for milliseconds in [0, 50] {
         let got = request(&mut stdio, json!({ "url": remote.url("/hang"), "first_byte_ms": milliseconds }));
         assert!(
@@ -69,14 +69,14 @@ fn a_plugin_can_set_a_shorter_timeout() {
             request(&mut stdio, json!({ "url": remote.url("/stall"), "between_bytes_ms": milliseconds }));
         assert_eq!(got["refused"], "ConnectionReadTimeout", "{got}");
     }
-    remote.until_open(0);
+    remote.wait_for_open_connections(0);
 }
 
 #[test]
 fn misbehaving_servers_cause_errors_without_blocking() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (path, error) in [
         ("/heads", "HttpResponseHeaderSectionSize(None)"),
         ("/many-headers", "HttpResponseHeaderSectionSize(None)"),
@@ -89,7 +89,7 @@ fn misbehaving_servers_cause_errors_without_blocking() {
         ("/split", "HttpProtocolError"),
     ] {
         assert_eq!(refused(&mut stdio, &remote.url(path)), error, "{path}");
-        remote.until_open(0);
+        remote.wait_for_open_connections(0);
     }
     let early = stdio.call("zoo_http_upload", json!({ "url": remote.url("/early"), "bytes": 1_000_000 }));
     assert!(text(&early).starts_with("413"), "{early}");
@@ -98,9 +98,9 @@ fn misbehaving_servers_cause_errors_without_blocking() {
 
 #[test]
 fn an_unsolicited_response_answers_no_other_request() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(get(&mut stdio, &remote.url("/hints"))["body"], "hello");
     for _ in 0..20 {
         assert_eq!(get(&mut stdio, &remote.url("/poison"))["status"], 204);
@@ -114,7 +114,7 @@ fn an_unsolicited_response_answers_no_other_request() {
 #[test]
 fn limits_memory_of_unsent_requests() {
     let workspace = zoo("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for what in ["headers", "copies", "requests", "paths", "bodies"] {
         let answer = stdio.call("zoo_http_hoard", json!({ "what": what }));
         assert_eq!(answer["result"]["isError"], true, "{what}: {answer}");
@@ -139,50 +139,50 @@ fn distinguishes_refused_connections_and_dns_errors() {
     drop(listener);
     let workspace =
         zoo(&format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}, \"http://*.invalid\"]"));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &url), "ConnectionRefused");
     assert!(refused(&mut stdio, "http://nowhere.invalid/").starts_with("DnsError"));
 }
 
 #[test]
 fn ending_a_call_closes_its_requests() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1s\"", all_of(&remote)));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in ["/hang", "/stall", "/flood"] {
         let answer = stdio.call("zoo_http_and_hang", json!({ "url": remote.url(path) }));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        remote.until_open(0);
+        remote.wait_for_open_connections(0);
     }
     for path in ["/hang", "/drip"] {
         let answer = stdio.call("zoo_http_request", json!({ "request": { "url": remote.url(path) } }));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        remote.until_open(0);
+        remote.wait_for_open_connections(0);
     }
     assert!(remote.connections() > 0, "no request reached the server");
 }
 
 #[test]
 fn cancelling_a_call_closes_its_requests() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&format!("{}\n[plugins.zoo.limits]\ntimeout = \"1h\"", all_of(&remote)));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (id, path) in [(70, "/hang"), (71, "/stall"), (72, "/flood")] {
         let arguments = json!({ "url": remote.url(path) });
         let call = json!({ "name": "zoo_http_and_hang", "arguments": arguments });
         stdio.send(&moongate_tests::request(id, "tools/call", call));
-        remote.until_open(1);
+        remote.wait_for_open_connections(1);
         let cancel = json!({ "requestId": id });
         stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }));
-        remote.until_open(0);
+        remote.wait_for_open_connections(0);
     }
 }
 
 #[test]
 fn abandoned_requests_leave_no_connection_open() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut calls = |rounds: u64| {
         for id in 0..rounds {
             for (tool, path) in
@@ -193,8 +193,8 @@ fn abandoned_requests_leave_no_connection_open() {
                 assert!(answer["result"]["content"].is_array(), "{id} {tool}: {answer}");
             }
         }
-        remote.until_open(0);
-        Usage::of(stdio.pid()).descriptors
+        remote.wait_for_open_connections(0);
+        ResourceUsage::of(stdio.pid()).descriptors
     };
     let before = calls(2);
     let after = calls(20);
@@ -203,13 +203,13 @@ fn abandoned_requests_leave_no_connection_open() {
 
 #[test]
 fn limits_memory_of_kept_responses() {
-    let remote = Remote::start();
+    let remote = TestServer::start();
     let heavy: Vec<String> = (0..60).map(|at| format!("X-{at}: {}", "x".repeat(900))).collect();
     let heavy: Vec<&str> = heavy.iter().map(String::as_str).collect();
     remote.put("/heavy", &heavy, "hello");
     let limits = "[plugins.zoo.limits]\nrequests = 1000\nrequests_at_once = 1000";
     let workspace = zoo(&format!("{}\n{limits}", all_of(&remote)));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer =
         stdio.call("zoo_http_hoard_answers", json!({ "what": "trailers", "url": remote.url("/trailers") }));
     assert_eq!(answer["result"]["isError"], true, "{answer}");

@@ -1,47 +1,47 @@
 //! TLS, and credentials that the gateway adds to requests.
 
-use moongate_tests::{Remote, Stdio, Workspace};
+use moongate_tests::{Stdio, TestServer, Workspace};
 use serde_json::{Value, json};
 
 use super::{all_of, get, refused, request, zoo};
 
 /// The zoo, in a gateway that trusts the CA of this TLS server.
-fn trusting(remote: &Remote, allow: &str) -> Workspace {
+fn trusting(remote: &TestServer, allow: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\nca_file = \"authority.pem\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"
     ));
-    workspace.write("authority.pem", remote.authority());
+    workspace.write("authority.pem", remote.ca_certificate());
     workspace
 }
 
 #[test]
 fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
-    let remote = Remote::secure(&["127.0.0.1"]);
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let workspace = trusting(&remote, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let got = get(&mut stdio, &remote.url("/hello"));
     assert_eq!(got["body"], "hello", "{got}");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!(remote.connections(), 1);
     // A certificate of the same CA for another name, and one of another CA.
-    let misnamed = Remote::secure(&["elsewhere.example"]);
+    let misnamed = TestServer::start_tls(&["elsewhere.example"]);
     let workspace = trusting(&misnamed, &all_of(&misnamed));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     let (_, _, log) = stdio.finish();
     let expected = format!("TLS certificate of {} is not trusted", misnamed.origin());
     assert_eq!(log.matches(&expected).count(), 1, "{log}");
     let workspace = trusting(&misnamed, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
-    assert!(misnamed.seen().is_empty() && remote.seen().len() == 2);
+    assert!(misnamed.requests().is_empty() && remote.requests().len() == 2);
     // A server without TLS.
-    let clear = Remote::start();
+    let clear = TestServer::start();
     let url = clear.origin().replace("http:", "https:");
     let allow = format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}]");
     let workspace = trusting(&remote, &allow);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let message = refused(&mut stdio, &url);
     assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&message.as_str()), "{message}");
 }
@@ -49,8 +49,8 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
 #[test]
 fn sends_credentials_only_to_their_origin_unseen_by_plugins() {
     const SECRET: &str = "a-token-that-nobody-else-knows";
-    let remote = Remote::secure(&["127.0.0.1", "localhost"]);
-    let clear = Remote::start();
+    let remote = TestServer::start_tls(&["127.0.0.1", "localhost"]);
+    let clear = TestServer::start();
     let local = remote.origin().replace("127.0.0.1", "localhost");
     let workspace = trusting(
         &remote,
@@ -66,7 +66,7 @@ fn sends_credentials_only_to_their_origin_unseen_by_plugins() {
     workspace.write("token", format!("{SECRET}\n"));
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "trace");
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too", "x_api_key: three"] });
     let got = request(&mut stdio, asked(remote.url("/hello")));
     assert_eq!(got["status"], 200, "{got}");
@@ -89,13 +89,13 @@ fn sends_credentials_only_to_their_origin_unseen_by_plugins() {
 #[test]
 fn logs_missing_ca_certificates_once() {
     let workspace = zoo("http = [{ url = \"https://127.0.0.1:9\", networks = [\"127.0.0.0/8\"] }]");
-    let remote = Remote::secure(&["127.0.0.1"]);
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace("https://127.0.0.1:9", &remote.origin()));
     workspace.write("nothing.pem", "");
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("SSL_CERT_FILE", workspace.path().join("nothing.pem"));
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
     }
@@ -105,7 +105,7 @@ fn logs_missing_ca_certificates_once() {
 
 #[test]
 fn explain_shows_used_grants_and_the_origin_of_credentials() {
-    let remote = Remote::secure(&["127.0.0.1"]);
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let workspace = trusting(
         &remote,
         &format!(

@@ -1,7 +1,10 @@
 //! Hidden characters are removed from every string that a model, a terminal or a log displays: names, descriptions,
 //! instructions, messages and log lines. The result of a call is data and is passed through unchanged.
 
-use moongate_tests::{Http, Stdio, Workspace, component, hello, is_trap, request, stateless, text};
+use moongate_tests::{
+    Http, Stdio, Workspace, component, initialize_params, is_unsafe_character, request, stateless_request,
+    text,
+};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -92,7 +95,7 @@ fn is_data(path: &[String]) -> bool {
 fn assert_clean(value: &Value, path: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            assert!(is_data(path) || !text.contains(is_trap), "/{}: {text:?}", path.join("/"));
+            assert!(is_data(path) || !text.contains(is_unsafe_character), "/{}: {text:?}", path.join("/"));
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
@@ -103,7 +106,11 @@ fn assert_clean(value: &Value, path: &mut Vec<String>) {
         }
         Value::Object(members) => {
             for (key, member) in members {
-                assert!(is_data(path) || !key.contains(is_trap), "/{}: key {key:?}", path.join("/"));
+                assert!(
+                    is_data(path) || !key.contains(is_unsafe_character),
+                    "/{}: key {key:?}",
+                    path.join("/")
+                );
                 path.push(key.clone());
                 assert_clean(member, path);
                 path.pop();
@@ -125,13 +132,13 @@ impl Client {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
         let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, inbox: Vec::new() };
         if revision < "2026" {
-            let mut params = hello(revision);
+            let mut params = initialize_params(revision);
             params["capabilities"] = json!({ "elicitation": {} });
-            client.ask("initialize", params);
+            client.request_and_wait("initialize", params);
             client.stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-            client.ask("logging/setLevel", json!({ "level": "debug" }));
+            client.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
         } else {
-            client.ask("server/discover", json!({}));
+            client.request_and_wait("server/discover", json!({}));
         }
         client
     }
@@ -143,7 +150,7 @@ impl Client {
             params["_meta"] = json!({ "progressToken": id });
             return (id, request(id, method, params));
         }
-        let mut message = stateless(id, method, params);
+        let mut message = stateless_request(id, method, params);
         let meta = &mut message["params"]["_meta"];
         meta["progressToken"] = json!(id);
         meta["io.modelcontextprotocol/logLevel"] = json!("debug");
@@ -151,11 +158,11 @@ impl Client {
         (id, message)
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
         let (id, message) = self.message(method, params);
         self.stdio.send(&message);
         let answer = self.stdio.response(id);
-        self.inbox.extend(self.stdio.early());
+        self.inbox.extend(self.stdio.take_queued());
         self.inbox.push(answer.clone());
         answer
     }
@@ -180,10 +187,13 @@ fn removes_hidden_characters_in_every_revision() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let mut client = Client::start(&workspace, revision);
         for (method, params) in REQUESTS {
-            client.ask(method, serde_json::from_str(params).unwrap());
+            client.request_and_wait(method, serde_json::from_str(params).unwrap());
         }
         for tool in TOOLS {
-            client.ask("tools/call", json!({ "name": format!("speaker_{tool}"), "arguments": {} }));
+            client.request_and_wait(
+                "tools/call",
+                json!({ "name": format!("speaker_{tool}"), "arguments": {} }),
+            );
         }
         client.answer_question();
         for message in &client.inbox {
@@ -212,7 +222,7 @@ fn removes_hidden_characters_in_every_revision() {
 #[track_caller]
 fn assert_log_clean(log: &str) {
     for line in log.lines() {
-        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
     }
 }
@@ -226,13 +236,13 @@ fn removes_hidden_characters_from_operator_output() {
         let output = workspace.run(arguments);
         let streams = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
         for line in streams.iter().flat_map(|stream| stream.lines()) {
-            assert!(!line.contains(is_trap), "{arguments:?}: {line:?}");
+            assert!(!line.contains(is_unsafe_character), "{arguments:?}: {line:?}");
         }
     }
     let http = Http::start(&workspace);
     for page in ["/status.json", "/metrics"] {
         let body = http.admin().get(page).body;
-        assert!(!body.contains(is_trap) && !body.contains("\\u00"), "{page}: {body:?}");
+        assert!(!body.contains(is_unsafe_character) && !body.contains("\\u00"), "{page}: {body:?}");
     }
     assert_log_clean(&http.log());
 }
@@ -272,10 +282,10 @@ fn rejects_only_the_plugin_whose_description_fails() {
         ));
     }
     let workspace = Workspace::new(&config);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(text(&time).contains("UTC"), "{time}");
-    let tools = stdio.ask("tools/list", json!({})).to_string();
+    let tools = stdio.request_and_wait("tools/list", json!({})).to_string();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{log}");
     assert_log_clean(&log);

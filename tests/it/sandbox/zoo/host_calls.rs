@@ -1,7 +1,7 @@
 //! WASI calls that no library makes: with invalid sizes, times and flags, in loops, and without a grant. Each one is
 //! denied or ends the call; the next call and every other plugin work.
 
-use moongate_tests::{Stdio, Workspace, is_trap, text};
+use moongate_tests::{Stdio, Workspace, is_unsafe_character, text};
 use serde_json::{Value, json};
 
 const GATEWAY: &str = r#"
@@ -68,7 +68,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
 #[test]
 fn nonsensical_host_calls_end_only_their_call() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, words) in ENDED {
         let (failed, message) = outcome(&stdio.call(&format!("zoo_{tool}"), json!({})));
         assert!(failed && message.contains("plugin `zoo`"), "{tool}: {message}");
@@ -78,7 +78,7 @@ fn nonsensical_host_calls_end_only_their_call() {
         assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next", "{tool}");
     }
     let hasty = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"300ms\"\n");
-    let mut stdio = Stdio::greeted(&hasty, "2025-11-25");
+    let mut stdio = Stdio::initialized(&hasty, "2025-11-25");
     let (failed, message) = outcome(&stdio.call("zoo_wait_for_the_end_of_time", json!({})));
     assert!(failed && message.contains("plugins.zoo.limits.timeout"), "{message}");
 }
@@ -86,7 +86,7 @@ fn nonsensical_host_calls_end_only_their_call() {
 #[test]
 fn denied_host_calls_do_not_end_the_call() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments, words) in REFUSED {
         let arguments = serde_json::from_str(arguments).unwrap();
         let (failed, message) = outcome(&stdio.call(&format!("zoo_{tool}"), arguments));
@@ -97,5 +97,5 @@ fn denied_host_calls_do_not_end_the_call() {
     }
     let (_, _, log) = stdio.finish();
     assert!(!log.lines().any(|line| line.starts_with("2026-01-01")), "a forged line: {log}");
-    assert!(!log.contains(is_trap), "{log:?}");
+    assert!(!log.contains(is_unsafe_character), "{log:?}");
 }

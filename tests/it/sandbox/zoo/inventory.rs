@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moongate_tests::{Source, Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, project_root};
 use serde_json::{Value, json};
 
 mod calls;
@@ -25,10 +25,10 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
     for guest in GUESTS {
         config.push_str(&format!("[plugins.{guest}]\nsource = \"@{guest}@\"\nallow.state = true\n"));
     }
-    let mut stdio = Stdio::greeted(&Workspace::new(&config), "2025-11-25");
+    let mut stdio = Stdio::initialized(&Workspace::new(&config), "2025-11-25");
     let mut all = Vec::new();
     for kind in ["tools", "prompts"] {
-        let list = stdio.ask(&format!("{kind}/list"), json!({}));
+        let list = stdio.request_and_wait(&format!("{kind}/list"), json!({}));
         all.extend(list["result"][kind].as_array().unwrap().clone());
     }
     let of = |guest: &'static str| {
@@ -43,7 +43,7 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
 /// The sources of all tests except this one.
 fn sources() -> impl Iterator<Item = Source> {
     let is_this = |source: &Source| source.path.ends_with("inventory.rs");
-    Source::below(&root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
+    Source::below(&project_root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
 }
 
 /// Does the source configure this guest, explicitly or with `with_plugin`?

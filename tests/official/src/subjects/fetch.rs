@@ -73,8 +73,7 @@ const DIFFERENCES: &[Difference] = &[
         description: "Images and other binary content are refused.",
         reason: "Binary data read as text is useless to a model and fills its context.",
         matches: |mismatch| {
-            url(mismatch).ends_with("/image.png")
-                && mismatch.answers.1.to_string().contains("isn't text")
+            url(mismatch).ends_with("/image.png") && mismatch.answers.1.to_string().contains("isn't text")
         },
     },
     Difference {

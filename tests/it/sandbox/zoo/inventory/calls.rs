@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// The calling functions of the harness.
-const CALLING_FUNCTIONS: [&str; 2] = ["call", "call_begun"];
+const CALLING_FUNCTIONS: [&str; 2] = ["call", "start_call"];
 
 /// The methods of requests that count as calls.
 const CALLING_METHODS: [&str; 2] = ["tools/call", "prompts/get"];

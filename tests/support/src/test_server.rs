@@ -1,11 +1,12 @@
-//! A web server that plugins send requests to: in the clear or by TLS, and with ways to behave badly.
+//! A web server for plugins to send requests to, over plain HTTP or TLS, that can also misbehave.
 //!
-//! What it answers is in the path: what was [put](Remote::put) there; `/hello`, `/echo` (the request as it came),
-//! `/bytes/N`, `/redirect?URL`, `/trailers` (12 KiB of headers after the body); and `/hang`, `/stall`, `/drip` (byte by byte without end), `/flood`, `/heads` (a head
-//! without end), `/announce` (announces an answer without end), `/hints` (announces it a few times), `/many-headers`,
-//! `/short`, `/cut`, `/upgrade`, `/early` (an answer before the body was read), `/leave` (closes the connection after an
-//! answer that says nothing of it), `/poison` (an answer to a request that nobody made follows), `/bare` (no head at all),
-//! `/folded` (a header on two lines), `/both` (two lengths), `/split` (a header with a line's end in it).
+//! The path selects the response: content [put](TestServer::put) there; `/hello`, `/echo` (the request as received),
+//! `/bytes/N`, `/redirect?URL`, `/trailers` (12 KiB of headers after the body); and `/hang`, `/stall`, `/drip` (one
+//! byte at a time, forever), `/flood`, `/heads` (an endless head), `/announce` (endless interim responses), `/hints`
+//! (a few interim responses), `/many-headers`, `/short`, `/cut`, `/upgrade`, `/early` (responds before it reads the body),
+//! `/leave` (closes the connection after the response without `Connection: close`), `/poison` (followed by an
+//! unsolicited response), `/bare` (no head at all), `/folded` (a header on two lines), `/both` (two lengths), `/split`
+//! (a header with a line break in it).
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
@@ -20,37 +21,37 @@ use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::until;
+use crate::wait_until;
 
-/// The server. It ends when this is dropped.
+/// The server. Dropping it stops the server.
 #[derive(Debug)]
-pub struct Remote {
+pub struct TestServer {
     address: SocketAddr,
     state: Arc<State>,
-    /// The certificate of its authority.
-    authority: Option<String>,
+    /// The CA certificate, if the server uses TLS.
+    ca_certificate: Option<String>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
-pub struct Seen {
-    /// The number of its connection; the first is 1.
+pub struct ReceivedRequest {
+    /// The number of its connection, starting at 1.
     pub connection: usize,
-    /// Its first line and headers.
+    /// The request line and headers.
     pub head: String,
-    /// Its body, whatever it was framed by.
+    /// The decoded body.
     pub body: String,
 }
 
-impl Seen {
-    /// A header's value.
+impl ReceivedRequest {
+    /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Its first line.
+    /// The request line.
     #[must_use]
     pub fn line(&self) -> &str {
         self.head.lines().next().unwrap_or_default()
@@ -61,7 +62,7 @@ impl Seen {
 struct State {
     connections: AtomicUsize,
     open: AtomicUsize,
-    seen: Mutex<Vec<Seen>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     /// Headers and bodies, by path.
     pages: Mutex<BTreeMap<String, (String, Vec<u8>)>>,
     ended: AtomicBool,
@@ -70,31 +71,31 @@ struct State {
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
-impl Remote {
-    /// Serves in the clear.
+impl TestServer {
+    /// Starts a plain HTTP server.
     ///
     /// # Panics
-    /// There is no free port.
+    /// If no port is free.
     #[must_use]
     pub fn start() -> Self {
         Self::serve("127.0.0.1:0", None, None)
     }
 
-    /// Serves in the clear at an address such as `[::1]:0`.
+    /// Starts a plain HTTP server at an address such as `[::1]:0`.
     ///
     /// # Panics
-    /// It can't be listened on.
+    /// If the address isn't available.
     #[must_use]
-    pub fn at(address: &str) -> Self {
+    pub fn start_at(address: &str) -> Self {
         Self::serve(address, None, None)
     }
 
-    /// Serves by TLS, under these names, with a certificate of an authority of its own.
+    /// Starts a TLS server for these names, with a certificate from its own CA.
     ///
     /// # Panics
-    /// There is no free port.
+    /// If no port is free.
     #[must_use]
-    pub fn secure(names: &[&str]) -> Self {
+    pub fn start_tls(names: &[&str]) -> Self {
         let mut authority = CertificateParams::new([]).expect("no names");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -115,7 +116,7 @@ impl Remote {
         Self::serve("127.0.0.1:0", Some(Arc::new(config)), Some(certificate.pem()))
     }
 
-    fn serve(address: &str, tls: Option<Arc<ServerConfig>>, authority: Option<String>) -> Self {
+    fn serve(address: &str, tls: Option<Arc<ServerConfig>>, ca_certificate: Option<String>) -> Self {
         let listener = TcpListener::bind(address).expect("a free port");
         let address = listener.local_addr().expect("it listens");
         let state = Arc::<State>::default();
@@ -127,124 +128,127 @@ impl Remote {
                 }
                 let Ok(stream) = stream else { continue };
                 let _ = stream.set_nodelay(true);
-                let (state, tls) = (Arc::clone(&shared), tls.clone());
+                let state = Arc::clone(&shared);
+                let tls = tls.clone();
                 let number = state.connections.fetch_add(1, Ordering::SeqCst) + 1;
                 state.open.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || {
-                    let _ = converse(&state, number, wrapped(stream, tls));
+                    let _ = serve_connection(&state, number, wrap_tls(stream, tls));
                     state.open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { address, state, authority }
+        Self { address, state, ca_certificate }
     }
 
-    /// Where it listens.
+    /// The server's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of something on it.
+    /// The URL of a path on the server.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.origin())
     }
 
-    /// Its scheme, host and port.
+    /// The scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> String {
-        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        let scheme = if self.ca_certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// The certificate of its authority, in PEM.
+    /// The CA certificate in PEM.
     ///
     /// # Panics
-    /// It serves in the clear.
+    /// If the server doesn't use TLS.
     #[must_use]
-    pub fn authority(&self) -> &str {
-        self.authority.as_deref().expect("it serves by TLS")
+    pub fn ca_certificate(&self) -> &str {
+        self.ca_certificate.as_deref().expect("the server uses TLS")
     }
 
-    /// Puts something at a path, with headers such as `Content-Type: text/html`.
+    /// Serves a body at a path, with headers such as `Content-Type: text/html`.
     ///
     /// # Panics
-    /// Never, unless a connection did.
+    /// If a connection thread panicked.
     pub fn put(&self, path: &str, headers: &[&str], body: impl Into<Vec<u8>>) {
         let headers = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let mut pages = self.state.pages.lock().expect("no connection panics while it holds this");
         pages.insert(path.to_owned(), (headers, body.into()));
     }
 
-    /// How many connections there have been.
+    /// The number of connections so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many connections are open.
+    /// Waits until exactly this many connections are open.
     ///
     /// # Panics
-    /// There never are.
+    /// If that doesn't happen in time.
     #[track_caller]
-    pub fn until_open(&self, count: usize) {
-        until(&format!("{count} open connections"), || self.state.open.load(Ordering::SeqCst) == count);
+    pub fn wait_for_open_connections(&self, count: usize) {
+        wait_until(&format!("{count} connections are open"), || {
+            self.state.open.load(Ordering::SeqCst) == count
+        });
     }
 
-    /// The requests that came.
+    /// The requests received so far.
     ///
     /// # Panics
-    /// Never, unless a connection did.
+    /// If a connection thread panicked.
     #[must_use]
-    pub fn seen(&self) -> Vec<Seen> {
-        self.state.seen.lock().expect("no connection panics while it holds this").clone()
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.state.requests.lock().expect("no connection panics while it holds this").clone()
     }
 
-    /// The request that came last.
+    /// The last request received.
     ///
     /// # Panics
-    /// None came.
+    /// If there was none.
     #[must_use]
     #[track_caller]
-    pub fn last(&self) -> Seen {
-        self.seen().pop().expect("a request came")
+    pub fn last(&self) -> ReceivedRequest {
+        self.requests().pop().expect("a request was received")
     }
 }
 
-impl Drop for Remote {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(self.address);
     }
 }
 
-fn wrapped(stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Box<dyn Stream> {
+fn wrap_tls(stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Box<dyn Stream> {
     match tls {
         None => Box::new(stream),
         Some(config) => {
-            let connection = ServerConnection::new(config).expect("a configuration");
+            let connection = ServerConnection::new(config).expect("a TLS connection");
             Box::new(StreamOwned::new(connection, stream))
         }
     }
 }
 
-/// Answers one request after the other.
-fn converse(state: &State, connection: usize, stream: Box<dyn Stream>) -> io::Result<()> {
+/// Answers the requests of a connection one after the other.
+fn serve_connection(state: &State, connection: usize, stream: Box<dyn Stream>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let Some(head) = head(&mut stream)? else { return Ok(()) };
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
         let is_read = path != "/early";
         let body = if is_read { body(&mut stream, &head)? } else { Vec::new() };
-        let seen = Seen { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
-        state.seen.lock().expect("no connection panics while it holds this").push(seen.clone());
+        let request = ReceivedRequest { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
+        state.requests.lock().expect("no connection panics while it holds this").push(request.clone());
         let page = state.pages.lock().expect("no connection panics while it holds this").get(&path).cloned();
-        let goes_on = match page {
-            Some((headers, body)) => whole(&mut stream, &seen, "200 OK", &headers, &body)?,
-            None => answer(&mut stream, &path, &seen)?,
+        let keep_open = match page {
+            Some((headers, body)) => respond(&mut stream, &request, "200 OK", &headers, &body)?,
+            None => respond_to_path(&mut stream, &path, &request)?,
         };
-        if !goes_on {
+        if !keep_open {
             return Ok(());
         }
     }
@@ -286,34 +290,39 @@ fn body(stream: &mut BufReader<Box<dyn Stream>>, head: &str) -> io::Result<Vec<u
     Ok(body)
 }
 
-/// Answers properly.
-fn whole(
+/// Sends a well-formed response.
+fn respond(
     stream: &mut BufReader<Box<dyn Stream>>,
-    seen: &Seen,
+    request: &ReceivedRequest,
     status: &str,
     headers: &str,
     body: &[u8],
 ) -> io::Result<bool> {
     let out = stream.get_mut();
     write!(out, "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len())?;
-    if !seen.line().starts_with("HEAD ") {
+    if !request.line().starts_with("HEAD ") {
         out.write_all(body)?;
     }
     out.flush().map(|()| true)
 }
 
-/// Answers; does the connection go on?
-fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> io::Result<bool> {
+/// Answers a request. Returns whether to keep the connection open.
+fn respond_to_path(
+    stream: &mut BufReader<Box<dyn Stream>>,
+    path: &str,
+    request: &ReceivedRequest,
+) -> io::Result<bool> {
     let (name, rest) = path.split_once('?').unwrap_or((path, ""));
-    let mut whole = |status: &str, headers: &str, body: &[u8]| whole(stream, seen, status, headers, body);
+    let mut respond =
+        |status: &str, headers: &str, body: &[u8]| respond(stream, request, status, headers, body);
     match name {
-        "/echo" => whole("200 OK", "", format!("{}\r\n{}", seen.head, seen.body).as_bytes()),
-        "/redirect" => whole("302 Found", &format!("Location: {rest}\r\n"), b""),
-        "/early" => whole("413 Content Too Large", "", b"too much"),
-        "/leave" => whole("200 OK", "", b"hello").map(|_| false),
+        "/echo" => respond("200 OK", "", format!("{}\r\n{}", request.head, request.body).as_bytes()),
+        "/redirect" => respond("302 Found", &format!("Location: {rest}\r\n"), b""),
+        "/early" => respond("413 Content Too Large", "", b"too much"),
+        "/leave" => respond("200 OK", "", b"hello").map(|_| false),
         "/many-headers" => {
             let headers: String = (0..1_000).map(|at| format!("X-{at}: x\r\n")).collect();
-            whole("200 OK", &headers, b"hello")
+            respond("200 OK", &headers, b"hello")
         }
         "/trailers" => {
             let trailers: String = (0..12).map(|at| format!("X-{at}: {}\r\n", "x".repeat(900))).collect();
@@ -325,44 +334,44 @@ fn answer(stream: &mut BufReader<Box<dyn Stream>>, path: &str, seen: &Seen) -> i
         "/hang" | "/stall" | "/short" | "/cut" | "/upgrade" | "/flood" | "/drip" | "/heads" | "/announce"
         | "/hints" | "/poison" | "/bare" | "/folded" | "/both" | "/split" => misbehave(stream, name),
         name => match name.strip_prefix("/bytes/").and_then(|count| count.parse().ok()) {
-            Some(count) => whole("200 OK", "", &vec![b'x'; count]),
-            None => whole("200 OK", "X-Remote: yes\r\n", b"hello"),
+            Some(count) => respond("200 OK", "", &vec![b'x'; count]),
+            None => respond("200 OK", "X-Remote: yes\r\n", b"hello"),
         },
     }
 }
 
-/// Answers as no server should; does the connection go on?
+/// Sends a malformed or endless response. Returns whether to keep the connection open.
 fn misbehave(stream: &mut BufReader<Box<dyn Stream>>, name: &str) -> io::Result<bool> {
-    let mut says = |text: &str| stream.get_mut().write_all(text.as_bytes());
+    let mut send = |text: &str| stream.get_mut().write_all(text.as_bytes());
     match name {
-        "/stall" | "/short" => says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?,
-        "/cut" => says("HTTP/1.1 200 OK\r\nContent-Le")?,
+        "/stall" | "/short" => send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?,
+        "/cut" => send("HTTP/1.1 200 OK\r\nContent-Le")?,
         "/upgrade" => {
-            says("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")?;
+            send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")?;
         }
-        "/flood" | "/drip" => says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?,
-        "/heads" => says("HTTP/1.1 200 OK\r\n")?,
+        "/flood" | "/drip" => send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?,
+        "/heads" => send("HTTP/1.1 200 OK\r\n")?,
         "/hints" => {
-            says("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")?;
-            says("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
+            send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")?;
+            send("HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?;
         }
         "/poison" => {
-            says("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
+            send("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
         }
-        "/bare" => says("hello")?,
-        "/folded" => says("HTTP/1.1 200 OK\r\nX-Two: one\r\n two\r\nContent-Length: 5\r\n\r\nhello")?,
+        "/bare" => send("hello")?,
+        "/folded" => send("HTTP/1.1 200 OK\r\nX-Two: one\r\n two\r\nContent-Length: 5\r\n\r\nhello")?,
         "/both" => {
-            says("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-            says("5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
+            send("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+            send("5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")?;
         }
-        "/split" => says("HTTP/1.1 200 OK\r\nX-One: a\rX-Two: b\r\nContent-Length: 5\r\n\r\nhello")?,
+        "/split" => send("HTTP/1.1 200 OK\r\nX-One: a\rX-Two: b\r\nContent-Length: 5\r\n\r\nhello")?,
         _ => {}
     }
     stream.get_mut().flush()?;
     match name {
-        "/flood" => endless(stream, &format!("4000\r\n{}\r\n", "x".repeat(0x4000))),
-        "/heads" => endless(stream, &format!("X-More: {}\r\n", "x".repeat(1_000))),
-        "/announce" => endless(stream, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+        "/flood" => send_forever(stream, &format!("4000\r\n{}\r\n", "x".repeat(0x4000))),
+        "/heads" => send_forever(stream, &format!("X-More: {}\r\n", "x".repeat(1_000))),
+        "/announce" => send_forever(stream, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
         "/drip" => loop {
             stream.get_mut().write_all(b"1\r\nx\r\n")?;
             stream.get_mut().flush()?;
@@ -370,16 +379,16 @@ fn misbehave(stream: &mut BufReader<Box<dyn Stream>>, name: &str) -> io::Result<
         },
         "/short" | "/cut" | "/bare" => Ok(false),
         "/hints" | "/poison" | "/folded" | "/both" | "/split" => Ok(true),
-        _ => silent(stream),
+        _ => hang(stream),
     }
 }
 
-/// Says nothing more, until the other side has gone.
-fn silent(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<bool> {
+/// Sends nothing until the client disconnects.
+fn hang(stream: &mut BufReader<Box<dyn Stream>>) -> io::Result<bool> {
     io::copy(stream, &mut io::sink()).map(|_| false)
 }
 
-fn endless(stream: &mut BufReader<Box<dyn Stream>>, piece: &str) -> io::Result<bool> {
+fn send_forever(stream: &mut BufReader<Box<dyn Stream>>, piece: &str) -> io::Result<bool> {
     loop {
         stream.get_mut().write_all(piece.as_bytes())?;
     }

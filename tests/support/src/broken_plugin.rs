@@ -1,14 +1,14 @@
-//! What a plugin's file may hold that can't be used, each made from a version that could.
+//! Broken plugin files, each built from a working version.
 
 use std::fs;
 use std::path::Path;
 
 use moongate_generated::{Behaviour, Plugin};
 
-/// The name of a tool that another plugin has.
-pub const TAKEN: &str = "taken";
+/// The name of a tool that another plugin already offers.
+pub const TAKEN_TOOL: &str = "taken";
 
-/// Exports one function of `lifecycle` with a type that isn't the contract's.
+/// Exports one function of `lifecycle` with a wrong type.
 const WRONG_SIGNATURE: &str = r#"(component
   (core module $m (func (export "f")))
   (core instance $i (instantiate $m))
@@ -16,40 +16,40 @@ const WRONG_SIGNATURE: &str = r#"(component
   (instance $l (export "describe" (func $f)))
   (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#;
 
-/// The largest file that a plugin's table should allow, so that a small one can be too large.
-pub const LARGEST: &str = "200KiB";
+/// The file size limit to configure for the plugin, low enough for a small file to exceed it.
+pub const MAX_FILE_SIZE: &str = "200KiB";
 
-/// What is wrong with a file.
+/// A way in which a plugin file is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    /// It has no bytes.
+pub enum BrokenPlugin {
+    /// An empty file.
     Empty,
-    /// It ends in the middle.
+    /// A file cut off in the middle.
     Truncated,
-    /// It is a script.
+    /// A shell script.
     Text,
-    /// A function has another type than the contract's.
+    /// A function whose type differs from the contract.
     WrongSignature,
-    /// It offers the tool [`TAKEN`].
+    /// A plugin that offers the tool [`TAKEN`].
     Conflict,
-    /// `describe` crashes.
+    /// `describe` traps.
     TrapsInDescribe,
-    /// `describe` loops for ever.
+    /// `describe` loops forever.
     LoopsInDescribe,
-    /// `list-tools` crashes.
+    /// `list-tools` traps.
     TrapsInList,
-    /// `list-tools` loops for ever.
+    /// `list-tools` loops forever.
     LoopsInList,
-    /// It is larger than [`LARGEST`].
+    /// A file larger than [`LARGEST`].
     Oversized,
-    /// It is machine code.
+    /// Precompiled machine code.
     Precompiled,
-    /// A folder stands in its place.
-    ReadFailure,
+    /// A directory in place of the file.
+    Unreadable,
 }
 
-impl Broken {
-    /// All of them.
+impl BrokenPlugin {
+    /// All variants.
     pub const ALL: [Self; 12] = [
         Self::Empty,
         Self::Truncated,
@@ -65,31 +65,30 @@ impl Broken {
         Self::ReadFailure,
     ];
 
-    /// Words that the message to the operator must hold.
+    /// Words that the error message must contain.
     #[must_use]
-    pub fn said(self) -> &'static [&'static str] {
+    pub fn expected_words(self) -> &'static [&'static str] {
         match self {
             Self::Empty => &["empty"],
             Self::Truncated => &["broken"],
-            Self::Text => &["no WebAssembly component"],
+            Self::Text => &["isn't a WebAssembly component"],
             Self::WrongSignature => &["`describe`"],
             Self::Conflict => &["taken"],
             Self::TrapsInDescribe => &["`lifecycle.describe` failed"],
-            Self::LoopsInDescribe => &["`lifecycle.describe` failed", "longer than"],
+            Self::LoopsInDescribe => &["`lifecycle.describe` failed", "exceeded the"],
             Self::TrapsInList => &["`tools.list-tools` failed"],
-            Self::LoopsInList => &["`tools.list-tools` failed", "longer than"],
-            Self::Oversized => &["at most 200"],
+            Self::LoopsInList => &["`tools.list-tools` failed", "exceeded the"],
+            Self::Oversized => &["instead of 200"],
             Self::Precompiled => &["machine code"],
             Self::ReadFailure => &["is a directory"],
         }
     }
 
-    /// Puts it in the place of `file`; `version` is what it would have been. `precompiled` is machine code, made by the
-    /// gateway.
+    /// Replaces `file` with a broken build of `version`. `precompiled` is machine code compiled by the gateway.
     ///
     /// # Panics
-    /// The system doesn't let it.
-    pub fn put(self, file: &Path, version: u32, precompiled: &[u8]) {
+    /// If a file operation fails.
+    pub fn write_to(self, file: &Path, version: u32, precompiled: &[u8]) {
         let plugin = Plugin::version(version);
         let bytes = match self {
             Self::Empty => Vec::new(),
@@ -100,30 +99,30 @@ impl Broken {
             }
             Self::Text => b"#!/bin/sh\necho hello\n".to_vec(),
             Self::WrongSignature => wat::parse_str(WRONG_SIGNATURE).expect("a component in text form"),
-            Self::Conflict => plugin.tool(TAKEN).build(),
+            Self::Conflict => plugin.tool(TAKEN_TOOL).build(),
             Self::TrapsInDescribe => plugin.describe(Behaviour::Traps).build(),
             Self::LoopsInDescribe => plugin.describe(Behaviour::NeverEnds).build(),
             Self::TrapsInList => plugin.list(Behaviour::Traps).build(),
             Self::LoopsInList => plugin.list(Behaviour::NeverEnds).build(),
             Self::Oversized => plugin.padding(300 << 10).build(),
             Self::Precompiled => precompiled.to_vec(),
-            Self::ReadFailure => {
-                fs::remove_file(file).expect("a file is removed");
-                return fs::create_dir(file).expect("a folder is made");
+            Self::Unreadable => {
+                fs::remove_file(file).expect("remove the file");
+                return fs::create_dir(file).expect("create the directory");
             }
         };
-        let beside = file.with_extension("new");
-        fs::write(&beside, bytes).expect("a file is written");
-        fs::rename(beside, file).expect("a file is renamed");
+        let new_file = file.with_extension("new");
+        fs::write(&new_file, bytes).expect("write the file");
+        fs::rename(new_file, file).expect("rename the file");
     }
 
-    /// Takes away what no file can be put in place of.
+    /// Removes a directory that a file can't replace.
     ///
     /// # Panics
-    /// The system doesn't let it.
+    /// If a file operation fails.
     pub fn clear(self, file: &Path) {
-        if self == Self::ReadFailure {
-            fs::remove_dir(file).expect("a folder is removed");
+        if self == Self::Unreadable {
+            fs::remove_dir(file).expect("remove the directory");
         }
     }
 }
