@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate::metrics::Metrics;
-use moongate_config::{Instances, PluginConfig};
+use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::names::{PluginId, Principal};
-use moongate_protocol::catalog::{Catalog, Member};
+use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 use moongate_protocol::dispatch::{
     Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
 };
-use moongate_protocol::gate::Gate;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{Method, Revision};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -54,15 +54,15 @@ fn main() -> Result<()> {
 async fn measure(source: PathBuf) -> Result<Value> {
     let cache = tempfile::tempdir()?;
     let options = HostOptions {
-        cache: cache.path().join("code"),
-        state: None,
-        concurrency: CONCURRENCY,
-        inbox: None,
-        outgoing: OutgoingOptions::default(),
+        cache_dir: cache.path().join("code"),
+        state_dir: None,
+        max_concurrent_calls: CONCURRENCY,
+        change_inbox: None,
+        outgoing_http: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options)?;
-    let reusing = dispatcher(&host, source.clone(), Instances::Reused).await?;
-    let dispatcher = dispatcher(&host, source, Instances::Fresh).await?;
+    let reusing = dispatcher(&host, source.clone(), InstancePolicy::Reused).await?;
+    let dispatcher = dispatcher(&host, source, InstancePolicy::Fresh).await?;
 
     let mut small = calls(&dispatcher, 100).await?;
     let mut large = calls(&dispatcher, 64 << 10).await?;
@@ -73,11 +73,11 @@ async fn measure(source: PathBuf) -> Result<Value> {
     let context = context();
     let loops: Vec<_> =
         (0..LOOP_COUNT).map(|_| tokio::spawn(spin(dispatcher.clone(), Arc::clone(&context)))).collect();
-    while host.gauges().calls < u32::try_from(LOOP_COUNT)? {
+    while host.gauges().running_calls < u32::try_from(LOOP_COUNT)? {
         tokio::time::sleep(TIMER_DURATION).await;
     }
     let mut while_looping = timers().await?;
-    ensure!(host.gauges().calls >= u32::try_from(LOOP_COUNT)?, "a loop ended before the timers");
+    ensure!(host.gauges().running_calls >= u32::try_from(LOOP_COUNT)?, "a loop ended before the timers");
     context.cancel.cancel();
     for ended in loops {
         ended.await?;
@@ -97,19 +97,19 @@ async fn measure(source: PathBuf) -> Result<Value> {
 }
 
 /// A dispatcher with the zoo as its only plugin, without a prefix.
-async fn dispatcher(host: &WasmHost, source: PathBuf, instances: Instances) -> Result<Dispatcher> {
-    let mut config = PluginConfig::bare(PluginId::new("zoo")?, source);
+async fn dispatcher(host: &WasmHost, source: PathBuf, instances: InstancePolicy) -> Result<Dispatcher> {
+    let mut config = PluginConfig::ungranted(PluginId::new("zoo")?, source);
     config.prefix = String::new();
     config.instances = instances;
     let config = Arc::new(config);
     let candidate = host.read(&config).await?;
     let plugin = host.load(Arc::clone(&config), candidate).await?;
-    let member =
-        Member::new(plugin, Arc::new(config.policy())).map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
+    let member = CatalogPlugin::new(plugin, Arc::new(config.policy()))
+        .map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
     let build = Catalog::build(1, vec![member], None);
     ensure!(build.refused.is_empty(), "the zoo was rejected");
     let (_, latest) = watch::channel(Arc::new(build.catalog));
-    Ok(Dispatcher::new(latest, Arc::new(Gate::new(CONCURRENCY))))
+    Ok(Dispatcher::new(latest, Arc::new(ConcurrencyLimiter::new(CONCURRENCY))))
 }
 
 fn context() -> Arc<CallContext> {
@@ -144,10 +144,10 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let metrics = Metrics::new(dispatcher.watch());
     let catalog = dispatcher.catalog();
     let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
-    let name = Some(tool.public());
+    let name = Some(tool.public_name());
     let took = Duration::from_micros(25);
     let call = CallEnd {
-        member: tool.member(),
+        member: tool.plugin(),
         kind: CallKind::Tool,
         name,
         outcome: CallOutcome::Done,
@@ -172,7 +172,7 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
 /// A call that loops until it is cancelled.
 async fn spin(dispatcher: Dispatcher, context: Arc<CallContext>) {
     let catalog = dispatcher.catalog();
-    drop(dispatcher.call_tool(&catalog, &context, "spin_forever", &Arguments::none()).await);
+    drop(dispatcher.call_tool(&catalog, &context, "spin_forever", &Arguments::empty()).await);
 }
 
 /// The delays of sequential timers.

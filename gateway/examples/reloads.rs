@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate_config::PluginConfig;
-use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_asked};
+use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_requested};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 const UNCACHED_LOADS: usize = 5;
 
 fn main() -> Result<ExitCode> {
-    if let Some(exit) = compile_if_asked() {
+    if let Some(exit) = compile_if_requested() {
         return Ok(exit);
     }
     let mut arguments = std::env::args_os().skip(1);
@@ -62,17 +62,17 @@ async fn measure(source: &Path, count: usize) -> Result<Value> {
 
 fn host(cache: PathBuf) -> Result<WasmHost> {
     Ok(WasmHost::new(HostOptions {
-        cache,
-        state: None,
-        concurrency: 64,
-        inbox: None,
-        outgoing: OutgoingOptions::default(),
+        cache_dir: cache,
+        state_dir: None,
+        max_concurrent_calls: 64,
+        change_inbox: None,
+        outgoing_http: OutgoingOptions::default(),
     })?)
 }
 
 /// Reads and loads the plugin; returns the time until it can serve calls.
 async fn load(host: &WasmHost, source: &Path) -> Result<Duration> {
-    let config = Arc::new(PluginConfig::bare(PluginId::new("plugin")?, source.to_owned()));
+    let config = Arc::new(PluginConfig::ungranted(PluginId::new("plugin")?, source.to_owned()));
     let start = Instant::now();
     let candidate = host.read(&config).await?;
     let plugin = host.load(config, candidate).await?;

@@ -15,30 +15,30 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::supervisor::control::Reloader;
-use crate::supervisor::status::Status;
+use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::BindError;
-use crate::transport::http::listener::{Listener, Purpose};
+use crate::transport::http::listener::{HttpListener, ListenerPurpose};
 
 mod router;
 mod health;
 mod rejection;
 mod report;
 
-pub use report::{plugins, time};
+pub use report::{format_time, plugin_documents};
+pub use router::AdminRoute;
 use router::AdminRouter;
-pub use router::Route;
 
 /// The maximum number of open connections, enough for a few monitors and an operator. At the limit, the connection that
 /// has been idle longest is closed.
 const MAX_CONNECTIONS: usize = 64;
 
 /// The time limit for open requests after everything else has ended.
-const GRACE: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// The state that the listener reports, and its controls.
-pub struct Admin {
+pub struct AdminContext {
     /// The status of the supervisor.
-    pub status: watch::Receiver<Arc<Status>>,
+    pub status: watch::Receiver<Arc<SupervisorStatus>>,
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.
@@ -47,7 +47,7 @@ pub struct Admin {
     pub draining: CancellationToken,
 }
 
-impl fmt::Debug for Admin {
+impl fmt::Debug for AdminContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admin").field("draining", &self.draining.is_cancelled()).finish_non_exhaustive()
     }
@@ -58,7 +58,7 @@ impl fmt::Debug for Admin {
 pub enum AdminError {
     /// The address isn't a loopback address.
     #[error("refusing to listen on non-loopback address {0}: the admin listener has no authentication")]
-    Open(SocketAddr),
+    NotLoopback(SocketAddr),
     /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -69,35 +69,35 @@ impl AdminError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Open(_) => "set `listen` in `[admin]` to an address of 127.0.0.1".to_owned(),
+            Self::NotLoopback(_) => "set `listen` in `[admin]` to an address of 127.0.0.1".to_owned(),
             Self::Bind(error) => error.hint(),
         }
     }
 }
 
-impl Admin {
+impl AdminContext {
     /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
     /// The address isn't a loopback address, or can't be bound.
-    pub async fn bind(address: SocketAddr) -> Result<BoundAdmin, AdminError> {
+    pub async fn bind(address: SocketAddr) -> Result<BoundAdminListener, AdminError> {
         if !address.ip().to_canonical().is_loopback() {
-            return Err(AdminError::Open(address));
+            return Err(AdminError::NotLoopback(address));
         }
-        let listener = Listener::bind(address, Purpose::Admin).await?;
+        let listener = HttpListener::bind(address, ListenerPurpose::Admin).await?;
         let router = Arc::new(AdminRouter::new(listener.address()));
-        Ok(BoundAdmin { listener, router })
+        Ok(BoundAdminListener { listener, router })
     }
 }
 
-/// A bound address. Connections wait until [`BoundAdmin::serve`].
+/// A bound address. Connections wait until [`BoundAdminListener::serve`].
 #[derive(Debug)]
-pub struct BoundAdmin {
-    listener: Listener,
+pub struct BoundAdminListener {
+    listener: HttpListener,
     router: Arc<AdminRouter>,
 }
 
-impl BoundAdmin {
+impl BoundAdminListener {
     /// The address, with the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
@@ -106,25 +106,25 @@ impl BoundAdmin {
 
     /// The handle that reports that the gateway has started.
     #[must_use]
-    pub fn opener(&self) -> Opener {
-        Opener(Arc::clone(&self.router))
+    pub fn startup_handle(&self) -> StartupHandle {
+        StartupHandle(Arc::clone(&self.router))
     }
 
     /// Serves until `stop` is cancelled.
     pub async fn serve(self, stop: CancellationToken) {
         let router = Router::new().fallback(router::answer).with_state(self.router);
-        let over = async { tokio::time::sleep(GRACE).await }; // starts when it is first polled
+        let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         self.listener.serve(router, MAX_CONNECTIONS, stop, over).await;
     }
 }
 
 /// Reports that the gateway has started. Before that, only `/livez` succeeds.
 #[derive(Debug, Clone)]
-pub struct Opener(Arc<AdminRouter>);
+pub struct StartupHandle(Arc<AdminRouter>);
 
-impl Opener {
+impl StartupHandle {
     /// Reports that everything is loaded and requests are accepted. Only the first call has an effect.
-    pub fn open(&self, admin: Admin) {
+    pub fn set_started(&self, admin: AdminContext) {
         self.0.open(admin);
     }
 }

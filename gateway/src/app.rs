@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::Config;
-use moongate_protocol::mcp::{CacheScope, Identity, NoRandomness, ProtocolOptions, SealingKey};
+use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,10 +18,10 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::admin::AdminError;
 use crate::metrics::Metrics;
 use crate::supervisor::{self, Supervisor};
-use crate::transport::Ending;
-use crate::transport::http::{BindError, Bound};
+use crate::transport::TransportShutdown;
+use crate::transport::http::{BindError, BoundEndpoint};
 use crate::transport::stdio;
-use crate::transport::stdio::fds::{Restore, Stdio};
+use crate::transport::stdio::fds::{Restore, StdioStreams};
 use crate::transport::trace::{Tap, Trace, TraceError};
 
 mod admin_listener;
@@ -29,9 +29,9 @@ mod signals;
 mod stop;
 mod systemd;
 
-pub use signals::{Hangups, Signals, Stops};
-pub use stop::{Abandoned, Reason, Stopped};
-pub use systemd::{Service, Teller};
+pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
+pub use stop::{AbandonedWork, StopOutcome, StopReason};
+pub use systemd::{ReloadNotifier, SystemdNotifier};
 
 use admin_listener::AdminListener;
 use signals::SignalReloader;
@@ -39,22 +39,22 @@ use stop::TransportTasks;
 
 /// Options of an [`App`].
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct AppOptions {
     /// The address of the HTTP endpoint. `None` turns HTTP off.
     pub http: Option<SocketAddr>,
     /// The address of the admin listener. `None` turns it off.
     pub admin: Option<SocketAddr>,
     /// The streams of a stdio client. `None` turns stdio off.
-    pub stdio: Option<Stdio>,
+    pub stdio: Option<StdioStreams>,
     /// The file that records every message. `None` records nothing.
     pub trace: Option<PathBuf>,
     /// Options of the supervisor.
-    pub plugins: supervisor::Options,
+    pub plugins: supervisor::SupervisorOptions,
 }
 
 /// An error when starting the gateway.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum AppStartError {
     /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -66,19 +66,19 @@ pub enum StartError {
     Admin(#[from] AdminError),
     /// Other machines can reach the address, and no token is required.
     #[error("refusing to listen on non-loopback address {0} without authentication")]
-    Open(SocketAddr),
+    Unauthenticated(SocketAddr),
     /// A configured token can't be read, so no caller could present it.
     #[error("tokens in `[http.auth]` can't be read")]
-    Tokens,
+    UnreadableTokens,
     /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
-    Plugins(#[from] supervisor::StartError),
+    Supervisor(#[from] supervisor::SupervisorStartError),
     /// No sealing key can be generated.
     #[error("can't generate a sealing key: {0}")]
-    Sealing(#[from] NoRandomness),
+    SealingKey(#[from] RandomnessError),
 }
 
-impl StartError {
+impl AppStartError {
     /// The hint for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -86,12 +86,12 @@ impl StartError {
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
-            Self::Open(address) => Some(format!(
+            Self::Unauthenticated(address) => Some(format!(
                 "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens in `[http.auth]`",
                 address.port()
             )),
-            Self::Plugins(_) | Self::Tokens => None,
-            Self::Sealing(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
+            Self::Supervisor(_) | Self::UnreadableTokens => None,
+            Self::SealingKey(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
         }
     }
 }
@@ -105,7 +105,7 @@ pub struct App {
     admin: Option<AdminListener>,
     /// Cancelled first when the gateway stops.
     draining: CancellationToken,
-    ending: Ending,
+    ending: TransportShutdown,
     transports: TransportTasks,
     trace: Option<Trace>,
     /// Reloads on signals.
@@ -119,36 +119,36 @@ impl App {
     /// # Errors
     /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
     /// can't be loaded.
-    pub async fn start(config: &Config, options: Options) -> Result<Self, StartError> {
-        let Options { http, admin, stdio, trace, plugins } = options;
+    pub async fn start(config: &Config, options: AppOptions) -> Result<Self, AppStartError> {
+        let AppOptions { http, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
         let bound = match http {
-            Some(address) if config.http.is_open_to_strangers(address) => {
-                return Err(StartError::Open(address));
+            Some(address) if config.http.is_open_without_tokens(address) => {
+                return Err(AppStartError::Unauthenticated(address));
             }
-            Some(_) if config.http.unread_tokens > 0 => return Err(StartError::Tokens),
-            Some(address) => Some(Bound::new(address).await?),
+            Some(_) if config.http.unreadable_tokens > 0 => return Err(AppStartError::UnreadableTokens),
+            Some(address) => Some(BoundEndpoint::bind(address).await?),
             None => None,
         };
-        let address = bound.as_ref().map(Bound::address);
+        let address = bound.as_ref().map(BoundEndpoint::address);
         let admin = match admin {
             Some(address) => Some(AdminListener::start(address).await?),
             None => None,
         };
         let recorded = trace.clone();
         let serves_http = address.is_some();
-        let plugins = plugins.shown_to(move |loaded| {
-            let loaded = if serves_http { loaded.for_http() } else { loaded };
+        let plugins = plugins.config_hook(move |loaded| {
+            let loaded = if serves_http { loaded.require_http() } else { loaded };
             match &recorded {
-                Some(trace) => trace.look_at(loaded),
+                Some(trace) => trace.check_config(loaded),
                 None => loaded,
             }
         });
         let own = [address, admin.as_ref().map(AdminListener::address)].into_iter().flatten();
-        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.listening_at(own)).await?);
+        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.own_addresses(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
-        let ending = Ending::default();
+        let ending = TransportShutdown::default();
         let http = bound.map(|bound| {
             let server = Arc::clone(&server);
             let http = config.http.clone();
@@ -158,7 +158,7 @@ impl App {
         });
         let mut restore = None;
         let stdio = stdio.map(|streams| {
-            let Stdio { input, output, restore: after } = streams;
+            let StdioStreams { input, output, restore: after } = streams;
             restore = Some(after);
             let tap = Tap::stdio(trace.as_ref());
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
@@ -200,7 +200,7 @@ impl App {
     }
 
     /// Reloads on each signal from now on, until the gateway stops.
-    pub fn reload_on(&mut self, hangups: Hangups, teller: Teller) {
+    pub fn reload_on_signal(&mut self, hangups: ReloadSignal, teller: ReloadNotifier) {
         let reloader = self.supervisor.reloader();
         let task = SignalReloader { hangups, reloader, teller, stop: self.draining.clone() };
         self.reloading = Some(AbortOnDropHandle::new(tokio::spawn(task.run())));
@@ -212,9 +212,9 @@ impl App {
     }
 
     /// Waits until the stdio client has disconnected. Never returns if there is no stdio client.
-    pub async fn ended(&self) {
+    pub async fn stdio_client_gone(&self) {
         if self.transports.has_stdio() {
-            self.ending.gone.cancelled().await;
+            self.ending.peer_gone.cancelled().await;
         } else {
             std::future::pending().await
         }
@@ -233,12 +233,12 @@ fn server(
     config: &Config,
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
-) -> Result<Arc<Server>, NoRandomness> {
+) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
-            cache_scope: if http.asks_for_tokens() { CacheScope::Private } else { CacheScope::Public },
+            cache_scope: if http.requires_tokens() { CacheScope::Private } else { CacheScope::Public },
             page_size: config.page_size,
             sealing_key: match &config.sealing_key {
                 Some(secret) => SealingKey::shared(secret.expose()),
@@ -250,14 +250,14 @@ fn server(
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
     };
-    Ok(Server::new(supervisor.dispatcher().observed_by(Arc::<Metrics>::clone(metrics)), options))
+    Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }
 
 impl Drop for App {
     fn drop(&mut self) {
         self.draining.cancel();
-        self.ending.stop.cancel();
-        self.ending.over.cancel();
+        self.ending.stop_accepting.cancel();
+        self.ending.time_up.cancel();
     }
 }
 

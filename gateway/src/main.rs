@@ -4,14 +4,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use moongate::cli::{Cli, ExitKind};
-use moongate_host::compile_if_asked;
 use moongate::telemetry::Telemetry;
+use moongate_host::compile_if_requested;
 
-/// The time limit for uninterruptible work at exit: a read from a terminal, or a guest between two ticks.
+/// How long the exit waits for uninterruptible work: a read from a terminal, or a guest between two ticks.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
-    if let Some(exit) = compile_if_asked() {
+    if let Some(exit) = compile_if_requested() {
         return exit;
     }
     let cli = match Cli::read() {

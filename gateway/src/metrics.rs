@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 mod render;
 
-pub use render::Snapshot;
+pub use render::MetricsSnapshot;
 
 /// The media type of the rendered text: OpenMetrics, which Prometheus 2.5 and later request by default.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -156,11 +156,11 @@ impl Metrics {
         self.compared_generation.store(catalog.generation(), Ordering::Relaxed);
         self.calls.retain(|CallLabels { plugin: NameLabel(plugin), tool, .. }| match tool {
             Some(NameLabel(tool)) => {
-                catalog.tool(tool.as_str()).is_some_and(|entry| entry.member().id() == plugin)
+                catalog.tool(tool.as_str()).is_some_and(|entry| entry.plugin().id() == plugin)
             }
-            None => catalog.member(plugin).is_some(),
+            None => catalog.plugin(plugin).is_some(),
         });
-        self.call_durations.retain(|labels| catalog.member(&labels.plugin.0).is_some());
+        self.call_durations.retain(|labels| catalog.plugin(&labels.plugin.0).is_some());
         self.request_durations.retain(|RequestLabels { gen_ai_tool_name: tool, .. }| {
             tool.as_ref().is_none_or(|NameLabel(tool)| catalog.tool(tool.as_str()).is_some())
         });

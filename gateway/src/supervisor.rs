@@ -11,19 +11,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use moongate_config::{Config, Environment, Loaded, PluginConfig, Problem, ProcessEnvironment, StateGrant};
+use moongate_config::{
+    Config, Diagnostic, Environment, LoadedConfig, PluginConfig, ProcessEnvironment, StateGrant,
+};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
-use moongate_protocol::changes::Updates;
+use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use tokio::sync::{self, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use moongate_host::{
-    HostError, HostOptions, Inbox, OutgoingOptions, StateFound, StateProblem, WasmHost, look_for_state,
+    ChangeInbox, HostError, HostOptions, OutgoingOptions, StateDiagnostic, StateProbe, WasmHost, probe_state,
 };
 
 mod backoff;
@@ -45,7 +47,7 @@ use control::Reloader;
 use desired_config::{ConfigFile, ConfigHook};
 use host_adapter::WasmPluginHost;
 use reconciler::{Reconciler, ReconcilerDeps};
-use status::Status;
+use status::SupervisorStatus;
 use watch::{NativeSystem, System, WatchServer, WatchThread};
 
 /// The maximum number of reload requests waiting for the reconciler, which answers each of them.
@@ -58,15 +60,15 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Supervisor {
     host: Arc<WasmHost>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
-    updates: Arc<Updates>,
+    updates: Arc<ResourceUpdates>,
     /// The plugins' configurations at the start.
     plugin_configs: Vec<Arc<PluginConfig>>,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     /// The problem with the state directory, if the supervisor only inspects plugins.
-    state_problem: Option<StateProblem>,
-    status: sync::watch::Receiver<Arc<Status>>,
+    state_problem: Option<StateDiagnostic>,
+    status: sync::watch::Receiver<Arc<SupervisorStatus>>,
     reloader: Reloader,
     tasks: Mutex<BackgroundTasks>,
 }
@@ -81,7 +83,7 @@ struct BackgroundTasks {
 
 /// Options of a [`Supervisor`].
 #[derive(Clone)]
-pub struct Options {
+pub struct SupervisorOptions {
     watched: Option<WatchedFiles>,
     purpose: Purpose,
     environment: Arc<dyn Environment + Send + Sync>,
@@ -90,13 +92,13 @@ pub struct Options {
     config_hook: Option<ConfigHook>,
 }
 
-impl Default for Options {
+impl Default for SupervisorOptions {
     fn default() -> Self {
         Self::once()
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for SupervisorOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options").field("watched", &self.watched).finish_non_exhaustive()
     }
@@ -117,7 +119,7 @@ struct WatchedFiles {
     since: SystemTime,
 }
 
-impl Options {
+impl SupervisorOptions {
     /// Doesn't watch files. Plugins that report changed lists are asked for new ones.
     #[must_use]
     pub fn once() -> Self {
@@ -133,7 +135,7 @@ impl Options {
 
     /// Doesn't watch files and creates no state directory, because no tool is called.
     #[must_use]
-    pub fn looking() -> Self {
+    pub fn inspecting() -> Self {
         Self { purpose: Purpose::Inspection, ..Self::once() }
     }
 
@@ -152,14 +154,14 @@ impl Options {
 
     /// The addresses that this process listens on. Plugins can't send requests to them.
     #[must_use]
-    pub fn listening_at(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+    pub fn own_addresses(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self { own_addresses: addresses.into_iter().collect(), ..self }
     }
 
     /// Passes every re-read configuration through `hook` before it is used. The hook can reject the configuration by
     /// removing it, and can block, like reading does.
     #[must_use]
-    pub fn shown_to(self, hook: impl Fn(Loaded) -> Loaded + Send + Sync + 'static) -> Self {
+    pub fn config_hook(self, hook: impl Fn(LoadedConfig) -> LoadedConfig + Send + Sync + 'static) -> Self {
         Self { config_hook: Some(Arc::new(hook)), ..self }
     }
 
@@ -172,17 +174,17 @@ impl Options {
 
 /// An error when starting the supervisor.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum SupervisorStartError {
     /// The Wasm host can't be started.
     #[error(transparent)]
     Host(#[from] HostError),
     /// Some plugins can't be loaded, and `require_all` is set.
     #[error("{} can't be used, and `require_all` is set", list_ids(plugins))]
-    Required {
+    RequiredPlugins {
         /// The plugins.
         plugins: Vec<PluginId>,
         /// The problems, with places in the configuration.
-        problems: Vec<Problem>,
+        problems: Vec<Diagnostic>,
     },
 }
 
@@ -192,11 +194,11 @@ fn list_ids(plugins: &[PluginId]) -> String {
 
 /// Counts of plugins and of their items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct CatalogTotals {
     /// Plugins that serve calls.
     pub plugins: usize,
     /// Plugins that can't be loaded.
-    pub refused: usize,
+    pub failed: usize,
     /// Tools.
     pub tools: usize,
     /// Listed resources.
@@ -213,14 +215,14 @@ impl Supervisor {
     /// # Errors
     /// The host can't be started, or a plugin can't be loaded and the configuration requires all of them. Otherwise, a
     /// broken plugin is one of the [`Self::problems`].
-    pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
-        let Options { watched, purpose, environment, system, own_addresses, config_hook } = options;
-        let inbox: Arc<Inbox> = Arc::default();
+    pub async fn start(config: Config, options: SupervisorOptions) -> Result<Self, SupervisorStartError> {
+        let SupervisorOptions { watched, purpose, environment, system, own_addresses, config_hook } = options;
+        let inbox: Arc<ChangeInbox> = Arc::default();
         let (state, state_problem) = find_state(&config, purpose).await;
         let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(Gate::new(config.concurrency));
-        let updates: Arc<Updates> = Arc::default();
+        let gate = Arc::new(ConcurrencyLimiter::new(config.concurrency));
+        let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
         let (watch, watch_server) = watch::channel();
@@ -247,7 +249,7 @@ impl Supervisor {
         let problems = reconciler.problems();
         let plugins = reconciler.inactive_plugins();
         if require_all && !plugins.is_empty() {
-            return Err(StartError::Required { plugins, problems });
+            return Err(SupervisorStartError::RequiredPlugins { plugins, problems });
         }
         let run = reconciler.run(tasks.stop.clone());
         tasks.reconciler = Some(AbortOnDropHandle::new(tokio::spawn(run)));
@@ -291,13 +293,13 @@ impl Supervisor {
 
     /// Notifications of changed resources.
     #[must_use]
-    pub fn updates(&self) -> &Arc<Updates> {
+    pub fn updates(&self) -> &Arc<ResourceUpdates> {
         &self.updates
     }
 
     /// The status, with updates.
     #[must_use]
-    pub fn status(&self) -> sync::watch::Receiver<Arc<Status>> {
+    pub fn status(&self) -> sync::watch::Receiver<Arc<SupervisorStatus>> {
         self.status.clone()
     }
 
@@ -315,49 +317,51 @@ impl Supervisor {
 
     /// The call permits of all plugins.
     #[must_use]
-    pub fn gate(&self) -> &Arc<Gate> {
+    pub fn gate(&self) -> &Arc<ConcurrencyLimiter> {
         &self.gate
     }
 
     /// Problems of plugins at the start, in configuration order.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[Diagnostic] {
         &self.problems
     }
 
     /// The problem that keeps state from being stored, if a plugin has a grant for state. Plugins are served
     /// nevertheless.
-    pub async fn state_problem(&self) -> Option<Problem> {
+    pub async fn state_problem(&self) -> Option<Diagnostic> {
         let found = match &self.state_problem {
             Some(problem) => Some(problem.clone()),
-            None => self.host.state_problem().await,
+            None => self.host.state_error().await,
         };
-        let StateProblem { reason, hint } = found?;
-        let problem = Problem::error(format!("plugin state can't be stored: {reason}"));
+        let StateDiagnostic { reason, hint } = found?;
+        let problem = Diagnostic::error(format!("plugin state can't be stored: {reason}"));
         Some(
-            problem.hint(format!("{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`")),
+            problem.with_hint(format!(
+                "{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`"
+            )),
         )
     }
 
     /// The problem that keeps compiled code from being cached. Plugins are served nevertheless, but each start takes
     /// longer.
     #[must_use]
-    pub fn cache_problem(&self) -> Option<Problem> {
-        let found = self.host.cache_problem()?;
+    pub fn cache_problem(&self) -> Option<Diagnostic> {
+        let found = self.host.cache_error()?;
         let message = format!("compiled code can't be cached, so each start compiles all plugins: {found}");
         let hint = found.hint();
         let hint = format!("{hint}; the directory is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`");
-        Some(Problem::warning(message).hint(hint))
+        Some(Diagnostic::warning(message).with_hint(hint))
     }
 
     /// Counts of plugins and of their items.
     #[must_use]
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> CatalogTotals {
         let catalog = Arc::clone(&self.catalog.borrow());
         let configured = self.status.borrow().plugins.len();
-        Totals {
-            plugins: catalog.members().len(),
-            refused: configured.saturating_sub(catalog.members().len()),
+        CatalogTotals {
+            plugins: catalog.plugins().len(),
+            failed: configured.saturating_sub(catalog.plugins().len()),
             tools: catalog.tools().len(),
             resources: catalog.resources().len(),
             templates: catalog.templates().len(),
@@ -396,33 +400,33 @@ fn start_host(
     config: &Config,
     state: Option<PathBuf>,
     own_addresses: Vec<SocketAddr>,
-    inbox: &Arc<Inbox>,
+    inbox: &Arc<ChangeInbox>,
 ) -> Result<WasmHost, HostError> {
     // Another process can listen at the configured addresses, for example `serve` next to `serve --stdio`.
     let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
     let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
     let own = own_addresses.into_iter().chain(configured).collect();
     WasmHost::new(HostOptions {
-        cache: config.cache.clone(),
-        state,
-        concurrency: config.concurrency,
-        inbox: Some(Arc::clone(inbox)),
-        outgoing: OutgoingOptions { own, ca_file: config.ca_file.clone() },
+        cache_dir: config.cache.clone(),
+        state_dir: state,
+        max_concurrent_calls: config.concurrency,
+        change_inbox: Some(Arc::clone(inbox)),
+        outgoing_http: OutgoingOptions { own_listeners: own, ca_file: config.ca_file.clone() },
     })
 }
 
 /// The state directory, and the problem that keeps state from being stored. An inspection creates no directory; a
 /// plugin that describes itself then finds no state.
-async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateProblem>) {
+async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateDiagnostic>) {
     let Some(dir) = &config.state else { return (None, None) };
-    let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::Refused);
+    let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::NotGranted);
     match purpose {
         Purpose::Calls => (Some(dir.clone()), None),
         Purpose::Inspection if !is_granted => (None, None),
-        Purpose::Inspection => match look_for_state(dir).await {
-            StateFound::Some => (Some(dir.clone()), None),
-            StateFound::None => (None, None),
-            StateFound::Problem(problem) => (None, Some(problem)),
+        Purpose::Inspection => match probe_state(dir).await {
+            StateProbe::Some => (Some(dir.clone()), None),
+            StateProbe::None => (None, None),
+            StateProbe::Problem(problem) => (None, Some(problem)),
         },
     }
 }

@@ -52,7 +52,7 @@ pub enum Verbosity {
 }
 
 impl Verbosity {
-    fn filter(self) -> &'static str {
+    fn log_filter(self) -> &'static str {
         match self {
             Self::Quiet => "error",
             Self::Ungranted => "warn,moongate::grants=error,notify=error,wasmtime_wasi_http=error",
@@ -140,7 +140,7 @@ fn filter(
             });
         }
     }
-    Ok(EnvFilter::new(verbosity.filter()))
+    Ok(EnvFilter::new(verbosity.log_filter()))
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub mod trace;
 
 /// The shutdown of a transport. `app` enforces the time limit.
 #[derive(Debug, Clone, Default)]
-pub struct Ending {
+pub struct TransportShutdown {
     /// Cancelled when the transport must not accept any new requests. Running ones continue.
-    pub stop: CancellationToken,
+    pub stop_accepting: CancellationToken,
     /// Cancelled when the time is up: running requests are dropped.
-    pub over: CancellationToken,
+    pub time_up: CancellationToken,
     /// Cancelled by the transport when its only peer has disconnected. Running requests continue until the time is up.
-    pub gone: CancellationToken,
+    pub peer_gone: CancellationToken,
 }

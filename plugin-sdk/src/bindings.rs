@@ -1,8 +1,10 @@
-//! What `wit-bindgen` makes of `wit/`: one module for the imports and one for each interface that a plugin may export.
+//! The code that `wit-bindgen` generates from `wit/`: one module for the imports and one for each interface that a
+//! plugin can export.
 //!
-//! Apart, so that a component exports exactly the interfaces it has and imports only the functions it calls. The types
-//! of the contract are made once, in [`shared`], and used by all. Nothing outside this crate names these modules but the
-//! code that `#[plugin]` and [`export!`](crate::export) write; authors meet the types as re-exports.
+//! The modules are separate so that a component exports only the interfaces it has and imports only the functions it
+//! calls. The contract's types are generated once, in [`shared`], and used by all of them. Outside this crate, only
+//! the code that `#[plugin]` and [`export!`](crate::export) generate names these modules. Plugin authors use the
+//! types as re-exports.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -31,7 +33,7 @@ pub mod shared {
 
 pub use shared::moongate::plugin::types;
 
-/// What the gateway offers.
+/// The functions that the gateway offers.
 pub mod imports {
     wit_bindgen::generate!({
         path: "wit",
@@ -42,7 +44,7 @@ pub mod imports {
     });
 }
 
-/// Makes the module of one export interface.
+/// Generates the module of one export interface.
 macro_rules! export_interface {
     ($module:ident, $export:literal, $world:literal) => {
         pub mod $module {

@@ -1,7 +1,7 @@
-//! What the SDK wants of authors' types, as traits that say in the compiler's words what to write.
+//! The SDK's requirements on plugin authors' types, as traits whose compiler errors explain what to write.
 //!
-//! Each is implemented for every type that has what it asks for. They stand in the place of foreign traits, because those
-//! can't say what an author of a plugin has to do.
+//! Each trait is implemented for every type that meets its requirements. They replace foreign traits, whose errors
+//! can't tell a plugin author what to do.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,15 +9,16 @@ use serde::de::DeserializeOwned;
 
 use crate::ToolError;
 
-/// A type whose form can be told to clients: whatever implements [`JsonSchema`].
+/// A type whose schema can be sent to clients: any type that implements [`JsonSchema`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no JSON Schema, so clients can't be told its form",
+    message = "`{Self}` has no JSON Schema, so clients don't know its structure",
     label = "doesn't implement `JsonSchema`",
     note = "write `#[derive(schemars::JsonSchema)]` above the type, with `schemars = \"1\"` in `Cargo.toml`"
 )]
 pub trait HasSchema: JsonSchema {}
 
-/// A type that arguments are read as: whatever implements [`Deserialize`](serde::Deserialize) without borrowing.
+/// A type that arguments are deserialized into: any type that implements [`Deserialize`](serde::Deserialize) without
+/// borrowing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be read from a call's arguments",
     label = "doesn't implement `Deserialize`",
@@ -25,8 +26,8 @@ pub trait HasSchema: JsonSchema {}
 )]
 pub trait Readable: DeserializeOwned {}
 
-/// What [`Json`](crate::Json) and [`Pretty`](crate::Pretty) can hold in a tool's result: whatever implements [`Serialize`]
-/// and [`JsonSchema`].
+/// A type that [`Json`](crate::Json) and [`Pretty`](crate::Pretty) can hold in a tool's result: any type that
+/// implements [`Serialize`] and [`JsonSchema`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be a tool's structured content",
     label = "`{Self}` doesn't implement both `Serialize` and `JsonSchema`",
@@ -34,21 +35,21 @@ pub trait Readable: DeserializeOwned {}
 )]
 pub trait Structured: Serialize + JsonSchema {}
 
-/// What a [`Form`](crate::input::Form) can ask for: whatever implements [`Deserialize`](serde::Deserialize) without borrowing
-/// and [`JsonSchema`].
+/// A type that a [`Form`](crate::input::Form) can ask for: any type that implements
+/// [`Deserialize`](serde::Deserialize) without borrowing and [`JsonSchema`].
 #[diagnostic::on_unimplemented(
-    message = "nothing says what the form asks for, or no form can be made of it",
-    label = "`{Self}` can't be what a form asks for",
+    message = "the fields of the form are unknown, or can't be shown in a form",
+    label = "`{Self}` can't be the fields of a form",
     note = "name the struct of the answer, as in `let name: Name = ctx.ask(…)?` or `Form::<Name>::new(…)`, and write \
             `#[derive(serde::Deserialize, schemars::JsonSchema)]` above it"
 )]
 pub trait FormFields: DeserializeOwned + JsonSchema {}
 
-/// What can stand as the error in the `Result` of a tool, resource or prompt: [`ToolError`], and whatever `?` turns into
-/// one.
+/// A type that can be the error in the `Result` of a tool, resource or prompt: [`ToolError`], and every type that `?`
+/// converts into one.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` can't be the error that a call ends with",
-    label = "`{Self}` is no error",
+    message = "a call can't fail with `{Self}`",
+    label = "`{Self}` isn't an error",
     note = "use `ToolError`, `Box<dyn std::error::Error>` or `String`, or implement `std::error::Error` for `{Self}`"
 )]
 pub trait IntoToolError: Into<ToolError> {}

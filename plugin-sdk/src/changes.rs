@@ -1,24 +1,24 @@
-//! Tells the gateway, during a call, that what it keeps of this plugin is out of date. It looks again after the call.
+//! Reports changes of lists and resources to the gateway, which reads them again after the call.
 
 use crate::host::changes;
 
-/// [`Plugin::tools`](crate::Plugin::tools) would answer differently now.
+/// Reports that [`Plugin::tools`](crate::Plugin::tools) has changed.
 pub fn tools() {
     changes::tools_changed();
 }
 
-/// [`Plugin::resources`](crate::Plugin::resources) or [`Plugin::templates`](crate::Plugin::templates) would answer
-/// differently now.
+/// Reports that [`Plugin::resources`](crate::Plugin::resources) or [`Plugin::templates`](crate::Plugin::templates)
+/// has changed.
 pub fn resources() {
     changes::resources_changed();
 }
 
-/// [`Plugin::prompts`](crate::Plugin::prompts) would answer differently now.
+/// Reports that [`Plugin::prompts`](crate::Plugin::prompts) has changed.
 pub fn prompts() {
     changes::prompts_changed();
 }
 
-/// The resource of this URI holds something new. Clients that subscribed to it are told.
+/// Reports that the resource with this URI has changed. Clients that subscribed to it are notified.
 pub fn resource(uri: &str) {
     changes::resource_updated(uri);
 }

@@ -1,4 +1,4 @@
-//! What a completion may return: [`IntoCompletion`].
+//! The return types of completions: [`IntoCompletion`].
 
 use crate::{Completion, IntoToolError, ToolError};
 
@@ -9,17 +9,17 @@ use crate::{Completion, IntoToolError, ToolError};
     note = "return a `Vec<String>`, `Vec<&str>`, `Completion`, or a `Result` of one of them"
 )]
 pub trait IntoCompletion: Sized {
-    /// The suggestions.
+    /// Returns the suggestions.
     ///
     /// # Errors
-    /// There are none, because something broke.
+    /// The completion failed. An argument without suggestions returns an empty list instead.
     fn into_completion(self) -> Result<Completion, ToolError>;
 }
 
 // === impl Completion ===
 
 impl From<Vec<String>> for Completion {
-    /// These suggestions and no more.
+    /// A complete list of suggestions.
     fn from(values: Vec<String>) -> Self {
         let total = u32::try_from(values.len()).ok();
         Self { values, total, has_more: Some(false), meta: None, extra: None }

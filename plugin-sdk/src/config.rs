@@ -1,6 +1,6 @@
 //! The plugin's settings: the table `[plugins.<name>.config]` of `gateway.toml`.
 //!
-//! A string arrives as it is, every other value as its JSON.
+//! A string is passed as is, every other value as JSON.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,30 +8,30 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use crate::host::config as host;
-use crate::texts::{self, Wrong};
+use crate::string_fields::{self, FieldError};
 
-/// Why a setting couldn't be read.
+/// An error in a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigError {
     /// The gateway couldn't read its configuration.
     Unavailable(String),
-    /// The plugin can't do without a setting that isn't there.
+    /// A required setting is missing.
     Missing {
-        /// Its key.
+        /// The key.
         key: String,
-        /// What it must be, where that can be told.
+        /// The expected value, if it is known.
         wanted: Option<String>,
     },
-    /// A setting doesn't have the form that the plugin wants.
+    /// A setting has the wrong type or format.
     Invalid {
-        /// The key of the setting; empty if no single one is to blame.
+        /// The key of the setting. Empty if the error isn't in a single setting.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The setting `key`, if the operator set it.
+/// Returns the setting `key`, if it is set.
 ///
 /// # Errors
 /// The gateway couldn't read its configuration.
@@ -39,22 +39,22 @@ pub fn get(key: &str) -> Result<Option<String>, ConfigError> {
     host::get(key).map_err(unavailable)
 }
 
-/// The setting `key` as a number, address or anything else that has a text form.
+/// Returns the setting `key` as a number, an address or another type that can be parsed from a string.
 ///
 /// # Errors
-/// It is set to something else, or the gateway couldn't read its configuration.
+/// The value can't be parsed, or the gateway couldn't read its configuration.
 pub fn parsed<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<Option<T>, ConfigError> {
     let Some(text) = get(key)? else { return Ok(None) };
     text.parse().map(Some).map_err(|error: T::Err| {
-        let reason = match texts::wanted::<T>() {
-            Some(wanted) => format!("it must be {wanted}"),
+        let reason = match string_fields::wanted::<T>() {
+            Some(wanted) => format!("expected {wanted}"),
             None => error.to_string(),
         };
         ConfigError::Invalid { key: key.to_owned(), reason }
     })
 }
 
-/// The same setting, where the plugin can't do without it.
+/// Returns a required setting.
 ///
 /// ```
 /// # use moongate_sdk::prelude::*;
@@ -70,23 +70,23 @@ pub fn parsed<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<Option<T>, Con
 /// #         Ok(server)
 /// #     }
 /// # }
-/// # let said = moongate_sdk::testing::Client::<Rates>::new().call("rate", serde_json::json!({})).unwrap();
+/// # let result = moongate_sdk::testing::Client::<Rates>::new().call("rate", serde_json::json!({})).unwrap();
 /// # assert_eq!(
-/// #     said.all_text(),
-/// #     "`server` is missing below `[plugins.<name>.config]` in `gateway.toml`; it must be a text"
+/// #     result.all_text(),
+/// #     "missing `server` in `[plugins.<name>.config]` of `gateway.toml`; expected a string"
 /// # );
 /// ```
 ///
 /// # Errors
-/// It isn't set, or as for [`parsed`].
+/// The setting is missing, or as for [`parsed`].
 pub fn required<T: FromStr<Err: fmt::Display>>(key: &str) -> Result<T, ConfigError> {
     parsed(key)?.ok_or_else(|| ConfigError::Missing {
         key: key.to_owned(),
-        wanted: texts::wanted::<T>().map(str::to_owned),
+        wanted: string_fields::wanted::<T>().map(str::to_owned),
     })
 }
 
-/// All settings, in no particular order.
+/// Returns all settings, in no particular order.
 ///
 /// # Errors
 /// The gateway couldn't read its configuration.
@@ -94,7 +94,8 @@ pub fn get_all() -> Result<Vec<(String, String)>, ConfigError> {
     host::get_all().map_err(unavailable)
 }
 
-/// All settings as one struct. Name the struct in `#[plugin(config = …)]` too, and the gateway knows its schema.
+/// Reads all settings into one struct. Name the struct in `#[plugin(config = …)]` too, and the gateway knows its
+/// schema.
 ///
 /// # Errors
 /// A setting is missing or has the wrong form, or the gateway couldn't read its configuration.
@@ -103,25 +104,25 @@ pub fn typed<T: DeserializeOwned>() -> Result<T, ConfigError> {
 }
 
 fn read<T: DeserializeOwned>(settings: &[(String, String)]) -> Result<T, ConfigError> {
-    texts::read(settings).map_err(|wrong| match wrong {
-        Wrong::Missing { key, wanted } => ConfigError::Missing { key, wanted },
-        Wrong::Unfit { key, reason } => ConfigError::Invalid { key: key.unwrap_or_default(), reason },
+    string_fields::read(settings).map_err(|error| match error {
+        FieldError::Missing { key, wanted } => ConfigError::Missing { key, wanted },
+        FieldError::Invalid { key, reason } => ConfigError::Invalid { key: key.unwrap_or_default(), reason },
     })
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const TABLE: &str = "`[plugins.<name>.config]` in `gateway.toml`";
+        const TABLE: &str = "`[plugins.<name>.config]` of `gateway.toml`";
         match self {
-            Self::Unavailable(reason) => write!(f, "the configuration can't be read: {reason}"),
+            Self::Unavailable(reason) => write!(f, "cannot read the configuration: {reason}"),
             Self::Missing { key, wanted } => {
-                write!(f, "`{key}` is missing below {TABLE}")?;
-                wanted.as_ref().map_or(Ok(()), |wanted| write!(f, "; it must be {wanted}"))
+                write!(f, "missing `{key}` in {TABLE}")?;
+                wanted.as_ref().map_or(Ok(()), |wanted| write!(f, "; expected {wanted}"))
             }
             Self::Invalid { key, reason } if key.is_empty() => {
-                write!(f, "the settings below {TABLE}: {reason}")
+                write!(f, "invalid settings in {TABLE}: {reason}")
             }
-            Self::Invalid { key, reason } => write!(f, "`{key}` below {TABLE}: {reason}"),
+            Self::Invalid { key, reason } => write!(f, "invalid `{key}` in {TABLE}: {reason}"),
         }
     }
 }

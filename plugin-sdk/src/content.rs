@@ -1,4 +1,4 @@
-//! Blocks of content and resource contents, made and read without naming every optional member.
+//! Constructors and accessors for content blocks and resource contents.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
 // === impl Content ===
 
 impl Content {
-    /// Text.
+    /// A block of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent { text: text.into(), annotations: None, meta: None, extra: None })
     }
@@ -26,31 +26,31 @@ impl Content {
         Self::Audio(media(data.into(), mime_type.into()))
     }
 
-    /// A link to a resource, which the host reads if and when it wants to: the right choice for what is large.
+    /// A link to a resource, which the host reads on demand. Use it for large data.
     #[must_use]
     pub fn link(resource: ResourceInfo) -> Self {
         Self::Link(resource)
     }
 
-    /// A resource together with its data.
+    /// A resource with its data.
     #[must_use]
     pub fn embedded(contents: ResourceContents) -> Self {
         Self::Embedded(EmbeddedResource { contents, annotations: None, meta: None, extra: None })
     }
 
-    /// A block of a kind that this SDK doesn't know: the whole JSON object as MCP has it, with its member `type`. The
-    /// gateway refuses what its revision of MCP doesn't know.
+    /// A block of a kind that this SDK doesn't know: the whole JSON object as in MCP, with its member `type`. The
+    /// gateway rejects kinds that its MCP revision doesn't know.
     ///
     /// # Errors
     /// The value can't be written as JSON.
     pub fn other(block: &impl Serialize) -> Result<Self, ToolError> {
         let json = serde_json::to_string(block).map_err(|error| {
-            ToolError::internal(format_args!("the block of content can't be written as JSON: {error}"))
+            ToolError::internal(format_args!("cannot serialize the content block as JSON: {error}"))
         })?;
         Ok(Self::Other(json))
     }
 
-    /// The text, if it is a block of text.
+    /// Returns the text of a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -59,8 +59,8 @@ impl Content {
         }
     }
 
-    /// The same block with hints on whom it is for. A block of the kind `other` stays as it is: its hints are part of
-    /// its text.
+    /// Adds annotations, such as the audience. A block of the kind `other` is unchanged, because its annotations are
+    /// part of its JSON.
     #[must_use]
     pub fn annotated(mut self, annotations: Annotations) -> Self {
         match &mut self {
@@ -75,8 +75,7 @@ impl Content {
 }
 
 impl Content {
-    /// The same block with one more member of `_meta`, of which the gateway drops those that MCP keeps for itself. A
-    /// block of the kind `other` stays as it is.
+    /// Adds a member to `_meta`. The gateway drops keys that MCP reserves. A block of the kind `other` is unchanged.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         let meta = match &mut self {
@@ -91,7 +90,7 @@ impl Content {
     }
 }
 
-/// Adds a member to a `_meta`, in the place of one of the same key.
+/// Adds a member to a `_meta`, replacing one with the same key.
 pub(crate) fn add_meta(meta: &mut Option<Vec<(String, String)>>, key: String, value: &Value) {
     let meta = meta.get_or_insert_default();
     meta.retain(|(old, _)| *old != key);
@@ -123,24 +122,24 @@ fn media(data: Vec<u8>, mime_type: String) -> MediaContent {
 // === impl ResourceContents ===
 
 impl ResourceContents {
-    /// A resource that holds text.
+    /// A resource with text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(uri.into(), ResourceBody::Text(text.into()))
     }
 
-    /// A resource that holds bytes.
+    /// A resource with binary data.
     pub fn blob(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(uri.into(), ResourceBody::Blob(bytes.into()))
     }
 
-    /// The same contents with a media type, such as `text/markdown`.
+    /// Sets the media type, such as `text/markdown`.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// The text, if it holds text.
+    /// Returns the text of a text resource.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.body {
@@ -173,28 +172,28 @@ impl ResourceInfo {
         }
     }
 
-    /// The same resource with a name for people.
+    /// Sets the name shown to people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// The same resource with a description.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// The same resource with a media type.
+    /// Sets the media type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// The same resource with its size in bytes.
+    /// Sets the size in bytes.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
@@ -205,20 +204,20 @@ impl ResourceInfo {
 // === impl Annotations ===
 
 impl Annotations {
-    /// For these readers.
+    /// Annotations with this audience.
     #[must_use]
     pub fn audience(audience: impl Into<Vec<Role>>) -> Self {
         Self { audience: Some(audience.into()), priority: None, last_modified: None, extra: None }
     }
 
-    /// Of this importance, from 0 (optional) to 1 (required).
+    /// Annotations with this priority, from 0 (optional) to 1 (required).
     #[must_use]
     pub fn priority(mut self, priority: f64) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Last changed at this time, in the form of ISO 8601, such as `2026-01-12T15:00:58Z`.
+    /// Annotations with this time of the last change, in ISO 8601, such as `2026-01-12T15:00:58Z`.
     #[must_use]
     pub fn last_modified(mut self, time: impl Into<String>) -> Self {
         self.last_modified = Some(time.into());

@@ -1,4 +1,4 @@
-//! [`Context`]: what a plugin may know of the call it is serving.
+//! [`Context`]: information about the call in progress.
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -9,35 +9,34 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::host::{self, request};
-use crate::rounds::Kept;
+use crate::rounds::RoundState;
 use crate::{ClientInfo, ToolError};
 
-/// The call being served. Take it as a parameter of type `&Context`.
+/// The call in progress. Take it as a parameter of type `&Context`.
 ///
-/// Nothing is fetched before it is asked for.
+/// Values are only fetched on demand.
 ///
-/// [`ask`](Self::ask), [`ask_all`](Self::ask_all) and [`once`](Self::once) are explained together in
-/// [`input`](crate::input).
+/// [`input`](crate::input) explains [`ask`](Self::ask), [`ask_all`](Self::ask_all) and [`once`](Self::once).
 pub struct Context {
-    /// What the round before kept, read when it is first needed.
-    before: OnceCell<Kept>,
+    /// The state of the previous round, read on first use.
+    before: OnceCell<RoundState>,
     /// The results of `once` that this round adds.
     once: RefCell<Vec<(String, String)>>,
 }
 
 impl Context {
-    /// Only the SDK makes one, for the time of a call.
+    /// Creates the context of a call. Only the SDK does this.
     pub(crate) fn new() -> Self {
         Self { before: OnceCell::new(), once: RefCell::default() }
     }
 
-    /// Whom the gateway knows the caller to be. `None`: it doesn't authenticate callers.
+    /// The authenticated caller. `None` if the gateway doesn't authenticate callers.
     #[must_use]
     pub fn principal(&self) -> Option<String> {
         request::principal()
     }
 
-    /// The program at the other end, by its own words, which prove nothing.
+    /// The client program, as it identifies itself. Don't trust it for authorization.
     #[must_use]
     pub fn client(&self) -> Option<ClientInfo> {
         request::client()
@@ -49,37 +48,37 @@ impl Context {
         request::revision()
     }
 
-    /// Can the client do this, and may this plugin ask for it? `name` is a path in the client's capabilities, such as
-    /// `elicitation`, `sampling.tools` or `roots`.
+    /// Returns `true` if the client supports this capability and the plugin is allowed to use it. `name` is a path in
+    /// the client's capabilities, such as `elicitation`, `sampling.tools` or `roots`.
     #[must_use]
     pub fn capability(&self, name: &str) -> bool {
         request::capability(name)
     }
 
-    /// A member of the request's `_meta`.
+    /// Returns a member of the request's `_meta`.
     #[must_use]
     pub fn meta(&self, key: &str) -> Option<Value> {
         request::meta_value(key).and_then(|json| serde_json::from_str(&json).ok())
     }
 
-    /// Has the caller cancelled the request or gone away? Ask from time to time in long work.
+    /// Returns `true` if the caller has cancelled the request or disconnected. Check it regularly in long calls.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         request::cancelled()
     }
 
-    /// How long the gateway will still wait for this call.
+    /// The time until the gateway ends this call.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         request::remaining_ms().map(|ms| Duration::from_millis(ms.into()))
     }
 
-    /// Does `work` once for the whole call, however often the call starts over to ask the client something: later
-    /// rounds get the result that the first one kept.
+    /// Runs `work` once for the whole call, even if the call restarts to ask the client something. Later rounds get
+    /// the result that the first one stored.
     ///
-    /// The result travels through the client, sealed by the gateway, so it should be small: an id, not a document. It is
-    /// kept only if the call asks something afterwards; another call does the work again. A key may be used once in a
-    /// call.
+    /// The result travels through the client, sealed by the gateway, so keep it small: an id, not a document. It is
+    /// stored only if the call asks a question afterwards. Another call runs `work` again. Use each key only once in
+    /// a call.
     ///
     /// ```
     /// # use moongate_sdk::prelude::*;
@@ -93,8 +92,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// The result can't be written as JSON, or an earlier round's isn't a `T`.
-    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where the key stands
+    /// The result can't be serialized as JSON, or an earlier round's can't be deserialized as a `T`.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails at the caller's line
     pub fn once<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
@@ -103,11 +102,11 @@ impl Context {
         self.try_once(key, || Ok::<T, ToolError>(work()))
     }
 
-    /// Like [`once`](Self::once), for work that can fail. A failure isn't kept.
+    /// Like [`once`](Self::once), for work that can fail. Errors aren't stored.
     ///
     /// # Errors
     /// The work failed, or as for [`once`](Self::once).
-    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where the key stands
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails at the caller's line
     pub fn try_once<T: Serialize + DeserializeOwned, E: Into<ToolError>>(
         &self,
         key: &str,
@@ -115,7 +114,7 @@ impl Context {
     ) -> Result<T, ToolError> {
         let bad = |error: serde_json::Error| {
             ToolError::internal(format_args!(
-                "the result of `once(\"{key}\")` can't be kept as JSON: {error}"
+                "cannot serialize the result of `once(\"{key}\")` as JSON: {error}"
             ))
         };
         let _inside = host::rounds::once(key);
@@ -128,28 +127,29 @@ impl Context {
         Ok(result)
     }
 
-    /// The client's answer to the [`InputRequest`](crate::InputRequest) of this key in an earlier round of the call, for
-    /// plugins that make their [`NeedInput`](crate::NeedInput) by hand. `None` if it isn't there or doesn't have the form
-    /// of a `T`.
+    /// The client's answer to the [`InputRequest`](crate::InputRequest) with this key in an earlier round of the
+    /// call, for plugins that build [`NeedInput`](crate::NeedInput) by hand. `None` if there is no answer or it can't
+    /// be deserialized as a `T`.
     #[must_use]
     pub fn answer<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         request::answer(key).and_then(|json| serde_json::from_str(&json).ok())
     }
 
-    /// What [`NeedInput::state`](crate::NeedInput) held in the round before, for plugins that set it by hand. It stays
-    /// over the rounds that [`ask`](Self::ask) adds, and doesn't disturb what [`once`](Self::once) keeps.
+    /// The value of [`NeedInput::state`](crate::NeedInput) in the previous round, for plugins that set it by hand. It
+    /// is kept across the rounds that [`ask`](Self::ask) adds, and is independent of [`once`](Self::once).
     #[must_use]
     pub fn state(&self) -> Option<Vec<u8>> {
         self.before().own.clone()
     }
 
-    /// The results of `once` that the next round shall have.
+    /// The results of `once` for the next round.
     pub(crate) fn kept_once(&self) -> Vec<(String, String)> {
         [self.before().once.as_slice(), &self.once.borrow()].concat()
     }
 
-    fn before(&self) -> &Kept {
-        self.before.get_or_init(|| request::state().and_then(|bytes| Kept::read(&bytes)).unwrap_or_default())
+    fn before(&self) -> &RoundState {
+        self.before
+            .get_or_init(|| request::state().and_then(|bytes| RoundState::read(&bytes)).unwrap_or_default())
     }
 }
 

@@ -1,9 +1,9 @@
-//! Variables of the gateway's environment, as far as the operator grants them.
+//! Environment variables that the operator grants.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
 //!
-//! /// Speaks the operator's language.
+//! /// Greets in the operator's language.
 //! #[derive(Default)]
 //! struct Polite;
 //!
@@ -25,16 +25,16 @@
 //! assert_eq!(client.call("greet", json!({})).unwrap().all_text(), "Guten Tag!");
 //! ```
 //!
-//! The operator names each variable in `gateway.toml`, `env = ["LANG"]` below `[plugins.<name>.allow]`; any other is
-//! absent. What a plugin is to be told by its operator is better a setting ([`config`](crate::config)), which has a schema
-//! and a description.
+//! The operator names each variable in `gateway.toml` with `env = ["LANG"]` in `[plugins.<name>.allow]`. Other
+//! variables are absent. Prefer a setting ([`config`](crate::config)) if you can: settings have a schema and a
+//! description.
 //!
-//! [`std::env`](mod@std::env) finds the same variables in a component. In native tests it would find those of the machine; this module
-//! finds what the test sets, and nothing else.
+//! In a component, [`std::env`](mod@std::env) returns the same variables. In native tests it returns those of the
+//! machine, and this module only those that the test sets.
 
 use crate::host::env as host;
 
-/// The variable `name`, if it is set, granted and text.
+/// Returns the variable `name`, if it is set, granted and valid UTF-8.
 #[must_use]
 pub fn get(name: &str) -> Option<String> {
     host::get(name)

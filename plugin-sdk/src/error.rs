@@ -1,4 +1,4 @@
-//! [`ToolError`]: the ways in which a tool, resource or prompt ends without its result, chosen by name.
+//! [`ToolError`]: the error of a tool, resource or prompt.
 
 use std::error::Error;
 use std::fmt::{self, Display, Write as _};
@@ -7,78 +7,79 @@ use serde::Serialize;
 
 use crate::{CallOutcome, CustomFault, Failure, Fault, NeedInput, ToolResult};
 
-/// How a call ends without the result it was asked for.
+/// An error that ends a call.
 ///
-/// | made by | a tool's caller gets |
+/// | constructor | result for a tool's caller |
 /// |---|---|
 /// | [`failed`](Self::failed), or `?` on any error | a result with `isError`, which the model reads and can react to |
-/// | [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found), [`internal`](Self::internal), [`missing_capability`](Self::missing_capability), [`custom`](Self::custom) | a JSON-RPC error, which the program reads and the model may never see |
-/// | [`need_input`](Self::need_input) | a question; the call starts again when it is answered |
+/// | [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found), [`internal`](Self::internal), [`missing_capability`](Self::missing_capability), [`custom`](Self::custom) | a JSON-RPC error, which the client program handles; the model may never see it |
+/// | [`need_input`](Self::need_input) | a question; the call restarts when it is answered |
 ///
-/// Resources and prompts have no `isError`: there, `failed` is a JSON-RPC error as well.
+/// Resources and prompts have no `isError`. For them, `failed` is a JSON-RPC error too.
 ///
-/// `?` works on whatever can become a `Box<dyn Error>`: each [`std::error::Error`] that borrows nothing, `Box<dyn Error>`
-/// itself, `anyhow::Error`, and a text, so that `Err("there is no such city")?` does too. The same types can stand in the
-/// `Result` that a function returns.
+/// `?` converts every type that can become a `Box<dyn Error>`: each [`std::error::Error`] that borrows nothing,
+/// `Box<dyn Error>` itself, `anyhow::Error`, and strings, as in `Err("there is no such city")?`. A function can also
+/// use these types as the error of its `Result`.
 ///
-/// It is no [`std::error::Error`] itself, so that `?` can turn every one of those into it.
-pub struct ToolError(Box<Kind>);
+/// `ToolError` doesn't implement [`std::error::Error`] itself, so that `?` can convert all of those.
+pub struct ToolError(Box<ErrorKind>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum ErrorKind {
     Failed(String),
     Failure(Failure),
     NeedInput(NeedInput),
 }
 
 impl ToolError {
-    /// The tool ran and didn't succeed. `message` is for the model: say what went wrong and what to do instead.
+    /// The tool failed. `message` is for the model: explain what went wrong and what to do instead.
     pub fn failed(message: impl Display) -> Self {
-        Self::new(Kind::Failed(message.to_string()))
+        Self::new(ErrorKind::Failed(message.to_string()))
     }
 
-    /// The arguments are wrong in a way that only a program could put right.
+    /// The arguments are invalid in a way that only the client program can fix.
     pub fn invalid_params(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::InvalidParams(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::InvalidParams(fault(message))))
     }
 
-    /// What was asked for doesn't exist.
+    /// The requested item doesn't exist.
     pub fn not_found(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::NotFound(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::NotFound(fault(message))))
     }
 
-    /// Something broke that isn't the caller's fault.
+    /// An internal error that isn't the caller's fault.
     pub fn internal(message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::Internal(fault(message))))
+        Self::new(ErrorKind::Failure(Failure::Internal(fault(message))))
     }
 
-    /// The client lacks these capabilities; they are written as for [`Context::capability`](crate::Context::capability).
+    /// The client doesn't support these capabilities, named as for
+    /// [`Context::capability`](crate::Context::capability).
     pub fn missing_capability<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
-        Self::new(Kind::Failure(Failure::MissingCapability(names.into_iter().map(Into::into).collect())))
+        Self::new(ErrorKind::Failure(Failure::MissingCapability(names.into_iter().map(Into::into).collect())))
     }
 
     /// A JSON-RPC error with a code outside the ranges that JSON-RPC and MCP reserve.
     pub fn custom(code: i32, message: impl Display) -> Self {
-        Self::new(Kind::Failure(Failure::Custom(CustomFault {
+        Self::new(ErrorKind::Failure(Failure::Custom(CustomFault {
             code,
             message: message.to_string(),
             data: None,
         })))
     }
 
-    /// Any other JSON-RPC error, as the contract has it.
+    /// Any other JSON-RPC error of the contract.
     #[must_use]
     pub fn failure(failure: Failure) -> Self {
-        Self::new(Kind::Failure(failure))
+        Self::new(ErrorKind::Failure(failure))
     }
 
-    /// The call needs input from the client and starts again when it is there.
+    /// The call needs input from the client. It restarts when the input is there.
     #[must_use]
     pub fn need_input(input: NeedInput) -> Self {
-        Self::new(Kind::NeedInput(input))
+        Self::new(ErrorKind::NeedInput(input))
     }
 
-    /// Says where in the arguments the fault lies, as a JSON pointer such as `/city`. Has a meaning only for
+    /// Sets the location of the error in the arguments, as a JSON pointer such as `/city`. Only used by
     /// [`invalid_params`](Self::invalid_params), [`not_found`](Self::not_found) and [`internal`](Self::internal).
     #[must_use]
     pub fn at(mut self, pointer: impl Into<String>) -> Self {
@@ -88,51 +89,52 @@ impl ToolError {
         self
     }
 
-    /// Adds details for programs: the `data` of the JSON-RPC error. A value that can't be written as JSON is left out.
+    /// Adds details for programs, as `data` of the JSON-RPC error. A value that can't be serialized as JSON is left
+    /// out.
     #[must_use]
     pub fn data(mut self, data: &impl Serialize) -> Self {
         let json = serde_json::to_string(data).ok();
         if let Some(fault) = self.fault_mut() {
             fault.data = json;
-        } else if let Kind::Failure(Failure::Custom(fault)) = &mut *self.0 {
+        } else if let ErrorKind::Failure(Failure::Custom(fault)) = &mut *self.0 {
             fault.data = json;
         }
         self
     }
 
-    /// What a tool's call that ends like this answers.
+    /// Converts the error to the outcome of a tool's call.
     ///
     /// # Errors
-    /// It ends in a JSON-RPC error.
+    /// The error is a JSON-RPC error.
     pub fn into_outcome(self) -> Result<CallOutcome, Failure> {
         match *self.0 {
-            Kind::Failed(message) => Ok(CallOutcome::Done(ToolResult::error(message))),
-            Kind::NeedInput(input) => Ok(CallOutcome::NeedInput(input)),
-            Kind::Failure(failure) => Err(failure),
+            ErrorKind::Failed(message) => Ok(CallOutcome::Done(ToolResult::error(message))),
+            ErrorKind::NeedInput(input) => Ok(CallOutcome::NeedInput(input)),
+            ErrorKind::Failure(failure) => Err(failure),
         }
     }
 
-    /// The question, or the failure, where there is no `isError`.
+    /// Converts the error to a question or a failure, for calls that have no `isError`.
     pub(crate) fn into_need_input(self) -> Result<NeedInput, Failure> {
         match *self.0 {
-            Kind::Failed(message) => Err(Failure::Internal(fault(message))),
-            Kind::NeedInput(input) => Ok(input),
-            Kind::Failure(failure) => Err(failure),
+            ErrorKind::Failed(message) => Err(Failure::Internal(fault(message))),
+            ErrorKind::NeedInput(input) => Ok(input),
+            ErrorKind::Failure(failure) => Err(failure),
         }
     }
 
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
     }
 
     fn fault_mut(&mut self) -> Option<&mut Fault> {
         match &mut *self.0 {
-            Kind::Failure(
+            ErrorKind::Failure(
                 Failure::InvalidParams(fault) | Failure::NotFound(fault) | Failure::Internal(fault),
             ) => Some(fault),
-            Kind::Failure(Failure::MissingCapability(_) | Failure::Custom(_))
-            | Kind::Failed(_)
-            | Kind::NeedInput(_) => None,
+            ErrorKind::Failure(Failure::MissingCapability(_) | Failure::Custom(_))
+            | ErrorKind::Failed(_)
+            | ErrorKind::NeedInput(_) => None,
         }
     }
 }
@@ -144,7 +146,7 @@ impl fmt::Debug for ToolError {
 }
 
 impl<E: Into<Box<dyn Error>>> From<E> for ToolError {
-    /// The tool failed; the message is the error's and those of its sources. A [`Failure`] stays what it is.
+    /// A tool failure with the message of the error and its sources. A [`Failure`] is passed through unchanged.
     fn from(error: E) -> Self {
         let error: Box<dyn Error> = error.into();
         let error = match error.downcast::<Failure>() {
@@ -154,7 +156,7 @@ impl<E: Into<Box<dyn Error>>> From<E> for ToolError {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
-            // Some errors repeat their source in their own text.
+            // Some errors repeat their source in their own message.
             let text = cause.to_string();
             if !message.ends_with(&text) {
                 let _infallible = write!(message, ": {text}");
@@ -171,7 +173,7 @@ impl From<NeedInput> for ToolError {
     }
 }
 
-/// A fault without place or details.
+/// A fault without location or details.
 pub(crate) fn fault(message: impl Display) -> Fault {
     Fault { message: message.to_string(), at: None, data: None }
 }

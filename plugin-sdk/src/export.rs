@@ -1,4 +1,4 @@
-//! The way from the contract's functions to [`Plugin`], and [`export!`](crate::export), which gives them to the gateway.
+//! Connects the contract's functions to [`Plugin`], and [`export!`](crate::export), which exports them.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use crate::{
     ReadOutcome, ResourceInfo, ResourceTemplate, Tool, rounds,
 };
 
-/// A plugin as the bindings want it: without values.
+/// A plugin type for the generated bindings, whose functions take no `self`.
 #[derive(Debug)]
 pub struct Exported<P>(PhantomData<P>);
 
@@ -63,8 +63,8 @@ impl<P: Plugin> completions::Guest for Exported<P> {
     }
 }
 
-/// Makes a [`Plugin`] the plugin of this component, with the interfaces that it has: any of `tools`, `resources`,
-/// `prompts` and `completions`. `#[plugin]` writes this line itself.
+/// Exports a [`Plugin`] as this component's plugin, with its interfaces: any of `tools`, `resources`, `prompts` and
+/// `completions`. `#[plugin]` writes this line itself.
 ///
 /// ```
 /// # #[derive(Default)]
@@ -75,7 +75,7 @@ impl<P: Plugin> completions::Guest for Exported<P> {
 /// moongate_sdk::export!(MyPlugin: tools, prompts);
 /// ```
 ///
-/// It exports nothing in a native build.
+/// In a native build it exports nothing.
 #[macro_export]
 macro_rules! export {
     ($Plugin:ty: $($interface:ident),* $(,)?) => {
@@ -86,13 +86,13 @@ macro_rules! export {
             $($crate::export_interface!($interface Exported);)*
         };
 
-        // Nothing calls a plugin in a native build, and rustc would call it dead.
+        // Nothing calls the plugin in a native build, so rustc would report it as dead code.
         #[cfg(not(target_family = "wasm"))]
         const _: fn() -> $Plugin = <$Plugin as ::core::default::Default>::default;
     };
 }
 
-/// One interface of [`export!`].
+/// Exports one interface for [`export!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_interface {

@@ -1,22 +1,22 @@
-//! One page for each thing that a plugin can do. There is nothing here but words and examples.
+//! The guide: one page with examples for each task.
 //!
-//! | to | read |
+//! | task | page |
 //! |---|---|
-//! | offer functions to a model | [`tools`], and [`arguments`] for what they take |
-//! | answer | [`results`] for text, structured content, images and links; [`errors`] for the rest |
-//! | let hosts read data | [`resources`] |
-//! | prepare messages for a person to choose | [`prompts`], and [`completion`] for suggestions while they type |
-//! | ask the person, the model or the program | [`crate::input`] |
-//! | say how far a call is, write to the log, notice that nobody waits any more, tell of changes | [`telling`] |
-//! | ask other servers | [`crate::http`] |
-//! | keep something from one call to the next | [`crate::kv`] |
-//! | be set up by the operator | [`settings`] for settings, secrets and the environment |
+//! | offer functions to a model | [`tools`], and [`arguments`] for their arguments |
+//! | return results | [`results`] for text, structured content, images and links; [`errors`] for errors |
+//! | offer data that hosts can read | [`resources`] |
+//! | offer prepared messages to users | [`prompts`], and [`completion`] for suggestions while they type |
+//! | ask the user, the model or the client | [`crate::input`] |
+//! | report progress, write to the log, notice cancellation, report changes | [`telling`] |
+//! | send HTTP requests | [`crate::http`] |
+//! | store values between calls | [`crate::kv`] |
+//! | be configured by the operator | [`settings`] for settings, secrets and environment variables |
 //! | read and write files | [`files`] |
-//! | test all that without a gateway | [`crate::testing`] |
-//! | give it to others | [`publishing`] |
+//! | test without a gateway | [`crate::testing`] |
+//! | publish a plugin | [`publishing`] |
 //!
-//! What a plugin may do beyond computing, the operator grants in its table of `gateway.toml`. A refusal is an error that
-//! names the line which would grant it.
+//! Everything except computing needs a grant from the operator in the plugin's section of `gateway.toml`. If a grant
+//! is missing, the error names the line to add.
 
 pub mod arguments;
 pub mod completion;

@@ -1,9 +1,9 @@
-//! The functions that the gateway offers: the real ones in a component, fakes of the same names in native tests.
+//! The gateway's functions: the real ones in a component, fakes with the same names in native tests.
 //!
-//! The public modules (`log`, `config`, `Context`, …) call these and nothing else of the bindings.
+//! The public modules (`log`, `config`, `Context`, …) use only these, never the bindings directly.
 
 #[cfg(any(target_family = "wasm", test))]
-mod failure; // the words for error codes, which native tests read too
+mod failure; // error messages for error codes, also used in native tests
 #[cfg(target_family = "wasm")]
 pub(crate) mod env;
 #[cfg(target_family = "wasm")]

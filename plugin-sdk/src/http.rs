@@ -1,4 +1,4 @@
-//! Requests to other servers, as far as the operator grants them.
+//! HTTP requests to the origins that the operator grants.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -12,10 +12,10 @@
 //! #[derive(Default)]
 //! struct Weather;
 //!
-//! /// The weather.
+//! /// Weather forecasts.
 //! #[plugin]
 //! impl Weather {
-//!     /// How warm it will be tomorrow.
+//!     /// Get tomorrow's temperature in a city.
 //!     #[tool(read_only)]
 //!     fn forecast(&self, city: &str) -> Result<String, ToolError> {
 //!         let request = http::Request::get("https://weather.example/v1/forecast").query("city", city);
@@ -24,7 +24,7 @@
 //!     }
 //! }
 //!
-//! // In a test nothing leaves the machine: a function stands in for the servers.
+//! // In a test, no request leaves the machine: a function replaces the servers.
 //! use moongate_sdk::testing::{Client, HttpAnswer};
 //! use serde_json::json;
 //!
@@ -35,29 +35,29 @@
 //! assert_eq!(client.call("forecast", json!({ "city": "Oslo" })).unwrap().all_text(), "20.5 °C");
 //! assert_eq!(client.requests().len(), 1);
 //!
-//! // And without a grant:
+//! // Without a grant:
 //! let refused = Client::<Weather>::new().call("forecast", json!({ "city": "Oslo" })).unwrap();
 //! assert!(refused.all_text().contains(r#"`http = ["https://weather.example"]`"#));
 //! ```
 //!
 //! # Grants
-//! The operator says in `gateway.toml`, below `[plugins.<name>.allow]`, where requests may go:
+//! The operator grants origins in `gateway.toml`, in `[plugins.<name>.allow]`:
 //!
 //! ```toml
 //! http = ["https://weather.example", "https://*.example.org"]
 //! credentials = [{ origin = "https://weather.example", headers = { authorization = { env = "TOKEN", prefix = "Bearer " } } }]
 //! ```
 //!
-//! What `credentials` say is added by the gateway on the way out; the plugin never holds it. The gateway also finds the
-//! addresses of a name, refuses those that aren't public, speaks TLS, and counts requests and bytes against the limits of
-//! the call.
+//! The gateway adds the `credentials` to outgoing requests; the plugin never sees them. The gateway also resolves
+//! names, rejects non-public addresses, handles TLS, and counts requests and bytes against the limits of the call.
 //!
-//! # Answers
-//! A call waits where it sends; nothing else of it goes on meanwhile. An answer with the status of an error is an answer:
-//! [`Response::error_for_status`] makes it an error. Nothing is followed ([`Request::redirects`] does), nothing is kept
-//! (no cookies, no cache), and nothing is unpacked: without a header `accept-encoding` servers send bodies as they are.
+//! # Responses
+//! Requests are synchronous: a call does nothing else while it waits. A response with an error status is still a
+//! response; [`Response::error_for_status`] converts it to an error. Redirects aren't followed unless you set
+//! [`Request::redirects`], there are no cookies and no cache, and nothing is decompressed: without an
+//! `accept-encoding` header, servers send bodies uncompressed.
 //!
-//! Bodies are read as they come, up to [`Request::max_body`]:
+//! Bodies are read as they arrive, up to [`Request::max_body`]:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -65,13 +65,14 @@
 //! # fn first_line(url: &str) -> Result<String, ToolError> {
 //! let response = http::Request::get(url).max_body(u64::MAX).send()?;
 //! let mut line = String::new();
-//! BufReader::new(response).read_line(&mut line)?; // and no more than a buffer is held
+//! BufReader::new(response).read_line(&mut line)?; // reads no more than a buffer
 //! # Ok(line)
 //! # }
 //! ```
 //!
 //! # Errors
-//! [`HttpError`] tells apart what an author may want to handle; its messages name what the operator can change.
+//! [`HttpError`] has variants for the errors that a plugin can handle. Its messages name the settings that the
+//! operator can change.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -89,24 +90,25 @@
 //! # }
 //! ```
 
-mod error; // why there is no answer
+mod error; // request errors
 mod headers; // names and values
-mod redirect; // what an answer of 3xx leads to
-mod request; // what is asked
-mod response; // what is answered
+mod prepared; // validated requests
+mod redirect; // redirects
+mod request; // requests
+mod response; // responses
 
 pub use error::HttpError;
 pub use headers::Headers;
 pub use request::Request;
 pub use response::Response;
 
-pub(crate) use error::Place;
-pub(crate) use request::Outgoing;
+pub(crate) use error::RequestTarget;
+pub(crate) use prepared::PreparedRequest;
 
-/// Gets what is at `url`: [`Request::get`], sent.
+/// Sends a `GET` request to `url`, like [`Request::get`] and [`Request::send`].
 ///
 /// # Errors
-/// There is no answer: [`HttpError`] says why. An answer with the status of an error is none of them.
+/// There is no response; see [`HttpError`]. A response with an error status isn't an error.
 pub fn get(url: impl Into<String>) -> Result<Response, HttpError> {
     Request::get(url).send()
 }

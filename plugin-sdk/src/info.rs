@@ -1,9 +1,10 @@
-//! Constructors of what a plugin says of itself, for those who implement [`Plugin`](crate::Plugin) by hand.
+//! Constructors for descriptions of plugins, tools and prompts, for manual implementations of
+//! [`Plugin`](crate::Plugin).
 
 use crate::{PluginInfo, Prompt, PromptArgument, ResourceTemplate, Tool, ToolAnnotations};
 
 impl PluginInfo {
-    /// A plugin of this name and version.
+    /// A plugin with this name and version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -21,7 +22,7 @@ impl PluginInfo {
 }
 
 impl Tool {
-    /// A tool whose arguments fit `input_schema`, the text of a JSON Schema with `"type": "object"` at its root.
+    /// A tool whose arguments match `input_schema`, a JSON Schema with `"type": "object"` at its root.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -57,7 +58,7 @@ impl ToolAnnotations {
 }
 
 impl ResourceTemplate {
-    /// A family of resources whose URIs fit `uri_template`.
+    /// A resource template for the URIs that match `uri_template`.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             uri_template: uri_template.into(),
@@ -89,12 +90,12 @@ impl Prompt {
 }
 
 impl PromptArgument {
-    /// An argument that has to be there.
+    /// A required argument.
     pub fn required(name: impl Into<String>) -> Self {
         Self { name: name.into(), title: None, description: None, required: Some(true), extra: None }
     }
 
-    /// An argument that may be left out.
+    /// An optional argument.
     pub fn optional(name: impl Into<String>) -> Self {
         Self { name: name.into(), title: None, description: None, required: None, extra: None }
     }

@@ -1,28 +1,28 @@
-//! Asking the client: the person at it, its model, or the program itself.
+//! Questions to the client: to its user, its model, or the program itself.
 //!
-//! [`Context::ask`] returns the answer where it is there, and otherwise leaves the call through `?`. The gateway asks the
-//! client, and when it has the answer it makes the call again, **from the top**; then `ask` returns. No call waits
-//! meanwhile, so a person may take their time.
+//! [`Context::ask`] returns the answer if it is available, and otherwise ends the call through `?`. The gateway then
+//! asks the client and, when it has the answer, makes the call again **from the start**; this time `ask` returns the
+//! answer. No call waits meanwhile, so people can take their time.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
 //! use schemars::JsonSchema;
 //! use serde::Deserialize;
 //!
-//! /// Whom to greet.
+//! /// The name to greet.
 //! #[derive(Deserialize, JsonSchema)]
 //! struct Name {
-//!     /// As you want to be called.
+//!     /// Your name.
 //!     name: String,
 //! }
 //!
 //! #[derive(Default)]
 //! struct Greeter;
 //!
-//! /// Greets.
+//! /// Greets people.
 //! #[plugin]
 //! impl Greeter {
-//!     /// Asks for a name and greets.
+//!     /// Ask for a name and greet.
 //!     #[tool]
 //!     fn greet(&self, ctx: &Context) -> Result<String, ToolError> {
 //!         let Name { name } = ctx.ask("name", Form::new("What is your name?"))?;
@@ -36,26 +36,26 @@
 //! assert_eq!(client.call("greet", json!({})).unwrap().all_text(), "Hello, Ada!");
 //! ```
 //!
-//! The operator has to allow it with `allow.client` in `gateway.toml`, and the client has to be able to;
-//! [`Context::capability`] tells. Where it isn't, the call ends with an error that says so.
+//! The operator must grant it with `allow.client` in `gateway.toml`, and the client must support it; check that with
+//! [`Context::capability`]. Otherwise the call ends with an error that explains it.
 //!
-//! Something has to say what is asked for, as the pattern does here. So does the type of a variable,
-//! `let name: Name = ctx.ask(…)?`, or of the form, `Form::<Name>::new(…)`.
+//! The type of the answer must be known, as from the pattern above. You can also give a variable a type, as in
+//! `let name: Name = ctx.ask(…)?`, or the form, as in `Form::<Name>::new(…)`.
 //!
-//! # What can be asked
-//! | question | who answers | answer |
+//! # Kinds of questions
+//! | question | answered by | answer |
 //! |---|---|---|
-//! | [`Form`] | the person | a struct of your own |
-//! | [`Url`] | the person, in a browser | `()`: they agreed to open it |
+//! | [`Form`] | the user | a struct of your own |
+//! | [`Url`] | the user, in a browser | `()`: they agreed to open it |
 //! | [`Sampling`] | the client's model | [`Sampled`] |
-//! | [`Roots`] | the program | the folders that it works in, [`Root`] |
+//! | [`Roots`] | the client program | its workspace folders, [`Root`] |
 //!
-//! A person may decline or dismiss a question. Then `ask` ends the call with an error that says so; where your plugin can
-//! go on without the answer, use [`Form::may_decline`] or [`Url::may_decline`] and look at the [`Decision`].
+//! A user can decline or dismiss a question, which ends the call with an error. If your plugin can continue without
+//! the answer, use [`Form::may_decline`] or [`Url::may_decline`] and check the [`Decision`].
 //!
-//! # Several at once
-//! [`Context::ask_all`] takes a tuple of questions, which the client gets together. An entry can be an `Option`: `None`
-//! isn't asked.
+//! # Several questions
+//! [`Context::ask_all`] takes a tuple of questions and sends them together. An entry can be an `Option`; `None` isn't
+//! asked.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -72,17 +72,18 @@
 //! # }
 //! ```
 //!
-//! # What starts over
-//! Everything before a question is done again in each round. So ask first and act afterwards, and where that can't be,
-//! put the act into [`Context::once`], whose result later rounds get. A gateway asks up to 8 times in one call. Native
-//! tests ([`testing`](crate::testing)) run each round as a gateway does, and fail a call that wrote something before it
-//! asked.
+//! # Restarted calls
+//! Everything before a question runs again in each round. So ask first and act afterwards. If that isn't possible,
+//! put the action into [`Context::once`], whose result is kept for later rounds. A gateway asks up to 8 times in one
+//! call. Native tests ([`testing`](crate::testing)) run each round as a gateway does, and fail a call that wrote
+//! something before it asked.
 //!
-//! A key names a question within one call: another question needs another key. The answer of a key is the newest one.
+//! A key identifies a question within one call, so use a different key for each question. If a key is asked again,
+//! the newest answer counts.
 //!
-//! # Errors on their way
-//! The question travels as a [`ToolError`], which isn't a [`std::error::Error`], so that no other error can swallow it:
-//! with another error type in the function's `Result`, `?` on `ask` doesn't compile.
+//! # Errors and questions
+//! The question travels as a [`ToolError`], which isn't a [`std::error::Error`], so that no other error can swallow
+//! it: with another error type in the function's `Result`, `?` on `ask` doesn't compile.
 //!
 //! ```compile_fail,E0277
 //! # use moongate_sdk::prelude::*;
@@ -91,8 +92,8 @@
 //! }
 //! ```
 //!
-//! Let such a function return `Result<_, ToolError>`: `?` turns every other error into that. Or let an enum of your own have
-//! a case that holds a `ToolError`, and give it back unchanged:
+//! Let such a function return `Result<_, ToolError>`, into which `?` converts every other error. Or add a variant
+//! with a `ToolError` to your error enum, and return it unchanged:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -124,7 +125,7 @@
 //! }
 //! ```
 //!
-//! An `ask` whose error is thrown away (`.ok()`, `.unwrap_or_default()`) asks nobody; tests fail such a
+//! If an `ask` error is discarded (`.ok()`, `.unwrap_or_default()`), the question is never sent. Tests fail such a
 //! call.
 
 use serde::de::DeserializeOwned;
@@ -133,7 +134,7 @@ use serde_json::Value;
 use crate::host::{self, request};
 use crate::{Context, InputRequest, NeedInput, ToolError};
 
-mod content; // blocks of content as MCP writes them
+mod content; // content blocks as MCP's JSON
 mod form; // `Form`, `Url`
 mod restricted; // the schema of a form
 mod roots; // `Roots`
@@ -143,21 +144,21 @@ pub use form::{Decision, Form, MayDecline, Url};
 pub use roots::{Root, Roots};
 pub use sampling::{Sampled, Sampling};
 
-/// Something that the client can be asked: [`Form`], [`Url`], [`Sampling`] or [`Roots`].
+/// A question to the client: [`Form`], [`Url`], [`Sampling`] or [`Roots`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be asked",
     label = "not a question",
     note = "ask a `Form`, `Url`, `Sampling` or `Roots`"
 )]
 pub trait Question: sealed::Sealed {
-    /// What the answer is read as.
+    /// The type of the answer.
     type Answer;
 
-    /// The method of MCP.
+    /// The MCP method.
     #[doc(hidden)]
     fn method(&self) -> &'static str;
 
-    /// Its parameters, or why the question can't be asked.
+    /// The method's parameters, or the reason why the question can't be sent.
     #[doc(hidden)]
     fn params(&self) -> Result<Value, String>;
 
@@ -166,37 +167,37 @@ pub trait Question: sealed::Sealed {
     fn read(&self, answer: Value) -> Result<Self::Answer, ToolError>;
 }
 
-/// One entry of what [`Context::ask_all`] takes: a key with its question, or an `Option` of that.
+/// An entry for [`Context::ask_all`]: a key with its question, or an `Option` of that.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be asked",
     label = "not a key with a question",
     note = "write `(\"key\", Form::new(…))`"
 )]
 pub trait Entry {
-    /// What the answer is read as.
+    /// The type of the answer.
     type Answer;
 
-    /// The answer, if it is there; if not, the question is put with those that are to be asked.
+    /// Returns the answer if it is available. Otherwise adds the question to `asking`.
     #[doc(hidden)]
     fn answer(self, asking: &mut Asking) -> Result<Option<Self::Answer>, ToolError>;
 }
 
-/// What [`Context::ask_all`] takes: a tuple or a `Vec` of [`Entry`]s.
+/// A tuple or a `Vec` of [`Entry`]s for [`Context::ask_all`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` isn't a list of questions",
     label = "not a list of questions",
     note = "write `((\"a\", first), (\"b\", second))`; for a single question use `Context::ask`"
 )]
 pub trait Questions {
-    /// What the answers are read as.
+    /// The type of the answers.
     type Answers;
 
-    /// The answers, if all are there.
+    /// Returns the answers if all are available.
     #[doc(hidden)]
     fn answers(self, asking: &mut Asking) -> Result<Option<Self::Answers>, ToolError>;
 }
 
-/// What has no answer yet.
+/// The questions without an answer.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Asking(Vec<InputRequest>);
@@ -208,8 +209,8 @@ mod sealed {
 // === impl Context ===
 
 impl Context {
-    /// Asks the client. Returns the answer where it is there, and otherwise ends the call through `?`, to start it over
-    /// when the client has answered; see [`input`](crate::input). `key` names the question within the call.
+    /// Asks the client. Returns the answer if it is available. Otherwise ends the call through `?`; the call restarts
+    /// when the client has answered. See [`input`](crate::input). `key` identifies the question within the call.
     ///
     /// ```
     /// # use moongate_sdk::prelude::*;
@@ -222,26 +223,26 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// There is no answer yet; the person declined or dismissed the question; the answer doesn't have the form that was
-    /// asked for; or the question can't be asked, such as a form with a struct in it.
-    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where it asks
+    /// There is no answer yet; the user declined or dismissed the question; the answer has the wrong type; or the
+    /// question can't be asked, for example a form with a nested struct.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails at the caller's line
     pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, ToolError> {
         self.ask_all(((key, question),)).map(|(answer,)| answer)
     }
 
-    /// Asks several questions at once; see [`input`](crate::input).
+    /// Asks several questions together. See [`input`](crate::input).
     ///
     /// # Errors
-    /// As for [`ask`](Self::ask), of any of them.
-    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails where it asks
+    /// As for [`ask`](Self::ask), for any of the questions.
+    #[cfg_attr(not(target_family = "wasm"), track_caller)] // a test fails at the caller's line
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
         let mut asking = Asking::default();
         let answers = questions.answers(&mut asking);
-        host::rounds::asked_all();
+        host::rounds::fail_on_problem();
         if let Some(answers) = answers? {
             return Ok(answers);
         }
-        host::rounds::left_to_ask(&asking.0);
+        host::rounds::record_open_questions(&asking.0);
         let input = NeedInput { requests: asking.0, state: self.state(), meta: None, extra: None };
         Err(ToolError::need_input(input))
     }
@@ -252,14 +253,14 @@ impl Context {
 impl Asking {
     fn look<Q: Question>(&mut self, key: &str, question: &Q) -> Result<Option<Q::Answer>, ToolError> {
         let answer = request::answer(key);
-        // With an answer there is no need to write the question, but in tests it is checked in each round.
-        if answer.is_none() || host::rounds::CHECKED {
+        // With an answer, there is no need to serialize the question, but tests check it in each round.
+        if answer.is_none() || host::rounds::CHECKS_ANSWERED_QUESTIONS {
             let params = question.params().map_err(|reason| {
                 ToolError::internal(format_args!("the question `{key}` can't be asked: {reason}"))
             })?;
             let method = question.method().to_owned();
             let request = InputRequest { key: key.to_owned(), method, params: Some(params.to_string()) };
-            host::rounds::asked(&request);
+            host::rounds::record_question(&request);
             if answer.is_none() {
                 self.0.push(request);
             }
@@ -270,10 +271,10 @@ impl Asking {
 
 fn parse(key: &str, json: &str) -> Result<Value, ToolError> {
     serde_json::from_str(json)
-        .map_err(|error| ToolError::internal(format_args!("the answer to `{key}` isn't JSON: {error}")))
+        .map_err(|error| ToolError::internal(format_args!("invalid JSON in the answer to `{key}`: {error}")))
 }
 
-/// Reads an answer as a `T`; `what` was asked for.
+/// Deserializes an answer as a `T`. `what` describes the expected answer.
 fn read<T: DeserializeOwned>(what: &str, answer: Value) -> Result<T, ToolError> {
     T::deserialize(answer)
         .map_err(|error| ToolError::failed(format_args!("the client's answer isn't {what}: {error}")))
@@ -304,7 +305,7 @@ impl<E: Entry> Questions for Vec<E> {
     type Answers = Vec<E::Answer>;
 
     fn answers(self, asking: &mut Asking) -> Result<Option<Self::Answers>, ToolError> {
-        // All are looked at before one that is missing ends it, so that all of these are asked at once.
+        // Look at all entries before returning, so that all missing answers are requested together.
         let answers = self.into_iter().map(|entry| entry.answer(asking)).collect::<Result<Vec<_>, _>>()?;
         Ok(answers.into_iter().collect())
     }

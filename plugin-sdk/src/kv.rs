@@ -1,4 +1,4 @@
-//! What a plugin keeps from one call to the next: values under keys.
+//! Values that a plugin stores between calls.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -6,10 +6,10 @@
 //! #[derive(Default)]
 //! struct Counter;
 //!
-//! /// Counts.
+//! /// Counts calls.
 //! #[plugin]
 //! impl Counter {
-//!     /// How often it was called, and by whom the last time.
+//!     /// Count a call, and report the previous caller.
 //!     #[tool]
 //!     fn count(&self, name: &str) -> Result<String, ToolError> {
 //!         let count = kv::increment("count", 1)?;
@@ -27,16 +27,16 @@
 //! assert_eq!(client.kv::<String>("name").as_deref(), Some("Bob"));
 //! ```
 //!
-//! The operator grants it with `state = true` below `[plugins.<name>.allow]` in `gateway.toml`, and limits its size. Where
-//! `state` in `[gateway]` names a directory, what is kept outlives the gateway, and all gateways on that directory share
-//! it; else it is gone when the gateway ends (`moongate call` is one of its own).
-//! All calls of the plugin share the keys, whoever the caller is: put [`Context::principal`](crate::Context::principal)
-//! into the key where they should not.
+//! The operator grants it with `state = true` in `[plugins.<name>.allow]` in `gateway.toml`, and limits its size. If
+//! `state` in `[gateway]` names a directory, stored values survive a restart, and all gateways that use this
+//! directory share them. Otherwise they are lost when the gateway stops (`moongate call` is a gateway of its own).
+//! All calls of the plugin share the keys, whichever caller they serve. To separate callers, include
+//! [`Context::principal`](crate::Context::principal) in the key.
 //!
-//! Calls run at the same time, in several processes even. Between a [`get`] and a [`set`] another call may write; where that matters, use
-//! [`increment`], [`update`] or [`try_update`], which don't lose what the other wrote.
+//! Calls run concurrently, even in several processes. Another call can write between your [`get`] and [`set`]. To
+//! avoid lost updates, use [`increment`], [`update`] or [`try_update`].
 //!
-//! Values are written as JSON; the functions whose names end in `_bytes` take them as they are.
+//! Values are stored as JSON. The functions whose names end in `_bytes` store them as they are.
 
 use std::fmt;
 
@@ -45,85 +45,85 @@ use serde::de::DeserializeOwned;
 
 use crate::host::kv as host;
 
-/// How often [`update`] tries before it gives up.
-const ATTEMPTS: usize = 64;
+/// The number of attempts of [`update`].
+const MAX_UPDATE_ATTEMPTS: usize = 64;
 
-/// Why a value couldn't be read or kept.
+/// An error in reading or storing a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KvError {
-    /// The operator doesn't let this plugin keep anything.
+    /// The operator hasn't granted state.
     NotGranted,
-    /// The plugin keeps as much as the operator allows; the text says how much that is. Delete something.
+    /// The plugin's storage is full; the string contains the limit. Delete something.
     Full(String),
-    /// Other calls changed the key faster than this one could.
+    /// Other calls kept changing the key.
     Contended {
         /// The key.
         key: String,
     },
-    /// The value can't be written as JSON, or what is kept under the key has another form.
+    /// The value can't be serialized as JSON, or the stored value has another type.
     Form {
         /// The key.
         key: String,
-        /// What is wrong with the value.
+        /// The reason.
         reason: String,
     },
-    /// Anything else, such as a key that is too long, in the gateway's words.
+    /// Any other error, such as a key that is too long, with the gateway's message.
     Other(String),
 }
 
-/// The value of `key`, if there is one.
+/// Returns the value of `key`, if there is one.
 ///
 /// # Errors
-/// It isn't a `T`, or the plugin may keep nothing.
+/// The value can't be deserialized as a `T`, or state isn't granted.
 pub fn get<T: DeserializeOwned>(key: &str) -> Result<Option<T>, KvError> {
     get_bytes(key)?.map(|bytes| parse(key, &bytes)).transpose()
 }
 
-/// The same, as it is kept.
+/// Like [`get`], for bytes.
 ///
 /// # Errors
-/// The plugin may keep nothing.
+/// State isn't granted.
 pub fn get_bytes(key: &str) -> Result<Option<Vec<u8>>, KvError> {
     host::get(key).map_err(failed)
 }
 
-/// Keeps `value` under `key`, in place of what is there.
+/// Stores `value` under `key`, replacing the current value.
 ///
 /// # Errors
-/// It can't be written as JSON or doesn't fit in, or the plugin may keep nothing.
+/// The value can't be serialized as JSON, the storage is full, or state isn't granted.
 pub fn set<T: Serialize + ?Sized>(key: &str, value: &T) -> Result<(), KvError> {
     set_bytes(key, &write(key, value)?)
 }
 
-/// The same, of bytes.
+/// Like [`set`], for bytes.
 ///
 /// # Errors
-/// They don't fit in, or the plugin may keep nothing.
+/// The storage is full, or state isn't granted.
 pub fn set_bytes(key: &str, value: &[u8]) -> Result<(), KvError> {
     host::set(key, value).map_err(failed)
 }
 
-/// Removes `key`. One that isn't there is no error.
+/// Removes `key`. Succeeds if it doesn't exist.
 ///
 /// # Errors
-/// The plugin may keep nothing.
+/// State isn't granted.
 pub fn delete(key: &str) -> Result<(), KvError> {
     host::delete(key).map_err(failed)
 }
 
-/// Is there a value under `key`?
+/// Returns `true` if there is a value under `key`.
 ///
 /// # Errors
-/// The plugin may keep nothing.
+/// State isn't granted.
 pub fn exists(key: &str) -> Result<bool, KvError> {
     host::exists(key).map_err(failed)
 }
 
-/// All keys, in no particular order.
+/// Returns all keys, in no particular order.
 ///
 /// # Errors
-/// The plugin may keep nothing.
+/// State isn't granted.
 pub fn keys() -> Result<Vec<String>, KvError> {
     let mut keys = Vec::new();
     let mut cursor = None;
@@ -137,17 +137,17 @@ pub fn keys() -> Result<Vec<String>, KvError> {
     }
 }
 
-/// Adds `delta` to the number under `key`, without losing what other calls add, and gives back the sum. A key that isn't
-/// there counts as 0. [`get`] reads it as an `i64`.
+/// Adds `delta` to the number under `key` atomically and returns the sum. A missing key counts as 0. [`get`] reads it
+/// as an `i64`.
 ///
 /// # Errors
-/// What is kept there is no whole number, the sum is none of 64 bits, or the plugin may keep nothing.
+/// The stored value isn't an integer, the sum overflows 64 bits, or state isn't granted.
 pub fn increment(key: &str, delta: i64) -> Result<i64, KvError> {
     host::increment(key, delta).map_err(failed)
 }
 
-/// Replaces the value of `key` by what `change` makes of it, without losing what other calls write, and gives back the
-/// new one. If another call changed the key in the meantime, `change` is called again with what is there now.
+/// Replaces the value of `key` with the result of `change` atomically and returns the new value. If another call
+/// changes the key in the meantime, `change` is called again with the new current value.
 ///
 /// ```
 /// # use moongate_sdk::prelude::*;
@@ -162,18 +162,18 @@ pub fn increment(key: &str, delta: i64) -> Result<i64, KvError> {
 /// ```
 ///
 /// # Errors
-/// What is kept there isn't a `T`, the new value can't be written as JSON or doesn't fit in, others are always faster,
-/// or the plugin may keep nothing.
+/// The stored value can't be deserialized as a `T`, the new value can't be serialized as JSON, the storage is full,
+/// other calls keep changing the key, or state isn't granted.
 pub fn update<T: Serialize + DeserializeOwned>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> T,
 ) -> Result<T, KvError> {
     let new = try_update(key, |old| Ok::<_, KvError>(Some(change(old))))?;
-    Ok(new.expect("the change always gives a value"))
+    Ok(new.expect("the change always returns a value"))
 }
 
-/// Like [`update`], for a change that may fail or find nothing to do: an error and `None` leave the key as it is. Gives
-/// back the new value, if it was written.
+/// Like [`update`], for a change that can fail or be unnecessary: an error or `None` leaves the key unchanged.
+/// Returns the new value, if it was written.
 ///
 /// ```
 /// # use moongate_sdk::prelude::*;
@@ -188,37 +188,37 @@ pub fn update<T: Serialize + DeserializeOwned>(
 /// ```
 ///
 /// # Errors
-/// What `change` fails with, or as for [`update`].
+/// An error of `change`, or as for [`update`].
 pub fn try_update<T: Serialize + DeserializeOwned, E: From<KvError>>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> Result<Option<T>, E>,
 ) -> Result<Option<T>, E> {
-    let mut look = host::Look::new(key).map_err(failed)?;
-    for _ in 0..ATTEMPTS {
-        let old = look.current().map_err(failed)?.map(|bytes| parse(key, &bytes)).transpose()?;
+    let mut snapshot = host::KvSnapshot::new(key).map_err(failed)?;
+    for _ in 0..MAX_UPDATE_ATTEMPTS {
+        let old = snapshot.current().map_err(failed)?.map(|bytes| parse(key, &bytes)).transpose()?;
         let Some(new) = change(old)? else { return Ok(None) };
-        match look.swap(&write(key, &new)?).map_err(failed)? {
+        match snapshot.swap(&write(key, &new)?).map_err(failed)? {
             None => return Ok(Some(new)),
-            Some(newer) => look = newer,
+            Some(newer) => snapshot = newer,
         }
     }
     Err(KvError::Contended { key: key.to_owned() }.into())
 }
 
-/// The same, of bytes.
+/// Like [`try_update`], for bytes.
 ///
 /// # Errors
-/// The new value doesn't fit in, others are always faster, or the plugin may keep nothing.
+/// The storage is full, other calls keep changing the key, or state isn't granted.
 pub fn update_bytes(
     key: &str,
     mut change: impl FnMut(Option<Vec<u8>>) -> Vec<u8>,
 ) -> Result<Vec<u8>, KvError> {
-    let mut look = host::Look::new(key).map_err(failed)?;
-    for _ in 0..ATTEMPTS {
-        let new = change(look.current().map_err(failed)?);
-        match look.swap(&new).map_err(failed)? {
+    let mut snapshot = host::KvSnapshot::new(key).map_err(failed)?;
+    for _ in 0..MAX_UPDATE_ATTEMPTS {
+        let new = change(snapshot.current().map_err(failed)?);
+        match snapshot.swap(&new).map_err(failed)? {
             None => return Ok(new),
-            Some(newer) => look = newer,
+            Some(newer) => snapshot = newer,
         }
     }
     Err(KvError::Contended { key: key.to_owned() })
@@ -228,13 +228,13 @@ impl fmt::Display for KvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotGranted => f.write_str(
-                "the plugin may keep no state; `state = true` below `[plugins.<name>.allow]` in `gateway.toml` grants it",
+                "state isn't granted; `state = true` in `[plugins.<name>.allow]` of `gateway.toml` grants it",
             ),
             Self::Full(reason) | Self::Other(reason) => f.write_str(reason),
             Self::Contended { key } => {
-                write!(f, "`{key}` is changed by too many calls at once; try again")
+                write!(f, "too many concurrent changes of `{key}`; try again")
             }
-            Self::Form { key, reason } => write!(f, "what is kept under `{key}` has another form: {reason}"),
+            Self::Form { key, reason } => write!(f, "invalid value under `{key}`: {reason}"),
         }
     }
 }
@@ -244,7 +244,7 @@ impl std::error::Error for KvError {}
 fn failed(error: host::Error) -> KvError {
     match error {
         host::Error::AccessDenied | host::Error::NoSuchStore => KvError::NotGranted,
-        // The contract has no case of its own for it; the gateway names the limit.
+        // The contract has no error code for a full storage; the gateway's message names the limit.
         host::Error::Other(reason) if reason.contains("limits.state") => KvError::Full(reason),
         host::Error::Other(reason) => KvError::Other(reason),
     }

@@ -16,35 +16,35 @@
 //!     }
 //! }
 //!
-//! // In `cargo test`, without Wasm and without a gateway:
+//! // In `cargo test`, without Wasm or a gateway:
 //! let client = moongate_sdk::testing::Client::<Hello>::new();
 //! let result = client.call("hello", serde_json::json!({ "name": "Ada" })).unwrap();
 //! assert_eq!(result.all_text(), "Hello, Ada!");
 //! ```
 //!
-//! The crate needs `crate-type = ["cdylib", "rlib"]` and is built by
-//! `cargo build --release --target wasm32-wasip2`. Add `serde` and `schemars` when you derive `Deserialize`,
-//! `Serialize` and `JsonSchema` for types of your own.
+//! The crate needs `crate-type = ["cdylib", "rlib"]`. Build it with `cargo build --release --target wasm32-wasip2`.
+//! To derive `Deserialize`, `Serialize` and `JsonSchema` for your own types, add `serde` and `schemars`.
 //!
-//! # What the macro reads
-//! - A **doc comment** is the description of the plugin, tool, resource, prompt or argument below it.
-//! - **Parameters** are arguments, owned or borrowed (`&str`). `Option<T>` may be left out. A single parameter called
-//!   `args` is the whole argument object instead: a struct that derives `Deserialize` and
-//!   [`JsonSchema`](schemars::JsonSchema). A parameter of type [`&Context`](Context) tells about the call.
-//! - The **return type** is anything that implements [`IntoToolResult`] ([`IntoResource`], [`IntoPrompt`]). [`Json`]
-//!   also gives the tool an output schema. In a `Result`, `?` works on every [`std::error::Error`]; [`ToolError`] says
-//!   what becomes of it.
+//! # Attributes
+//! - A **doc comment** is the description of the plugin, tool, resource, prompt or argument that follows.
+//! - **Parameters** are arguments, owned or borrowed (`&str`). `Option<T>` is optional. A single parameter called
+//!   `args` is the whole argument object: a struct that derives `Deserialize` and
+//!   [`JsonSchema`](schemars::JsonSchema). A parameter of type [`&Context`](Context) gives information about the
+//!   call.
+//! - The **return type** is any type that implements [`IntoToolResult`] ([`IntoResource`], [`IntoPrompt`]). [`Json`]
+//!   also gives the tool an output schema. In a `Result`, `?` works on every [`std::error::Error`]; [`ToolError`]
+//!   determines how the client sees it.
 //!
-//! Every call gets a plugin value of its own, made by [`Default`], in a sandbox of its own: there is nothing to lock,
-//! and nothing remains in memory from one call to the next. [`kv`] keeps what should remain, [`http`] asks other servers,
-//! and [`input`] is how a call asks the person, the model or the program at the other end.
+//! Every call gets its own plugin value, made by [`Default`], in its own sandbox: there is nothing to lock, and no
+//! memory is kept between calls. Store values with [`kv`], send requests with [`http`], and ask the user, the model
+//! or the client with [`input`].
 //!
-//! # Further
-//! [`guide`] has a page for each thing that a plugin can do: tools, arguments, results, errors, resources, prompts,
-//! completion, questions, progress and logs, requests, state, settings, files, testing and publishing.
+//! # Guide
+//! [`guide`] has a page for each task: tools, arguments, results, errors, resources, prompts, completion, questions,
+//! progress and logs, requests, state, settings, files, testing and publishing.
 //!
-//! # What the macro writes
-//! An implementation of [`Plugin`] and one line of [`export!`]. Both can be written by hand:
+//! # Generated code
+//! The macro generates an implementation of [`Plugin`] and one line of [`export!`]. You can also write both by hand:
 //!
 //! ```
 //! use moongate_sdk::{CallOutcome, Context, Failure, Plugin, PluginInfo, Tool, ToolError, ToolResult};
@@ -73,37 +73,37 @@
 //! ```
 
 #[doc(hidden)]
-pub mod bindings; // what `wit-bindgen` makes of the contract
-mod bounds; // what is wanted of authors' types
-pub mod changes; // lists and resources that hold something new
-mod completion; // what a completion may return
-pub mod config; // the plugin's settings in `gateway.toml`
-mod content; // blocks of text, images, sounds and resources
-mod context; // the call being served
-pub mod env; // variables of the gateway's environment
-mod error; // how a call goes wrong
+pub mod bindings; // generated bindings of the contract
+mod bounds; // requirements on plugin authors' types
+pub mod changes; // change notifications
+mod completion; // return types of completions
+pub mod config; // settings from `gateway.toml`
+mod content; // blocks of text, images, audio and resources
+mod context; // the call in progress
+pub mod env; // environment variables
+mod error; // errors of calls
 #[doc(hidden)]
-pub mod expansion; // what the code that `#[plugin]` writes calls
+pub mod expansion; // functions for the code that `#[plugin]` generates
 #[doc(hidden)]
 pub mod export; // from the contract's functions to `Plugin`
-pub mod guide; // a page for each thing that a plugin can do
+pub mod guide; // the guide, one page for each task
 mod host; // the gateway's functions, or fakes of them in native tests
-pub mod http; // requests to other servers
-mod info; // constructors of what a plugin says of itself
-pub mod input; // questions to the person, the model, the client
-pub mod kv; // what is kept from one call to the next
-pub mod log; // lines for the gateway's log and the client
+pub mod http; // HTTP requests
+mod info; // constructors for plugin descriptions
+pub mod input; // questions to the user, the model and the client
+pub mod kv; // stored values
+pub mod log; // log messages
 mod plugin; // the trait that a plugin implements
-pub mod progress; // how far a call has come
-mod prompt; // what a prompt may return
-mod resource; // what a resource may return
-mod result; // what a tool may return
-mod rounds; // what a call keeps when it starts over
+pub mod progress; // progress reports
+mod prompt; // return types of prompts
+mod resource; // return types of resources
+mod result; // return types of tools
+mod rounds; // the state of restarted calls
 mod schema; // JSON Schemas from Rust types
 mod template; // URI templates
-mod texts; // structs from pairs of name and text
+mod string_fields; // structs from pairs of name and string
 #[cfg(not(target_family = "wasm"))]
-pub mod testing; // calls a plugin in native tests
+pub mod testing; // the test client
 
 pub use bindings::completions::{Completion, CompletionTarget};
 pub use bindings::imports::moongate::plugin::request::ClientInfo;
@@ -126,7 +126,7 @@ pub use resource::IntoResource;
 pub use result::{IntoToolResult, Json, Pretty};
 pub use {schemars, serde, serde_json};
 
-/// What most plugins name.
+/// The items that most plugins use.
 pub mod prelude {
     pub use crate::input::{Decision, Form, Roots, Sampling, Url};
     pub use crate::{

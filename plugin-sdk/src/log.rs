@@ -1,7 +1,7 @@
-//! Lines for the gateway's log, and for the client where it asked for them.
+//! Log messages for the gateway's log, and for clients that requested them.
 //!
-//! A message is only made if somebody will see it: `log::debug(format_args!("{x}"))` costs nothing otherwise. Never log
-//! a secret: the client may see the line.
+//! Messages are only formatted if the level is enabled: otherwise `log::debug(format_args!("{x}"))` costs almost
+//! nothing. Never log a secret, because the client can see the message.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::LogLevel;
 use crate::host::log;
 
-/// Would a line of this level be written anywhere?
+/// Returns `true` if messages of this level are written anywhere.
 #[must_use]
 pub fn enabled(level: LogLevel) -> bool {
     log::enabled(level)
@@ -24,41 +24,41 @@ pub fn write(level: LogLevel, message: impl Display) {
     }
 }
 
-/// Writes any value, as the part of the plugin that `logger` names. A value that can't be written as JSON is written as
-/// a message that says so.
+/// Writes any value. `logger` names the part of the plugin. If the value can't be serialized as JSON, an error
+/// message is logged instead.
 pub fn data(level: LogLevel, logger: Option<&str>, data: &impl Serialize) {
     if enabled(level) {
         write_json(level, logger, data);
     }
 }
 
-/// Details for finding a fault.
+/// Writes a debug message: details for troubleshooting.
 pub fn debug(message: impl Display) {
     write(LogLevel::Debug, message);
 }
 
-/// The normal course of events.
+/// Writes an info message: normal operation.
 pub fn info(message: impl Display) {
     write(LogLevel::Info, message);
 }
 
-/// Normal, but worth knowing.
+/// Writes a notice: normal but significant.
 pub fn notice(message: impl Display) {
     write(LogLevel::Notice, message);
 }
 
-/// Might become a problem.
+/// Writes a warning: a potential problem.
 pub fn warning(message: impl Display) {
     write(LogLevel::Warning, message);
 }
 
-/// An operation failed.
+/// Writes an error: a failed operation.
 pub fn error(message: impl Display) {
     write(LogLevel::Error, message);
 }
 
 fn write_json(level: LogLevel, logger: Option<&str>, data: &impl Serialize) {
     let json = serde_json::to_string(data)
-        .unwrap_or_else(|error| Value::from(format!("can't be written as JSON: {error}")).to_string());
+        .unwrap_or_else(|error| Value::from(format!("cannot serialize as JSON: {error}")).to_string());
     log::write(level, logger, &json);
 }

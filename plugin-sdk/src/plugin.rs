@@ -1,4 +1,4 @@
-//! [`Plugin`]: what the gateway can ask of a plugin, as one trait.
+//! [`Plugin`]: the interface between the gateway and a plugin, as one trait.
 
 use crate::expansion;
 use crate::{
@@ -6,52 +6,52 @@ use crate::{
     ReadOutcome, ResourceInfo, ResourceTemplate, Tool,
 };
 
-/// A plugin. `#[plugin]` implements it; write it by hand where the lists aren't known when the plugin is built.
+/// A plugin. `#[plugin]` implements it. Implement it by hand if the lists are only known at run time.
 ///
-/// Each function is called on a value of its own, made by [`Default`]. Name the interfaces that the plugin has in
-/// [`export!`](crate::export): functions of the others are never called.
+/// Each function is called on a new value, made by [`Default`]. Name the interfaces of the plugin in
+/// [`export!`](crate::export); functions of other interfaces are never called.
 ///
-/// The lists are asked for when the plugin is loaded, and again after [`changes`](crate::changes) says so. They must
-/// come in the same order each time.
+/// The gateway requests the lists when it loads the plugin, and again after a report with
+/// [`changes`](crate::changes). Their order must not change.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no plugin",
-    label = "no `#[plugin]` stands above an `impl` block of `{Self}`",
+    message = "`{Self}` isn't a plugin",
+    label = "`{Self}` has no `impl` block with `#[plugin]`",
     note = "put `#[plugin]` above the `impl` block, and `#[tool]` above its functions"
 )]
 pub trait Plugin: Default {
-    /// Name, version and the like. Must not need any configuration.
+    /// Returns name, version and other metadata. Must work without settings.
     fn info() -> PluginInfo;
 
-    /// All tools.
+    /// Lists the tools.
     ///
     /// # Errors
-    /// The list can't be given; the plugin isn't loaded.
+    /// The list isn't available. The plugin isn't loaded.
     fn tools(&self) -> Result<Vec<Tool>, Failure> {
         Ok(Vec::new())
     }
 
-    /// Calls a tool. `args` is the text of a JSON object that fits the tool's input schema.
+    /// Calls a tool. `args` is a JSON object that matches the tool's input schema.
     ///
     /// # Errors
-    /// The call ends in a JSON-RPC error. A tool that ran and didn't succeed returns
-    /// [`ToolResult::error`](crate::ToolResult::error) instead.
+    /// The call ends in a JSON-RPC error. A tool that fails returns [`ToolResult::error`](crate::ToolResult::error)
+    /// instead.
     fn call_tool(&self, ctx: &Context, name: &str, args: &str) -> Result<CallOutcome, Failure> {
         let _ = (ctx, args);
         expansion::no_tool(name)
     }
 
-    /// All resources that have a known URI.
+    /// Lists the resources with a fixed URI.
     ///
     /// # Errors
-    /// The list can't be given; the plugin isn't loaded.
+    /// The list isn't available. The plugin isn't loaded.
     fn resources(&self) -> Result<Vec<ResourceInfo>, Failure> {
         Ok(Vec::new())
     }
 
-    /// All resource templates.
+    /// Lists the resource templates.
     ///
     /// # Errors
-    /// The list can't be given; the plugin isn't loaded.
+    /// The list isn't available. The plugin isn't loaded.
     fn templates(&self) -> Result<Vec<ResourceTemplate>, Failure> {
         Ok(Vec::new())
     }
@@ -59,24 +59,24 @@ pub trait Plugin: Default {
     /// Reads a resource.
     ///
     /// # Errors
-    /// It doesn't exist or can't be read.
+    /// The resource doesn't exist or can't be read.
     fn read_resource(&self, ctx: &Context, uri: &str) -> Result<ReadOutcome, Failure> {
         let _ = ctx;
         expansion::no_resource(uri)
     }
 
-    /// All prompts.
+    /// Lists the prompts.
     ///
     /// # Errors
-    /// The list can't be given; the plugin isn't loaded.
+    /// The list isn't available. The plugin isn't loaded.
     fn prompts(&self) -> Result<Vec<Prompt>, Failure> {
         Ok(Vec::new())
     }
 
-    /// Gets a prompt. `args` are pairs of name and value; all required ones are there.
+    /// Gets a prompt. `args` are pairs of name and value, and include all required arguments.
     ///
     /// # Errors
-    /// There is no such prompt, or its arguments are wrong.
+    /// The prompt doesn't exist, or its arguments are invalid.
     fn get_prompt(
         &self,
         ctx: &Context,
@@ -87,11 +87,11 @@ pub trait Plugin: Default {
         expansion::no_prompt(name)
     }
 
-    /// Suggests values for an argument while a person types it: `typed` is there so far, `others` are the arguments
-    /// that have values already.
+    /// Suggests values for an argument while the user types it. `typed` is the current input, `others` are the
+    /// arguments that are already filled in.
     ///
     /// # Errors
-    /// Something broke. An argument without suggestions is no error.
+    /// The completion failed. An argument without suggestions isn't an error.
     fn complete(
         &self,
         target: &CompletionTarget,

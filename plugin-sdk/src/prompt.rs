@@ -1,4 +1,4 @@
-//! What a prompt may take and return ([`PromptArg`], [`IntoPrompt`]), and what a completion may return.
+//! Types of arguments and results of prompts: [`PromptArg`] and [`IntoPrompt`].
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,30 +12,30 @@ use crate::{Content, IntoToolError, PromptMessage, PromptResult, Role, ToolError
     note = "return a `String`, `PromptMessage`, `Vec<PromptMessage>`, `PromptResult`, or a `Result` of one of them"
 )]
 pub trait IntoPrompt: Sized {
-    /// The messages.
+    /// Converts the value to messages.
     ///
     /// # Errors
-    /// There are none.
+    /// The prompt failed.
     fn into_prompt(self) -> Result<PromptResult, ToolError>;
 }
 
-/// A type that a prompt's argument can have. MCP passes all of them as text.
+/// A type that a prompt's argument can have. MCP passes all of them as strings.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the argument of a prompt",
-    label = "not made from text",
+    label = "can't be parsed from a string",
     note = "use `String`, a number, `bool`, or an `Option` of one of them"
 )]
 pub trait PromptArg: Sized {
-    /// Whether the prompt can't do without it.
+    /// `true` if the argument is required.
     const REQUIRED: bool = true;
 
-    /// Reads it.
+    /// Parses the value.
     ///
     /// # Errors
-    /// The text has the wrong form; the message says which form is right.
+    /// The string is invalid; the message describes the expected format.
     fn from_text(text: &str) -> Result<Self, String>;
 
-    /// The value of an argument that was left out, for types that have one.
+    /// The value of a missing argument, for types that have one.
     #[must_use]
     fn absent() -> Option<Self> {
         None
@@ -45,12 +45,12 @@ pub trait PromptArg: Sized {
 // === impl PromptMessage ===
 
 impl PromptMessage {
-    /// A message that the person says.
+    /// A user message.
     pub fn user(content: impl Into<Content>) -> Self {
         Self { role: Role::User, content: content.into(), extra: None }
     }
 
-    /// A message that the model says.
+    /// An assistant message.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self { role: Role::Assistant, content: content.into(), extra: None }
     }
@@ -59,7 +59,7 @@ impl PromptMessage {
 // === impl PromptResult ===
 
 impl PromptResult {
-    /// These messages.
+    /// A result with these messages.
     #[must_use]
     pub fn new(messages: Vec<PromptMessage>) -> Self {
         Self { description: None, messages, meta: None, extra: None }
@@ -106,7 +106,7 @@ impl<T: IntoPrompt, E: IntoToolError> IntoPrompt for Result<T, E> {
 
 // === impl PromptArg ===
 
-/// Types that are read by [`FromStr`].
+/// Types that implement [`FromStr`].
 macro_rules! from_text {
     ($($Type:ty),*) => {$(
         impl PromptArg for $Type {

@@ -1,4 +1,4 @@
-//! What a resource may return: [`IntoResource`].
+//! Return types of resources: [`IntoResource`].
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use serde::Serialize;
 
 use crate::{IntoToolError, Json, Pretty, ReadResult, ResourceContents, ToolError};
 
-/// A value that a resource can return. `uri` and `mime_type` are those it was asked for and declared with.
+/// A value that a resource can return. `uri` is the requested URI and `mime_type` the declared media type.
 #[diagnostic::on_unimplemented(
     message = "a resource can't return `{Self}`",
     label = "not the data of a resource",
     note = "return a `String`, `Vec<u8>`, `Json<T>`, `ResourceContents`, `Vec<ResourceContents>`, `ReadResult`, or a `Result` of one of them"
 )]
 pub trait IntoResource: Sized {
-    /// The data.
+    /// Converts the value to the resource's contents.
     ///
     /// # Errors
-    /// There is none.
+    /// The resource failed.
     fn into_resource(self, uri: &str, mime_type: Option<&str>) -> Result<ReadResult, ToolError>;
 }
 
 // === impl ReadResult ===
 
 impl ReadResult {
-    /// A result with these contents, not to be kept by anybody.
+    /// A result with these contents, which must not be cached.
     #[must_use]
     pub fn new(contents: Vec<ResourceContents>) -> Self {
         Self { contents, ttl_ms: None, shareable: None, meta: None, extra: None }
     }
 
-    /// The same result, of which a copy may be kept for this long, by the caller alone.
+    /// Lets the caller cache the result for this long.
     #[must_use]
     pub fn keep_for(mut self, time: Duration) -> Self {
         self.ttl_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX));
         self
     }
 
-    /// The same result, of which a kept copy may be given to other callers too.
+    /// Lets caches share the result between callers.
     #[must_use]
     pub fn shareable(mut self) -> Self {
         self.shareable = Some(true);

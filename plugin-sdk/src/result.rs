@@ -1,4 +1,4 @@
-//! What a tool may return: [`IntoToolResult`] and the wrappers [`Json`] and [`Pretty`].
+//! Return types of tools: [`IntoToolResult`] and the wrappers [`Json`] and [`Pretty`].
 
 use std::borrow::Cow;
 
@@ -10,92 +10,92 @@ use crate::{Content, IntoToolError, Structured, ToolError, ToolResult, schema};
 
 /// A value that a tool can return.
 ///
-/// Implemented for text, numbers and booleans (one block of text), `()` (no content), [`Content`] and lists of it,
+/// Implemented for strings, numbers and booleans (one text block), `()` (no content), [`Content`] and lists of it,
 /// [`Json`] and [`Pretty`] (structured content), [`ToolResult`], and a `Result` of any of these, whose error is a
-/// [`ToolError`] or can become one.
+/// [`ToolError`] or can be converted to one.
 #[diagnostic::on_unimplemented(
     message = "a tool can't return `{Self}`",
     label = "not a tool's result",
     note = "return a `String`, `Json<T>`, `Content`, `Vec<Content>`, `ToolResult`, or a `Result` of one of them"
 )]
 pub trait IntoToolResult: Sized {
-    /// The JSON Schema of the structured content, for types that always have some.
+    /// The JSON Schema of the structured content, for types that always have structured content.
     #[must_use]
     fn output_schema() -> Option<String> {
         None
     }
 
-    /// The result.
+    /// Converts the value to a tool result.
     ///
     /// # Errors
-    /// The tool ends without one.
+    /// The tool failed.
     fn into_tool_result(self) -> Result<ToolResult, ToolError>;
 }
 
-/// Structured content: the value itself, and its JSON on one line as text for clients that don't read structured
-/// content. The tool's output schema comes from `T`.
+/// Structured content, and the same JSON as one line of text for clients that don't support structured content. The
+/// tool's output schema is generated from `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// Like [`Json`], but the text is laid out over several lines.
+/// Like [`Json`], but the text is pretty-printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pretty<T>(pub T);
 
 // === impl ToolResult ===
 
 impl ToolResult {
-    /// A result with these blocks of content.
+    /// A result with these content blocks.
     #[must_use]
     pub fn new(content: Vec<Content>) -> Self {
         Self { content, structured: None, is_error: None, meta: None, extra: None }
     }
 
-    /// A result with one block of text.
+    /// A result with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![Content::text(text)])
     }
 
-    /// The result of a tool that ran and didn't succeed.
+    /// The result of a failed tool, with `isError`.
     pub fn error(message: impl Into<String>) -> Self {
         Self { is_error: Some(true), ..Self::text(message) }
     }
 
-    /// The same result with one more block of content.
+    /// Adds a content block.
     #[must_use]
     pub fn with(mut self, content: impl Into<Content>) -> Self {
         self.content.push(content.into());
         self
     }
 
-    /// The same result with structured content. Give the tool an `output_schema` for it.
+    /// Adds structured content. Give the tool an `output_schema` for it.
     ///
     /// # Errors
-    /// The value can't be written as JSON.
+    /// The value can't be serialized as JSON.
     pub fn with_structured(mut self, value: &impl Serialize) -> Result<Self, ToolError> {
         self.structured = Some(to_json(value, serde_json::to_string)?);
         Ok(self)
     }
 
-    /// The same result with one more member of `_meta`, of which the gateway drops those that MCP keeps for itself.
+    /// Adds a member to `_meta`. The gateway drops keys that MCP reserves.
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         add_meta(&mut self.meta, key.into(), &value.into());
         self
     }
 
-    /// Did the tool run and not succeed?
+    /// Returns `true` if the tool failed.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.is_error == Some(true)
     }
 
-    /// The text of all blocks of text, joined by line breaks.
+    /// The text of all text blocks, joined by newlines.
     #[must_use]
     pub fn all_text(&self) -> String {
         self.content.iter().filter_map(Content::as_text).collect::<Vec<_>>().join("\n")
     }
 
-    /// The structured content as a value; null where there is none.
+    /// The structured content, or null if there is none.
     #[must_use]
     pub fn structured_value(&self) -> Value {
         self.structured.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
@@ -128,7 +128,7 @@ impl IntoToolResult for Vec<Content> {
     }
 }
 
-/// Types that become one block of text.
+/// Types that become one text block.
 macro_rules! as_text {
     ($($Type:ty),*) => {$(
         impl IntoToolResult for $Type {
@@ -202,5 +202,5 @@ fn to_json<T: Serialize>(
     write: fn(&T) -> serde_json::Result<String>,
 ) -> Result<String, ToolError> {
     write(value)
-        .map_err(|error| ToolError::internal(format_args!("the result can't be written as JSON: {error}")))
+        .map_err(|error| ToolError::internal(format_args!("cannot serialize the result as JSON: {error}")))
 }

@@ -1,32 +1,32 @@
-//! What a call keeps from one round to the next.
+//! The state that a call keeps between rounds.
 //!
-//! A call that asks the client something ends and is made again, from the top, with the answer. What it did before, it
-//! does again, but for two things that travel with the question, through the client and sealed by the gateway: the
-//! results of [`Context::once`](crate::Context::once), and the bytes that a plugin puts into
-//! [`NeedInput::state`](crate::NeedInput) by hand. Both share the one state that the contract has:
+//! A call that asks the client something ends, and is made again from the start with the answer. It repeats
+//! everything, except for two things that travel with the question through the client, sealed by the gateway: the
+//! results of [`Context::once`](crate::Context::once), and the bytes that a plugin sets by hand in
+//! [`NeedInput::state`](crate::NeedInput). Both share the contract's single state field:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 4 | how many results of `once` there are |
-//! | for each of them | its key and its JSON, each behind its length of 4 bytes |
+//! | 4 | the number of `once` results |
+//! | per result | its key and its JSON, each preceded by its length in 4 bytes |
 //! | the rest | the plugin's own state |
 //!
-//! Numbers are little endian. An empty state of the plugin's own and none are the same. It is no JSON as a whole, so that
-//! plugins that keep nothing don't carry a parser for it.
+//! Numbers are little endian. An empty own state is the same as none. The format as a whole isn't JSON, so that
+//! plugins without state don't include a JSON parser for it.
 
 use crate::{CallOutcome, Context, Failure, NeedInput, Plugin, PromptOutcome, ReadOutcome};
 
-/// What the round before kept.
+/// The state of the previous round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct RoundState {
     /// The results of `once`: pairs of key and JSON.
     pub(crate) once: Vec<(String, String)>,
     /// The plugin's own state.
     pub(crate) own: Option<Vec<u8>>,
 }
 
-impl Kept {
-    /// The bytes for the next round; none if there is nothing to keep.
+impl RoundState {
+    /// Serializes the state for the next round. `None` if it is empty.
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         if self.once.is_empty() && self.own.is_none() {
             return None;
@@ -40,7 +40,7 @@ impl Kept {
         Some(bytes)
     }
 
-    /// Reads them. The gateway gives back only what this plugin wrote, so other bytes are treated as none.
+    /// Parses the state. The gateway returns only bytes that this plugin wrote, so other bytes are ignored.
     pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
         let mut once = Vec::new();
         for _ in 0..take_length(&mut bytes)? {
@@ -50,7 +50,7 @@ impl Kept {
     }
 }
 
-/// A length as it is written. Longer texts than it can say don't fit into the memory of a component.
+/// Serializes a length. Strings longer than 4 GiB don't fit into a component's memory.
 fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
@@ -68,37 +68,37 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
     String::from_utf8(text.to_vec()).ok()
 }
 
-/// One round of a tool's call.
+/// Runs one round of a tool call.
 pub(crate) fn call_tool<P: Plugin>(name: &str, args: &str) -> Result<CallOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().call_tool(&ctx, name, args)? {
-        CallOutcome::NeedInput(input) => CallOutcome::NeedInput(with_kept(&ctx, input)),
+        CallOutcome::NeedInput(input) => CallOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ CallOutcome::Done(_) => done,
     })
 }
 
-/// One round of reading a resource.
+/// Runs one round of reading a resource.
 pub(crate) fn read_resource<P: Plugin>(uri: &str) -> Result<ReadOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().read_resource(&ctx, uri)? {
-        ReadOutcome::NeedInput(input) => ReadOutcome::NeedInput(with_kept(&ctx, input)),
+        ReadOutcome::NeedInput(input) => ReadOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ ReadOutcome::Done(_) => done,
     })
 }
 
-/// One round of getting a prompt.
+/// Runs one round of getting a prompt.
 pub(crate) fn get_prompt<P: Plugin>(name: &str, args: &[(String, String)]) -> Result<PromptOutcome, Failure> {
     let ctx = Context::new();
     Ok(match P::default().get_prompt(&ctx, name, args)? {
-        PromptOutcome::NeedInput(input) => PromptOutcome::NeedInput(with_kept(&ctx, input)),
+        PromptOutcome::NeedInput(input) => PromptOutcome::NeedInput(with_round_state(&ctx, input)),
         done @ PromptOutcome::Done(_) => done,
     })
 }
 
-/// Joins the plugin's own state in `input` with what `ctx` keeps.
-fn with_kept(ctx: &Context, input: NeedInput) -> NeedInput {
+/// Adds the state of `ctx` to the plugin's own state in `input`.
+fn with_round_state(ctx: &Context, input: NeedInput) -> NeedInput {
     let own = input.state.filter(|own| !own.is_empty());
-    NeedInput { state: Kept { once: ctx.kept_once(), own }.write(), ..input }
+    NeedInput { state: RoundState { once: ctx.kept_once(), own }.write(), ..input }
 }
 
 #[cfg(test)]

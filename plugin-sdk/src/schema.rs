@@ -1,7 +1,7 @@
-//! JSON Schemas from Rust types, in a form that every client reads.
+//! JSON Schemas of Rust types, in a form that every client can read.
 //!
-//! Draft 2020-12, everything written in place (some clients don't follow `$ref`; recursive types keep theirs), without
-//! the name of the Rust type, and without the formats that only schemars knows (`uint32`, `double`).
+//! Draft 2020-12, with subschemas inlined (some clients don't follow `$ref`; only recursive types keep theirs),
+//! without the name of the Rust type, and without the formats that only schemars knows (`uint32`, `double`).
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -11,8 +11,8 @@ use serde_json::Value;
 /// The schema of a tool without arguments.
 pub(crate) const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
-/// Formats that JSON Schema 2020-12 defines. Strict clients refuse a schema with any other.
-const FORMATS: &[&str] = &[
+/// Formats that JSON Schema 2020-12 defines. Strict clients reject schemas with other formats.
+const STANDARD_FORMATS: &[&str] = &[
     "date",
     "date-time",
     "duration",
@@ -34,20 +34,20 @@ const FORMATS: &[&str] = &[
     "uuid",
 ];
 
-/// The schema of a tool's arguments, or of a plugin's settings: what `T` is read from.
+/// The schema of a tool's arguments, or of a plugin's settings.
 pub(crate) fn input<T: JsonSchema>() -> String {
     input_value::<T>().to_string()
 }
 
-/// The same, not yet as text.
+/// Like [`input`], as a JSON value.
 pub(crate) fn input_value<T: JsonSchema>() -> Value {
     let mut schema = generate::<T>(SchemaSettings::draft2020_12());
-    // An enum of structs has its objects one level down; MCP wants the word at the root.
+    // An enum of structs has its objects one level down, but MCP requires `"type": "object"` at the root.
     schema.ensure_object().entry("type").or_insert_with(|| "object".into());
     schema.to_value()
 }
 
-/// The schema of a tool's structured content: what `T` is written as.
+/// The schema of a tool's structured content.
 pub(crate) fn output<T: JsonSchema>() -> String {
     generate::<T>(SchemaSettings::draft2020_12().for_serialize()).to_value().to_string()
 }
@@ -58,20 +58,22 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Schema {
             settings.meta_schema = None;
             settings.inline_subschemas = true;
         })
-        .with_transform(Portable);
+        .with_transform(PortableSchema);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema
 }
 
-/// Takes out what only schemars understands.
+/// Removes keywords that only schemars knows.
 #[derive(Debug, Clone)]
-struct Portable;
+struct PortableSchema;
 
-impl Transform for Portable {
+impl Transform for PortableSchema {
     fn transform(&mut self, schema: &mut Schema) {
-        let foreign =
-            schema.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format));
+        let foreign = schema
+            .get("format")
+            .and_then(Value::as_str)
+            .is_some_and(|format| !STANDARD_FORMATS.contains(&format));
         if foreign {
             schema.remove("format");
         }

@@ -1,9 +1,9 @@
 //! Matches a URI against the template of `#[resource]`.
 //!
-//! Two forms of RFC 6570 can be matched backwards without doubt: `{name}`, one part of a path, percent-encoded; and
-//! `{+name}`, anything. The macro refuses the others.
+//! Two forms of RFC 6570 can be matched unambiguously: `{name}`, a single path segment, percent-encoded; and
+//! `{+name}`, any string. The macro rejects all others.
 
-/// The values of the template's variables, if `uri` fits.
+/// Returns the values of the template's variables, if `uri` matches.
 pub(crate) fn matches<const N: usize>(template: &str, uri: &str) -> Option<[String; N]> {
     let mut values = Vec::with_capacity(N);
     fits(template, uri, &mut values).then_some(())?;
@@ -16,7 +16,7 @@ fn fits(template: &str, uri: &str, values: &mut Vec<String>) -> bool {
     let Some((variable, template)) = rest.split_once('}') else { return false };
     let reserved = variable.starts_with('+');
     let longest = if reserved { uri.len() } else { uri.find(['/', '?', '#']).unwrap_or(uri.len()) };
-    // The longest value first: `{+path}.txt` takes `a.txt` out of `a.txt.txt`.
+    // Try the longest value first: `{+path}.txt` takes `a.txt` out of `a.txt.txt`.
     for end in (1..=longest).rev().filter(|end| uri.is_char_boundary(*end)) {
         let Some(value) = decode(&uri[..end]) else { continue };
         values.push(value);
@@ -28,7 +28,7 @@ fn fits(template: &str, uri: &str, values: &mut Vec<String>) -> bool {
     false
 }
 
-/// The text behind percent-encoding; nothing if that isn't UTF-8.
+/// Decodes percent-encoding. `None` if the result isn't UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

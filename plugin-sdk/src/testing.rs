@@ -1,4 +1,4 @@
-//! Calls a plugin in native tests, without Wasm and without a gateway.
+//! A test client that calls a plugin in native tests, without Wasm or a gateway.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -24,25 +24,26 @@
 //! assert_eq!(client.logs()[0].data, "asked");
 //! ```
 //!
-//! # Calls that ask something
-//! A call that asks the client ([`input`](crate::input)) is made again, from the top, in each round, as a gateway does:
-//! with the answers that [`Client::answer`] and [`Client::answer_with`] give to what it asked, and not before it asked.
-//! The test fails where
-//! - the call wrote something before it asked, which it would do once more in each round;
-//! - one key stands for two questions, or one key of [`Context::once`](crate::Context::once) for two results;
-//! - the call threw the question away and went on without its answer.
+//! # Calls that ask questions
+//! A call that asks the client ([`input`](crate::input)) is made again from the start in each round, as a gateway
+//! does, with the answers of [`Client::answer`] and [`Client::answer_with`] to the questions it has asked. The test
+//! fails if
+//! - the call wrote something before it asked, which would be repeated in each round;
+//! - one key is used for two different questions, or one key of [`Context::once`](crate::Context::once) for two
+//!   results;
+//! - the call discarded the question and continued without its answer.
 //!
-//! # What a gateway would refuse
-//! A test fails where a plugin can't be described without settings; where a tool that has an output schema succeeds
-//! without structured content; and where that content is no JSON, or differs from its schema in types, required members or
-//! choices. Reports of progress that don't go on are dropped, as a gateway drops them. An answer that nothing asked for is
-//! no failure: one client may make several calls.
+//! # Checks of a gateway
+//! A test fails if a plugin can't be described without settings, if a tool with an output schema succeeds without
+//! structured content, and if that content is invalid JSON or differs from its schema in types, required members or
+//! enum values. Progress reports that don't increase are dropped, as in a gateway. Unused answers aren't an error,
+//! because one client can make several calls.
 //!
-//! The arguments of a call are not held against the tool's input schema, as a gateway does before the plugin sees
-//! them: so a test can find out what a function does with any of them.
+//! The arguments of a call are not checked against the tool's input schema, as a gateway would do before the call.
+//! This lets you test a function with any arguments.
 //!
-//! A panic of the plugin is a panic of the test. In a gateway it ends that one call: the log says where and why, the
-//! caller reads one sentence.
+//! A panic of the plugin fails the test. In a gateway it ends only that call: the log contains the message and
+//! location, and the caller gets a short error.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -60,54 +61,54 @@ use crate::host::fake::{self, Gateway};
 use crate::http::HttpError;
 use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
-mod answers; // what a client answers
-mod calls; // what a client asks of a plugin
-mod fits; // whether structured content is what was promised
-mod told; // what a plugin told the gateway
-mod wanted; // what a test has to answer
-mod web; // what a plugin asked of other servers
+mod answers; // answers of a client
+mod calls; // calls of a plugin
+mod schema_check; // check of structured content
+mod reports; // reports of a plugin
+mod missing_answers; // errors for missing answers
+mod http; // HTTP requests and responses
 
 pub use answers::{accepted, declined, dismissed, roots, sampled};
-pub use told::{Change, LogLine, Progress};
-pub use web::{HttpAnswer, HttpRequest};
+pub use http::{HttpAnswer, HttpRequest};
+pub use reports::{Change, LogLine, Progress};
 
-/// A client with a gateway of its own in front of the plugin `P`.
+/// A test client with its own fake gateway for the plugin `P`.
 ///
-/// What the plugin may learn is set by the methods that return `Self`; unset, it is absent. What the plugin told the
-/// gateway can be read afterwards. As in a gateway, each call gets a plugin value of its own.
+/// Methods that return `Self` set the values that the plugin sees; unset values are absent. Other methods return the
+/// plugin's reports. As in a gateway, each call gets a new plugin value.
 pub struct Client<P: Plugin> {
     gateway: RefCell<Gateway>,
-    answers: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, AnswerFn>,
     plugin: PhantomData<P>,
 }
 
-/// What makes an answer.
-type Answer = Box<dyn Fn(&InputRequest) -> Value>;
+/// A function that answers a question.
+type AnswerFn = Box<dyn Fn(&InputRequest) -> Value>;
 
 impl<P: Plugin> Client<P> {
-    /// A client of which nothing is known.
+    /// A client with no settings.
     ///
     /// # Panics
     /// The plugin can't be described without settings, so no gateway would load it.
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
-        // In a gateway of its own, which shows nothing of that to the test.
+        // Use a separate gateway, so that the test doesn't see the effects of this call.
         let describes = fake::with(&mut Gateway::default(), || panic::catch_unwind(describe::<P>));
         if let Err(cause) = describes {
-            let said = cause.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let message = cause.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
             panic!(
-                "the plugin can't be described without settings, so a gateway couldn't load it: {said}; read settings where a \
-                 call needs them, not in `Default`"
+                "the plugin can't be described without settings, so a gateway couldn't load it: {message}; read settings in calls, \
+                 not in `Default`"
             );
         }
         Self { gateway: RefCell::default(), answers: BTreeMap::new(), plugin: PhantomData }
     }
 
-    // --- what the plugin may learn ---
+    // --- values that the plugin sees ---
 
-    /// Sets one of the plugin's settings: a string as it is, anything else as its JSON.
+    /// Sets a plugin setting: a string as is, any other value as JSON.
     #[must_use]
     pub fn config(self, key: &str, value: impl Into<Value>) -> Self {
         let text = match value.into() {
@@ -117,19 +118,19 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.config.insert(key.to_owned(), text))
     }
 
-    /// Sets a variable of the environment, and grants it.
+    /// Sets an environment variable, and grants it.
     #[must_use]
     pub fn env(self, name: &str, value: &str) -> Self {
         self.set(|gateway| gateway.env.insert(name.to_owned(), value.to_owned()))
     }
 
-    /// Sets who the gateway says the caller is.
+    /// Sets the authenticated caller.
     #[must_use]
     pub fn principal(self, name: &str) -> Self {
         self.set(|gateway| gateway.principal = Some(name.to_owned()))
     }
 
-    /// Sets how the client introduced itself.
+    /// Sets the client's name and version.
     #[must_use]
     pub fn client_info(self, name: &str, version: &str) -> Self {
         let info =
@@ -156,106 +157,107 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.meta.insert(key.to_owned(), json))
     }
 
-    /// Sets what is answered to the question of this key: the result of its method, which [`accepted`], [`declined`],
-    /// [`dismissed`], [`sampled`] and [`roots`] make.
+    /// Sets the answer to the question with this key: the result of its method, which [`accepted`], [`declined`],
+    /// [`dismissed`], [`sampled`] and [`roots`] create.
     #[must_use]
     pub fn answer(self, key: &str, result: impl Into<Value>) -> Self {
         let result = result.into();
         self.answer_with(key, move |_| result.clone())
     }
 
-    /// The same, by a function that sees the question.
+    /// Like [`answer`](Self::answer), with a function that receives the question.
     #[must_use]
     pub fn answer_with(mut self, key: &str, answer: impl Fn(&InputRequest) -> Value + 'static) -> Self {
         self.answers.insert(key.to_owned(), Box::new(answer));
         self
     }
 
-    /// Lets the plugin have kept `value` under `key` before.
+    /// Stores `value` under `key` before the call.
     ///
     /// # Panics
-    /// The value can't be written as JSON.
+    /// The value can't be serialized as JSON.
     #[must_use]
     #[track_caller]
     pub fn kept(self, key: &str, value: impl Serialize) -> Self {
-        let json = serde_json::to_vec(&value).expect("a value that can be kept");
+        let json = serde_json::to_vec(&value).expect("a value that can be serialized as JSON");
         self.set(|gateway| gateway.kv.insert(key.to_owned(), json))
     }
 
-    /// Lets the operator not have granted [`kv`](crate::kv).
+    /// Denies the plugin [`kv`](crate::kv).
     #[must_use]
     pub fn kv_denied(self) -> Self {
         self.set(|gateway| gateway.kv_denied = true)
     }
 
-    /// Lets other calls be faster than the next `times` swaps of [`kv::update`](crate::kv::update).
+    /// Makes the next `times` swaps of [`kv::update`](crate::kv::update) fail, as if other calls had written first.
     #[must_use]
     pub fn kv_contended(self, times: u32) -> Self {
         self.set(|gateway| gateway.kv_contention = times)
     }
 
-    /// Lets this function stand in for all servers that [`http`](crate::http) could ask. It is called for each request;
-    /// an error is one that the gateway would give, such as [`HttpError::Timeout`]. Without it nothing is granted.
+    /// Sets the function that replaces all servers for [`http`](crate::http). It is called for each request and can
+    /// return an error that a gateway would return, such as [`HttpError::Timeout`]. By default, no request is
+    /// granted.
     #[must_use]
     pub fn http(self, servers: impl Fn(&HttpRequest) -> Result<HttpAnswer, HttpError> + 'static) -> Self {
         self.set(|gateway| gateway.servers = Some(fake::http::Servers(Rc::new(servers))))
     }
 
-    /// The same, as a table of URLs; any other is answered with 404, and a test that fails shows which that was.
+    /// Like [`http`](Self::http), with a table of URLs. Other URLs get a 404, which is shown if the test fails.
     #[must_use]
     pub fn pages<'a>(self, pages: impl IntoIterator<Item = (&'a str, HttpAnswer)>) -> Self {
         let pages: BTreeMap<String, HttpAnswer> =
             pages.into_iter().map(|(url, answer)| (url.to_owned(), answer)).collect();
         self.http(move |request| {
-            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| web::no_page(&request.url, pages.keys())))
+            Ok(pages.get(&request.url).cloned().unwrap_or_else(|| http::no_page(&request.url, pages.keys())))
         })
     }
 
-    /// Lets another call write `value` under `key` just before the next swap of [`kv::update`](crate::kv::update), which
-    /// comes too late then. Said again, it is the swap after that.
+    /// Writes `value` under `key` as another call, just before the next swap of [`kv::update`](crate::kv::update),
+    /// which makes that swap fail. A second use applies to the swap after that.
     ///
     /// # Panics
-    /// The value can't be written as JSON.
+    /// The value can't be serialized as JSON.
     #[must_use]
     #[track_caller]
     pub fn kv_meanwhile(self, key: &str, value: impl Serialize) -> Self {
-        let json = serde_json::to_vec(&value).expect("a value that can be kept");
+        let json = serde_json::to_vec(&value).expect("a value that can be serialized as JSON");
         self.set(|gateway| gateway.kv_meanwhile.push_back((key.to_owned(), json)))
     }
 
-    /// Sets how long the gateway will wait.
+    /// Sets the time until the gateway ends the call.
     #[must_use]
     pub fn remaining(self, time: Duration) -> Self {
         self.set(|gateway| gateway.remaining_ms = Some(u32::try_from(time.as_millis()).unwrap_or(u32::MAX)))
     }
 
-    /// Lets the caller have cancelled the request.
+    /// Marks the request as cancelled.
     #[must_use]
     pub fn cancelled(self) -> Self {
         self.set(|gateway| gateway.cancelled = true)
     }
 
-    /// Keeps log lines of this level and above; unset, all.
+    /// Records log messages of this level and above. By default, all are recorded.
     #[must_use]
     pub fn log_level(self, least: LogLevel) -> Self {
         self.set(|gateway| gateway.log_level = Some(least))
     }
 
-    // --- what the plugin told the gateway ---
+    // --- reports of the plugin ---
 
-    /// The log lines of all calls so far.
+    /// The log messages of all calls so far.
     #[must_use]
     pub fn logs(&self) -> Vec<LogLine> {
         self.gateway.borrow().logs.clone()
     }
 
-    /// The reports of progress of all calls so far.
+    /// The progress reports of all calls so far.
     #[must_use]
     pub fn progress(&self) -> Vec<Progress> {
         self.gateway.borrow().progress.clone()
     }
 
-    /// What all calls so far said is no longer true.
+    /// The change notifications of all calls so far.
     #[must_use]
     pub fn changes(&self) -> Vec<Change> {
         self.gateway.borrow().changes.clone()
@@ -267,10 +269,10 @@ impl<P: Plugin> Client<P> {
         self.gateway.borrow().requests.clone()
     }
 
-    /// What the plugin keeps under `key` now.
+    /// Returns the value stored under `key`.
     ///
     /// # Panics
-    /// It isn't a `T`.
+    /// The value can't be deserialized as a `T`.
     #[must_use]
     #[track_caller]
     pub fn kv<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
@@ -279,7 +281,7 @@ impl<P: Plugin> Client<P> {
             Ok(value) => Some(value),
             Err(error) => {
                 let kept = String::from_utf8_lossy(&bytes);
-                panic!("what is kept under `{key}` isn't of this type ({error}): {kept}");
+                panic!("the value under `{key}` has another type ({error}): {kept}");
             }
         }
     }
@@ -294,7 +296,7 @@ impl<P: Plugin> Client<P> {
     }
 }
 
-/// What a gateway asks of a plugin when it loads it. Lists that can't be given are told where a test asks for them.
+/// Describes the plugin as a gateway does when it loads it. A test that needs a list reports its errors.
 fn describe<P: Plugin>() {
     let _ = P::info();
     let plugin = P::default();

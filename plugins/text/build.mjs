@@ -1,6 +1,6 @@
-// Makes a component of src/plugin.js: `node build.mjs FILE [CONTRACT]`. CONTRACT is the folder `wit` of Moongate's sources;
-// without it, that of the checkout around this folder.
-// The packages are those of the current folder, so that they needn't lie beside this file.
+// Builds a component from src/plugin.js: `node build.mjs FILE [CONTRACT]`. CONTRACT is the directory `wit` of Moongate's
+// sources; the default is that of the enclosing checkout.
+// Packages are loaded from the current directory, so they don't have to be next to this file.
 
 import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -12,15 +12,15 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const [file, named = join(here, "../../wit")] = process.argv.slice(2);
 const contract = resolve(named);
-if (!file) stop("say where the component goes: `node build.mjs FILE [CONTRACT]`");
+if (!file) stop("missing output file: `node build.mjs FILE [CONTRACT]`");
 if (!existsSync(join(contract, "lifecycle.wit"))) {
-    stop(`there is no contract in ${contract}: name the folder \`wit\` of Moongate's sources, ` +
+    stop(`no contract in ${contract}: pass the directory \`wit\` of Moongate's sources, ` +
         `\`node build.mjs ${file} …/moongate/wit\``);
 }
 
 const { componentize } = createRequire(join(process.cwd(), "package.json"))("componentize-qjs");
 
-// The tool reads one folder: our world, and in `deps` the packages that it names.
+// componentize-qjs reads one directory: our world, and in `deps` the packages that it uses.
 const wit = await mkdtemp(join(tmpdir(), "plugin-"));
 try {
     await cp(join(here, "wit"), wit, { recursive: true });
@@ -36,9 +36,9 @@ try {
         jsSource: await readFile(source, "utf8"),
         jsPath: source,
         moduleRoot: join(here, "src"),
-        sync: true, // calls of the gateway are answered where they are asked
+        sync: true, // imports are synchronous
     });
-    // Written beside its place and renamed: a gateway that watches the file sees only whole ones.
+    // Write to a temporary file and rename it, so that a gateway that watches the file never sees a partial one.
     await mkdir(dirname(resolve(file)), { recursive: true });
     await writeFile(`${file}.new`, component);
     await rename(`${file}.new`, file);
@@ -46,7 +46,7 @@ try {
     await rm(wit, { recursive: true });
 }
 
-/** Ends with a sentence in place of a stack. */
+/** Exits with a message instead of a stack trace. */
 function stop(message) {
     console.error(`build.mjs: ${message}`);
     process.exit(2);

@@ -1,4 +1,4 @@
-//! The command line, diagnostics and the documents.
+//! The command line, diagnostics and documentation.
 
 mod suggestions;
 mod typed_answers;

@@ -1,13 +1,12 @@
-//! Starting, observing and stopping the gateway.
+//! Startup, monitoring and shutdown of the gateway.
 
 mod admin;
+mod metrics;
+pub(crate) mod shutdown;
 #[cfg(unix)]
 mod sighup;
-mod status;
-mod metrics;
-mod request_metrics;
 mod startup;
-pub(crate) mod shutdown;
+mod status;
 #[cfg(unix)]
 mod systemd;
 #[cfg(unix)]

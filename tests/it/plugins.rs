@@ -1,4 +1,4 @@
-//! The sample plugins and the SDK.
+//! The included plugins and the SDK.
 
 mod fetch;
 mod memory;

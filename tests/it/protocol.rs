@@ -1,17 +1,16 @@
-//! MCP as clients see it, in every revision and over both transports.
+//! The MCP protocol as clients see it, in every revision and over both transports.
 
 mod arguments;
 mod cancellation;
 mod change_notifications;
-mod replaced_during_rounds;
+mod concurrent_request_ids;
 mod error_precedence;
 mod handshake;
 mod http_checks;
-mod concurrent_request_ids;
-pub(crate) mod questions;
-mod questions_stateless;
 mod json_rpc;
 mod legacy_sse;
+pub(crate) mod questions;
+mod questions_stateless;
+mod resumable_streams;
 mod stateless;
 mod stdio;
-mod resumable_streams;

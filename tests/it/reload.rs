@@ -2,9 +2,9 @@
 
 mod conflicts;
 mod contract;
-mod load_errors;
-mod many_gateways;
+mod file_watching;
 mod list_refresh;
 mod live_reload;
+mod load_errors;
+mod many_gateways;
 mod storm;
-mod file_watching;

@@ -65,7 +65,7 @@ enum BenchPart {
     Fairness,
 }
 
-/// Whether the binaries are built first.
+/// Build the binaries first?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rebuild {
     Yes,

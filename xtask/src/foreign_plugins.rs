@@ -75,7 +75,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
     Ok(total)
 }
 
-/// Whether `plugins/dist` contains all plugins, built from the current sources.
+/// Does `plugins/dist` contain all plugins, built from the current sources?
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
     for (name, _) in PLUGINS {
         let output = output_folder(project, name);

@@ -151,17 +151,17 @@ impl NodePackages {
 
     /// A call of Node with a script.
     pub(crate) fn run(&self, script: &Path) -> ProcessRun {
-        // What the script starts by name, it finds as the same Node.
+        // Programs that the script starts as `node` use the same Node.
         let mut path = self.program.parent().map(Path::to_path_buf).into_iter().collect::<Vec<_>>();
         path.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
         let run = ProcessRun::new(&self.program).arg(script);
         match env::join_paths(path) {
             Ok(path) => run.env("PATH", path),
-            Err(_) => run, // a folder with `:` in its name: the system's own PATH does for most
+            Err(_) => run, // a path that contains `:`; the system's PATH usually works as well
         }
     }
 
-    /// The program, where it was brought.
+    /// The path of the Node program.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -172,14 +172,14 @@ impl NodePackages {
     }
 }
 
-/// The Node that npm brought for this system, else the machine's own where it is new enough.
+/// The Node that npm installed for this system, or the machine's Node if it is new enough.
 fn program(folder: &Path) -> Option<PathBuf> {
     let packages = fs::read_dir(folder.join("node_modules")).ok()?.flatten();
-    let brought = packages
+    let from_npm = packages
         .filter(|package| package.file_name().to_string_lossy().starts_with("node-"))
         .map(|package| package.path().join("bin/node"))
         .find(|program| ProcessRun::new(program).arg("--version").read_stdout().is_ok());
-    brought.or_else(|| {
+    from_npm.or_else(|| {
         let version = ProcessRun::new("node").arg("--version").read_stdout().ok()?;
         let major: u32 = version.trim().trim_start_matches('v').split('.').next()?.parse().ok()?;
         (major >= 22).then(|| PathBuf::from("node"))

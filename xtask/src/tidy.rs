@@ -22,7 +22,7 @@ const MAX_FILE_LINES: usize = 600;
 /// The severity of a type name that a crate defines twice.
 const DUPLICATE_TYPE_NAMES: Severity = Severity::Warning;
 
-/// Whether a finding fails the check.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(dead_code, reason = "one of the two is chosen by a constant")]
 enum Severity {
@@ -102,7 +102,7 @@ fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a file is a test by its path: unit tests have a file of their own, other tests a folder.
+/// Is this the path of a test? Unit tests have a separate file, and other tests a directory.
 fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }

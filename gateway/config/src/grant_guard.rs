@@ -9,7 +9,7 @@
 //! Paths are compared after following symlinks, by the identities of the directories on the way, and by their places on
 //! their file systems, which mounts show under several paths. If a protected file has hard links, they are searched for in
 //! the granted directories. Symlinks change, so [`check`] runs at every reload and needs nothing but the configuration, and
-//! [`of_component`] runs before a file is loaded again.
+//! [`check_component`] runs before a file is loaded again.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,7 +22,7 @@ use self::hard_links::{
 use self::mounts::MountTable;
 use super::model::diagnostic::quoted;
 use super::read::ResolvedPath;
-use super::{Config, DirGrant, DirMode, PluginConfig, Problem};
+use super::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 
 mod hard_links;
 mod mounts;
@@ -91,23 +91,23 @@ struct GrantedDirectory<'c> {
 
 impl<'c> GrantedDirectory<'c> {
     fn new(plugin: &'c PluginConfig, grant: &'c DirGrant) -> Self {
-        Self { plugin, grant, path: LocatedPath::new(&grant.named) }
+        Self { plugin, grant, path: LocatedPath::new(&grant.unresolved_host_path) }
     }
 
-    fn problem(&self, message: String) -> Problem {
+    fn problem(&self, message: String) -> Diagnostic {
         let dir = quoted(&self.path.end.to_string_lossy());
-        Problem::error(message).at(self.grant.place.clone()).label(format!("this is {dir}"))
+        Diagnostic::error(message).with_span(self.grant.span.clone()).with_label(format!("this is {dir}"))
     }
 }
 
 /// All grants that reach the gateway's own files, or that could be made to.
 #[must_use]
-pub fn check(config: &Config) -> Vec<Problem> {
+pub fn check(config: &Config) -> Vec<Diagnostic> {
     check_within(config, MAX_SEARCHED_ENTRIES)
 }
 
 /// The same with another limit on the entries of a directory that are searched.
-fn check_within(config: &Config, max_entries: usize) -> Vec<Problem> {
+fn check_within(config: &Config, max_entries: usize) -> Vec<Diagnostic> {
     let protected = protected_paths(config);
     let mounts = MountTable::read();
     let mut good = Vec::new();
@@ -145,7 +145,7 @@ fn linked_in(
     granted: &GrantedDirectory<'_>,
     linked: &[LinkedPaths<'_>],
     max_entries: usize,
-) -> Option<Problem> {
+) -> Option<Diagnostic> {
     let relevant = || linked.iter().filter(|linked| violates(granted.grant.mode, linked.of.protection));
     let files: Vec<_> = relevant().flat_map(|linked| &linked.files).collect();
     let incomplete = relevant().filter(|linked| linked.is_incomplete).map(|linked| linked.of.what.as_str());
@@ -161,7 +161,9 @@ fn linked_in(
             let name = quoted(&name.to_string_lossy());
             let message =
                 format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
-            return Some(granted.problem(message).hint("remove the hard link, or copy the file instead"));
+            return Some(
+                granted.problem(message).with_hint("remove the hard link, or copy the file instead"),
+            );
         }
         SearchResult::Nothing => (
             incomplete.collect(),
@@ -176,7 +178,7 @@ fn linked_in(
         return None;
     }
     let message = format!("can't check whether the plugin `{id}` could reach {}", unknown.join(" or "));
-    Some(Problem::warning(message).at(granted.grant.place.clone()).hint(hint))
+    Some(Diagnostic::warning(message).with_span(granted.grant.span.clone()).with_hint(hint))
 }
 
 impl ProtectedPath {
@@ -208,7 +210,7 @@ impl ProtectedPath {
 /// Could a plugin change the component of `plugin`, as the symlinks to it lead now? Its configuration is the same as
 /// before, but a symlink can lead elsewhere, and its target is about to be loaded. `all` are the plugins in effect.
 #[must_use]
-pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
         format!("the component of the plugin `{}`, which is {now}", plugin.id)
     })
@@ -217,17 +219,17 @@ pub fn of_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<
 /// Could a plugin have written the configuration, as the symlinks to it lead now? What counts is which grants were in
 /// effect so far, not what the new file grants. `all` are the plugins in effect.
 #[must_use]
-pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
         format!("the configuration, which is {now} now")
     })?;
     // The grant is in the previous file, so it has no place in this one.
-    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
+    Some(Diagnostic::error(problem.message).with_hint("keep it where no plugin may write"))
 }
 
 /// Could a plugin reach the trace, the record of all messages? `all` are the plugins that are or will be in effect.
 #[must_use]
-pub fn of_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Problem> {
+pub fn check_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
 }
 
@@ -236,7 +238,7 @@ fn reached_by_any(
     all: &[Arc<PluginConfig>],
     protection: Protection,
     what: impl FnOnce(&str) -> String,
-) -> Option<Problem> {
+) -> Option<Diagnostic> {
     let path = LocatedPath::new(file);
     let what = what(&quoted(&path.end.to_string_lossy()));
     let protected = [ProtectedPath { what, path, protection, kind: PathKind::File }];
@@ -303,7 +305,7 @@ fn reached_paths(
     granted: &GrantedDirectory<'_>,
     protected: &[ProtectedPath],
     mounts: &MountTable,
-) -> Option<Problem> {
+) -> Option<Diagnostic> {
     let dir = &granted.path.end;
     let mode = granted.grant.mode;
     let is_reached = |protected: &&ProtectedPath| {
@@ -322,7 +324,7 @@ fn reached_paths(
     } else {
         ("reach", "grant another directory, such as one with nothing but the plugin's files")
     };
-    Some(granted.problem(format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).hint(hint))
+    Some(granted.problem(format!("the plugin `{}` could {verb} {what}", granted.plugin.id)).with_hint(hint))
 }
 
 /// Reports a grant inside another one that lets a plugin replace it.
@@ -330,7 +332,7 @@ fn inside_another(
     granted: &GrantedDirectory<'_>,
     grants: &[GrantedDirectory<'_>],
     mounts: &MountTable,
-) -> Option<Problem> {
+) -> Option<Diagnostic> {
     let contains_it = |outer: &&GrantedDirectory<'_>| {
         let dir = &outer.path.end;
         let is_inside =
@@ -341,10 +343,11 @@ fn inside_another(
     let outer = grants.iter().find(contains_it)?;
     let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
     let problem =
-        granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
+        granted.problem(message).with_related(outer.grant.span.clone(), "because it may change this one");
     Some(
-        problem
-            .hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),
+        problem.with_hint(
+            "grant directories that don't contain each other, or the outer one with `mode = \"ro\"`",
+        ),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::diagnostic::quoted;
-use crate::model::{ClientFeature, Grants, Problem, Secret, StateGrant};
+use crate::model::{ClientFeature, Diagnostic, Grants, Secret, StateGrant};
 use crate::read::secret_detection::is_secret_name;
 use crate::read::types::is_boolean_word;
 use crate::read::{ConfigReader, DisclosedValue, NameOrBoolean, TomlTable};
@@ -30,26 +30,28 @@ pub(crate) fn read_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) 
         credentials: credentials::read_credentials(reader, allow, &http),
         http,
         state: read_state(reader, allow),
-        places: allow.entries().into_iter().map(|(key, value)| (key.to_owned(), value.key_span)).collect(),
+        spans: allow.entries().into_iter().map(|(key, value)| (key.to_owned(), value.key_span)).collect(),
     }
 }
 
 fn read_state(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> StateGrant {
     match reader.name_or_boolean(allow, "state") {
-        None | Some(NameOrBoolean::Boolean(false)) => StateGrant::Refused,
+        None | Some(NameOrBoolean::Boolean(false)) => StateGrant::NotGranted,
         Some(NameOrBoolean::Boolean(true)) => StateGrant::Own,
         // All plugins with this mistake would share a store.
         Some(NameOrBoolean::Name(name)) if is_boolean_word(&name.text) => {
-            let problem = Problem::error(format!("invalid store name {}", quoted(&name.text)));
-            reader.report(problem.at(name.span).hint("write `true` or `false` without quotes"));
-            StateGrant::Refused
+            let problem = Diagnostic::error(format!("invalid store name {}", quoted(&name.text)));
+            reader.report(problem.with_span(name.span).with_hint("write `true` or `false` without quotes"));
+            StateGrant::NotGranted
         }
         Some(NameOrBoolean::Name(name)) => match StoreName::new(&name.text) {
             Ok(name) => StateGrant::Shared(name),
             Err(error) => {
-                let problem = Problem::error(format!("invalid store name: {error}"));
-                reader.report(problem.at(name.span).hint("use `true` for a store of the plugin's own"));
-                StateGrant::Refused
+                let problem = Diagnostic::error(format!("invalid store name: {error}"));
+                reader.report(
+                    problem.with_span(name.span).with_hint("use `true` for a store of the plugin's own"),
+                );
+                StateGrant::NotGranted
             }
         },
     }
@@ -66,8 +68,8 @@ fn read_env(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<(String
     for name in reader.strings(allow, "env").unwrap_or_default() {
         match reader.variable(&name) {
             Ok(_) if granted.iter().any(|(other, _)| *other == name.text) => {
-                let problem = Problem::warning(format!("{} is granted twice", quoted(&name.text)));
-                reader.report(problem.at(name.span).hint("remove one of the two"));
+                let problem = Diagnostic::warning(format!("{} is granted twice", quoted(&name.text)));
+                reader.report(problem.with_span(name.span).with_hint("remove one of the two"));
             }
             Ok(value) => {
                 let secret = Secret::new(value.as_str());
@@ -77,7 +79,7 @@ fn read_env(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<(String
                 reader.disclosed.push(DisclosedValue::to_plugin(name.span, secret));
                 granted.push((name.text, value));
             }
-            Err(problem) => reader.report(problem.at(name.span)),
+            Err(problem) => reader.report(problem.with_span(name.span)),
         }
     }
     granted

@@ -31,18 +31,19 @@ mod spec;
 pub use grant_guard as overlap; // until its callers use the new name
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
-pub use load::{Loaded, from_text, load};
+pub use load::{LoadedConfig, load_config, parse_config};
 pub use model::{
-    Asked, ClientFeature, Credential, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, Instances, LimitKey, Limits, Match, NoTarget, PluginConfig, Problem, Reload, Reserved,
-    Secret, Severity, Spot, Standing, StateGrant, Target, ToolFilter, directory_item, directory_to_read,
-    grant_line, is_public, is_same_header, is_this_machine, literal,
+    ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
+    HttpScheme, InstancePolicy, InvalidTargetError, LimitKey, Limits, MatchBoundary, NeedMatch, PluginConfig,
+    ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField, StateGrant,
+    ToolFilter, dir_grant_entry, grant_line, is_localhost_name, is_public_address, is_same_header,
+    readable_dir_entry, toml_string,
 };
-pub use read::{Entry, Environment, ProcessEnvironment, nearest_path};
-pub use report::{Source, Style, render, resolved};
+pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
+pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
 pub use sections::admin::{AdminConfig, admin_listener};
-pub use sections::gateway::{WatchConfig, WiderGrants};
-pub use sections::http::{HttpConfig, Token};
+pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
+pub use sections::http::{BearerToken, HttpConfig};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
 
@@ -58,7 +59,7 @@ pub struct Config {
     /// How changed files are noticed.
     pub watch: WatchConfig,
     /// When a change takes effect that grants a plugin more.
-    pub wider_grants: WiderGrants,
+    pub wider_grants: WiderGrantsPolicy,
     /// Whether the gateway only starts if all plugins can be loaded.
     pub require_all: bool,
     /// How long running calls get to finish on shutdown.
@@ -83,7 +84,7 @@ pub struct Config {
     /// that the gateway passes on under the name of a secret.
     pub secrets: Vec<Secret>,
     /// The text of the file, including any secrets in it.
-    pub written: Secret,
+    pub source_text: Secret,
 }
 
 #[cfg(test)]

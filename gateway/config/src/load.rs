@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::model::Problem;
+use super::model::Diagnostic;
 use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
-use super::report::Source;
+use super::report::ConfigSource;
 use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
 use super::sections::admin::read_admin;
@@ -21,7 +21,7 @@ use super::sections::gateway::{
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
-use super::spec::keys::{GATEWAY, Kind, ROOT};
+use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, grant_guard};
 
 /// The largest configuration. A larger file is probably a log or a disk that was named by mistake.
@@ -29,48 +29,48 @@ const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The result of loading a file.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The text that spans refer to, redacted.
-    pub source: Source,
+    pub source: ConfigSource,
     /// The configuration. `None` means that there is an error among the problems.
     pub config: Option<Config>,
     /// All problems, in the order of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
     /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need any.
-    pub of_http: Vec<Problem>,
+    pub http_problems: Vec<Diagnostic>,
     /// The absolute path of every file that was looked at, whether it exists or not: the configuration, components,
     /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
     pub files: BTreeSet<PathBuf>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// The result for serving HTTP.
     #[must_use]
-    pub fn for_http(mut self) -> Self {
-        self.problems.append(&mut self.of_http);
+    pub fn require_http(mut self) -> Self {
+        self.problems.append(&mut self.http_problems);
         finish(&mut self.problems, &mut self.config);
         self
     }
 }
 
 /// Sorts problems in the order of the file. An error among them leaves no configuration.
-fn finish(problems: &mut [Problem], config: &mut Option<Config>) {
-    problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
-    if problems.iter().any(Problem::is_error) {
+fn finish(problems: &mut [Diagnostic], config: &mut Option<Config>) {
+    problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
+    if problems.iter().any(Diagnostic::is_error) {
         *config = None;
     }
 }
 
 /// Loads `file`, and the files and variables that it names.
 #[must_use]
-pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
+pub fn load_config(file: &Path, environment: &dyn Environment) -> LoadedConfig {
     match read(file) {
-        Ok(text) => from_text(file, text, environment),
+        Ok(text) => parse_config(file, text, environment),
         Err(error) => {
             let problem = paths::unreadable_configuration(file, &error);
-            let source = Source { path: file.to_owned(), text: String::new() };
+            let source = ConfigSource { path: file.to_owned(), text: String::new() };
             let files = BTreeSet::from([absolute(file)]);
-            Loaded { source, config: None, problems: vec![problem], of_http: Vec::new(), files }
+            LoadedConfig { source, config: None, problems: vec![problem], http_problems: Vec::new(), files }
         }
     }
 }
@@ -78,26 +78,32 @@ pub fn load(file: &Path, environment: &dyn Environment) -> Loaded {
 /// Loads `text` as the content of `file`.
 #[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "callers have no use for the text afterwards")]
-pub fn from_text(file: &Path, text: String, environment: &dyn Environment) -> Loaded {
+pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) -> LoadedConfig {
     let path = file.to_owned();
     let (parsed, errors) = DeTable::parse_recoverable(&text);
     if !errors.is_empty() {
         let problems = syntax_problems(&errors, &text);
-        let source = Source { path, text: redact_invalid(&text) };
+        let source = ConfigSource { path, text: redact_invalid(&text) };
         let files = BTreeSet::from([absolute(file)]);
-        return Loaded { source, config: None, problems, of_http: Vec::new(), files };
+        return LoadedConfig { source, config: None, problems, http_problems: Vec::new(), files };
     }
     let root = parsed.get_ref();
     let ReadResult { mut config, problems, http_problems, secret_spans, files } =
         read_config(absolute(file), &text, root, environment);
     let (redacted, masked) = redact(&text, root, &secret_spans);
-    let scrubbed = |problems: Vec<Problem>| -> Vec<Problem> {
+    let scrubbed = |problems: Vec<Diagnostic>| -> Vec<Diagnostic> {
         problems.into_iter().map(|problem| scrub(problem, &text, &masked)).collect()
     };
     let mut problems = scrubbed(problems);
     let of_http = scrubbed(http_problems);
     finish(&mut problems, &mut config);
-    Loaded { source: Source { path, text: redacted }, config, problems, of_http, files }
+    LoadedConfig {
+        source: ConfigSource { path, text: redacted },
+        config,
+        problems,
+        http_problems: of_http,
+        files,
+    }
 }
 
 fn absolute(file: &Path) -> PathBuf {
@@ -124,8 +130,8 @@ fn read(file: &Path) -> io::Result<String> {
 /// The result of reading a valid TOML file.
 struct ReadResult {
     config: Option<Config>,
-    problems: Vec<Problem>,
-    http_problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
+    http_problems: Vec<Diagnostic>,
     secret_spans: Vec<Range<usize>>,
     files: BTreeSet<PathBuf>,
 }
@@ -140,7 +146,7 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         let read = read_sections(&mut reader, &root, file);
         check_disclosed(&mut reader, &read);
         reader.problems.extend(grant_guard::check(&read));
-        if reader.problems.iter().any(Problem::is_error) {
+        if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);
         }
         config = Some(read);
@@ -174,7 +180,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         plugins: read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect(),
         secret_files: std::mem::take(&mut reader.secret_files),
         secrets: std::mem::take(&mut reader.secrets),
-        written: Secret::new(reader.source),
+        source_text: Secret::new(reader.source),
         file,
     }
 }
@@ -184,13 +190,14 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
     for DisclosedValue { span, value, action } in std::mem::take(&mut reader.disclosed) {
         let discloses = |secret: &Secret| secret.is_in(value.expose());
         if config.sealing_key.as_ref().is_some_and(discloses) {
-            let problem = Problem::error(format!("this would {action} the gateway's own sealing key"));
-            reader.report(problem.at(span.clone()).hint("use a different secret for this plugin"));
+            let problem = Diagnostic::error(format!("this would {action} the gateway's own sealing key"));
+            reader
+                .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
         }
         if let Some(token) = config.http.tokens.iter().find(|token| discloses(&token.token)) {
-            let message = format!("this would {action} the gateway's own token `{}`", token.name);
-            let problem = Problem::error(message).at(span);
-            reader.report(problem.hint("use a different secret for this plugin"));
+            let message = format!("this would {action} the gateway's own token `{}`", token.principal);
+            let problem = Diagnostic::error(message).with_span(span);
+            reader.report(problem.with_hint("use a different secret for this plugin"));
         }
     }
 }
@@ -201,8 +208,11 @@ fn check_version(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> bool {
     match value.inner {
         DeValue::Integer(number) if number.to_string() == "1" => true,
         DeValue::Integer(number) => {
-            let problem = Problem::error(format!("unsupported version {number} of the configuration format"));
-            reader.report(problem.at(value.span).hint("update the gateway, or write `version = 1`"));
+            let problem =
+                Diagnostic::error(format!("unsupported version {number} of the configuration format"));
+            reader.report(
+                problem.with_span(value.span).with_hint("update the gateway, or write `version = 1`"),
+            );
             false
         }
         DeValue::String(_)
@@ -211,7 +221,7 @@ fn check_version(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> bool {
         | DeValue::Datetime(_)
         | DeValue::Array(_)
         | DeValue::Table(_) => {
-            reader.report_wrong_type(&value, &Kind::Version);
+            reader.report_wrong_type(&value, &ValueKind::Version);
             true
         }
     }

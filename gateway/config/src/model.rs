@@ -16,17 +16,19 @@ mod reserved_headers;
 mod suggest;
 mod wider;
 
-pub use diagnostic::{Problem, Severity};
+pub use diagnostic::{Diagnostic, Severity};
 pub use grants::{DirGrant, DirMode, Grants, StateGrant};
-pub use http_grant::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, NoTarget, Target};
+pub use http_grant::{
+    Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, InvalidTargetError, RequestTarget,
+};
 pub use limit_key::LimitKey;
 pub use limits::Limits;
 pub use moongate_model::policy::{ClientFeature, ToolFilter};
-pub use moongate_model::secret::{Secret, Standing};
-pub use plugin::{Instances, PluginConfig, Reload, Spot};
-pub use public_address::is_public;
-pub use requested::{Asked, Match};
-pub use reserved_headers::{Reserved, is_same_header};
-pub use suggest::{directory_item, directory_to_read, grant_line, is_this_machine, literal};
+pub use moongate_model::secret::{MatchBoundary, Secret};
+pub use plugin::{InstancePolicy, PluginConfig, ReloadPolicy, SourceField};
+pub use public_address::is_public_address;
+pub use requested::{NeedMatch, Requested};
+pub use reserved_headers::{ReservedHeader, is_same_header};
+pub use suggest::{dir_grant_entry, grant_line, is_localhost_name, readable_dir_entry, toml_string};
 
 pub(crate) use suggest::LOCAL_NETWORKS;

@@ -1,6 +1,6 @@
 //! From a plugin's configuration to the part of it that the protocol needs.
 
-use super::{Limits, PluginConfig, Spot};
+use super::{Limits, PluginConfig, SourceField};
 use moongate_model::policy::{PluginPolicy, PluginSettings, SchemaBounds, Setting};
 
 impl PluginConfig {
@@ -9,7 +9,7 @@ impl PluginConfig {
     pub fn policy(&self) -> PluginPolicy {
         PluginPolicy {
             id: self.id.clone(),
-            place: self.place.clone(),
+            place: self.span.clone(),
             prefix: self.prefix.clone(),
             tools: self.tools.clone(),
             uris: self.uris.clone(),
@@ -30,9 +30,9 @@ impl PluginConfig {
     pub fn with_names_of(&self, other: &Self) -> Self {
         let Self {
             id: _,
-            place: _,
+            span: _,
             source: _,
-            source_place: _,
+            source_span: _,
             sha256: _,
             reload: _,
             instances: _,
@@ -42,25 +42,25 @@ impl PluginConfig {
             portable_schemas,
             allow: _,
             limits: _,
-            config: _,
-            filled_from: _,
-            places: _,
+            settings: _,
+            setting_origins: _,
+            spans: _,
         } = other.clone();
         Self { prefix, tools, uris, portable_schemas, ..self.clone() }
     }
 
     fn plugin_settings(&self) -> PluginSettings {
-        let place = |spot: &Spot| self.places.get(spot).unwrap_or(&self.place).clone();
-        let entries = self.config.iter().map(|(key, value)| {
+        let place = |spot: &SourceField| self.spans.get(spot).unwrap_or(&self.span).clone();
+        let entries = self.settings.iter().map(|(key, value)| {
             let setting = Setting {
                 value: value.clone(),
-                sources: self.filled_from.get(key).cloned().unwrap_or_default(),
-                key_place: place(&Spot::SettingKey(key.clone())),
-                value_place: place(&Spot::SettingValue(key.clone())),
+                sources: self.setting_origins.get(key).cloned().unwrap_or_default(),
+                key_place: place(&SourceField::SettingKey(key.clone())),
+                value_place: place(&SourceField::SettingValue(key.clone())),
             };
             (key.clone(), setting)
         });
-        PluginSettings { place: place(&Spot::Settings), entries: entries.collect() }
+        PluginSettings { place: place(&SourceField::Settings), entries: entries.collect() }
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod types;
 mod unknown;
 
 pub use environment::{Environment, ProcessEnvironment};
-pub use nearest_path::{Entry, nearest_path};
+pub use nearest_path::{EntryKind, nearest_path};
 
 pub(crate) use reader::{ConfigReader, DisclosedValue, TomlString, TomlTable, TomlValue};
 pub(crate) use resolved_path::ResolvedPath;

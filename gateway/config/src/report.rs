@@ -5,5 +5,5 @@ mod render;
 mod resolved;
 pub(crate) mod syntax;
 
-pub use render::{Source, Style, render};
-pub use resolved::resolved;
+pub use render::{ConfigSource, RenderStyle, render_diagnostics};
+pub use resolved::resolved_config;

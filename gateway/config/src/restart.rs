@@ -4,7 +4,7 @@
 //! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with. New
 //! grants have to keep away from these too, even if the new file has others.
 
-use super::{Config, HttpConfig, PluginConfig, Problem, Secret, grant_guard};
+use super::{Config, Diagnostic, HttpConfig, PluginConfig, Secret, grant_guard};
 
 impl Config {
     /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
@@ -29,7 +29,7 @@ impl Config {
             plugins: _,
             secret_files: _,
             secrets: _,
-            written: _,
+            source_text: _,
         } = self;
         let mut keys = [
             ("gateway.concurrency", *concurrency != new.concurrency),
@@ -50,7 +50,7 @@ impl Config {
     /// instead. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`] at
     /// every reload.
     #[must_use]
-    pub fn endangered_by(&self, new: &Self) -> Vec<Problem> {
+    pub fn unsafe_until_restart(&self, new: &Self) -> Vec<Diagnostic> {
         let pending = self.needs_restart(new);
         let is_pending = |key: &str| pending.iter().any(|pending| pending == key);
         let mut kept = Self { plugins: new.plugins.clone(), secret_files: Vec::new(), ..self.clone() };
@@ -64,17 +64,17 @@ impl Config {
         for plugin in &new.plugins {
             problems.extend(
                 self.http.tokens.iter().filter(|token| is_disclosed_to(&token.token, plugin)).map(|token| {
-                    let message = format!("this would give the plugin the token `{}`", token.name);
-                    Problem::error(message).at(plugin.place.clone())
+                    let message = format!("this would give the plugin the token `{}`", token.principal);
+                    Diagnostic::error(message).with_span(plugin.span.clone())
                 }),
             );
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
-                problems.push(Problem::error(message).at(plugin.place.clone()));
+                problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
         }
         let hint = "the gateway uses it until it restarts: restart it first, then add this";
-        problems.into_iter().map(|problem| problem.hint(hint)).collect()
+        problems.into_iter().map(|problem| problem.with_hint(hint)).collect()
     }
 }
 
@@ -84,7 +84,7 @@ impl HttpConfig {
         let Self {
             listen,
             tokens,
-            unread_tokens,
+            unreadable_tokens: unread_tokens,
             allowed_hosts,
             allowed_origins,
             max_body,
@@ -94,9 +94,9 @@ impl HttpConfig {
             close_streams_after,
             legacy_sse,
         } = self;
-        let same_tokens = *unread_tokens == new.unread_tokens
+        let same_tokens = *unread_tokens == new.unreadable_tokens
             && tokens.len() == new.tokens.len()
-            && tokens.iter().zip(&new.tokens).all(|(a, b)| a.name == b.name && a.token == b.token);
+            && tokens.iter().zip(&new.tokens).all(|(a, b)| a.principal == b.principal && a.token == b.token);
         [
             ("http.listen", *listen != new.listen),
             ("http.allowed_hosts", *allowed_hosts != new.allowed_hosts),
@@ -115,7 +115,7 @@ impl HttpConfig {
 /// Does a plugin get this secret of the gateway through its variables or settings?
 fn is_disclosed_to(secret: &Secret, plugin: &PluginConfig) -> bool {
     let variables = plugin.allow.env.iter().map(|(_, value)| value.as_str());
-    variables.chain(plugin.config.values().map(Secret::expose)).any(|value| secret.is_in(value))
+    variables.chain(plugin.settings.values().map(Secret::expose)).any(|value| secret.is_in(value))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bytesize::ByteSize;
 use tempfile::TempDir;
 
-use super::spec::keys::{Key, Kind};
+use super::spec::keys::{Key, ValueKind};
 use super::*;
 use moongate_model::names::StoreName;
 
@@ -40,8 +40,8 @@ fn environment() -> BTreeMap<String, String> {
 /// The configuration of a text in the directory of the goldens.
 #[track_caller]
 fn config(text: &str) -> Config {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
-    let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let rendered = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
     loaded.config.unwrap_or_else(|| panic!("{rendered}"))
 }
 
@@ -79,11 +79,11 @@ fn reads_every_key() {
         plugins,
         secret_files,
         secrets,
-        written: _,
+        source_text: _,
     } = config;
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
-    assert_eq!(watch, WatchConfig { events: false, poll: Duration::from_millis(100) });
-    assert_eq!((wider_grants, require_all, stop_grace), (WiderGrants::Wait, true, Duration::ZERO));
+    assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
+    assert_eq!((wider_grants, require_all, stop_grace), (WiderGrantsPolicy::Wait, true, Duration::ZERO));
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
@@ -97,10 +97,10 @@ fn reads_every_key() {
     assert_eq!(http.allowed_origins, ["https://example.com"]);
     assert_eq!((http.max_body, http.max_sessions), (ByteSize::mib(1), 10));
     assert_eq!(http.session_idle, Duration::from_secs(90 * 60));
-    assert_eq!((&*http.tokens[0].name, http.tokens[0].token.expose().len()), ("ci", 32));
+    assert_eq!((&*http.tokens[0].principal, http.tokens[0].token.expose().len()), ("ci", 32));
 
     let [time, another] = plugins.as_slice() else { panic!("two plugins") };
-    assert_eq!((time.reload, another.reload), (Reload::Pinned, Reload::Live));
+    assert_eq!((time.reload, another.reload), (ReloadPolicy::Pinned, ReloadPolicy::Live));
     assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
     assert_eq!(time.uris, ["time://"]);
@@ -109,24 +109,24 @@ fn reads_every_key() {
     assert_eq!(time.tools.rename["now"].as_str(), "time");
     let [dir] = time.allow.dirs.as_slice() else { panic!("one directory") };
     assert_eq!(
-        (&dir.host, dir.guest.as_str(), dir.mode),
+        (&dir.host_path, dir.guest_path.as_str(), dir.mode),
         (&goldens_dir().join("files/notes"), "/notes", DirMode::ReadOnly)
     );
     assert_eq!(time.allow.env, [("LANG".to_owned(), "en_GB.UTF-8".to_owned())]);
     assert!(time.allow.instructions && time.allow.client.contains(&ClientFeature::Elicitation));
     let [wikis, intranet] = time.allow.http.as_slice() else { panic!("two grants") };
-    assert_eq!((wikis.described(), wikis.networks.len()), ("https://*.example.org".to_owned(), 0));
-    assert_eq!(intranet.described(), "http://intranet.example:8080/api by GET in 10.1.0.0/16");
+    assert_eq!((wikis.describe(), wikis.networks.len()), ("https://*.example.org".to_owned(), 0));
+    assert_eq!(intranet.describe(), "http://intranet.example:8080/api by GET in 10.1.0.0/16");
     let [credential] = time.allow.credentials.as_slice() else { panic!("one credential") };
     let from = goldens_dir().join("files/secret.txt").display().to_string();
     assert_eq!(
-        credential.described(),
+        credential.describe(),
         format!("credentials for https://api.example.org: authorization from file {from}")
     );
     assert_eq!(credential.headers[0].1.expose(), "Bearer a-secret-of-thirty-two-characters");
     assert_eq!((time.limits.queue, time.limits.timeout), (0, Duration::from_secs(5)));
     assert_eq!((another.limits.queue, another.limits.memory), (256, ByteSize::mib(32)));
-    let settings: Vec<_> = time.config.iter().map(|(key, value)| (key.as_str(), value.expose())).collect();
+    let settings: Vec<_> = time.settings.iter().map(|(key, value)| (key.as_str(), value.expose())).collect();
     assert_eq!(
         settings,
         [
@@ -149,7 +149,7 @@ fn documented_defaults_match_the_code() {
             }
         }
         for key in keys {
-            if let Kind::Table(keys) = key.kind {
+            if let ValueKind::Table(keys) = key.kind {
                 write(keys, &format!("{path}.{}", key.name), out);
             }
         }
@@ -157,8 +157,8 @@ fn documented_defaults_match_the_code() {
     let mut spelt_out = "version = 1\n".to_owned();
     for key in keys::ROOT {
         match key.kind {
-            Kind::Table(keys) => write(keys, key.name, &mut spelt_out),
-            Kind::Named(Kind::Table(keys)) => write(keys, "plugins.time", &mut spelt_out),
+            ValueKind::Table(keys) => write(keys, key.name, &mut spelt_out),
+            ValueKind::Named(ValueKind::Table(keys)) => write(keys, "plugins.time", &mut spelt_out),
             _ => {}
         }
     }
@@ -170,15 +170,15 @@ fn documented_defaults_match_the_code() {
     assert_eq!((documented.watch, documented.wider_grants), (holding.watch, holding.wider_grants));
     assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
     assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
-    assert!(documented.plugins[0].says_the_same_as(&holding.plugins[0]), "{:?}", documented.plugins[0]);
+    assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());
 }
 
 #[test]
 fn reads_state_grants() {
     let granted = |text: &str| config(&with_plugin(text)).plugins[0].allow.state.clone();
-    assert_eq!(granted(""), StateGrant::Refused);
-    assert_eq!(granted("allow.state = false"), StateGrant::Refused);
+    assert_eq!(granted(""), StateGrant::NotGranted);
+    assert_eq!(granted("allow.state = false"), StateGrant::NotGranted);
     assert_eq!(granted("allow.state = true"), StateGrant::Own);
     assert_eq!(granted("allow.state = 'notes'"), StateGrant::Shared(StoreName::new("notes").unwrap()));
     let slips = [
@@ -188,7 +188,7 @@ fn reads_state_grants() {
     ];
     for (wrong, part) in slips {
         let text = with_plugin(&format!("allow.state = {wrong}"));
-        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+        let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
         assert!(
             loaded.config.is_none() && loaded.problems[0].message.contains(part),
             "{:?}",
@@ -218,8 +218,8 @@ fn fills_in_variables_without_parsing_them() {
     );
     let mut environment = environment();
     environment.insert("TRICKY".to_owned(), "\"\n[plugins.evil]\nsource = \"${LANG}\"".to_owned());
-    let config = from_text(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
-    let setting = |key: &str| config.plugins[0].config[key].expose().to_owned();
+    let config = parse_config(&goldens_dir().join("gateway.toml"), text, &environment).config.unwrap();
+    let setting = |key: &str| config.plugins[0].settings[key].expose().to_owned();
     assert_eq!(config.plugins.len(), 1);
     assert_eq!(setting("plain"), "in en_GB.UTF-8, not $LANG, not ${LANG}, 5$");
     assert_eq!(setting("default"), "a default, another, ");
@@ -239,9 +239,9 @@ fn strips_one_line_break_of_a_secret_file() {
         fs::write(place.path().join(key), content).unwrap();
         writeln!(text, "{key} = {{ file = '{key}' }}").unwrap();
     }
-    let config = from_text(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
+    let config = parse_config(&place.path().join("gateway.toml"), text, &environment()).config.unwrap();
     for (key, _, secret) in written {
-        assert_eq!(config.plugins[0].config[key].expose(), secret, "{key}");
+        assert_eq!(config.plugins[0].settings[key].expose(), secret, "{key}");
     }
 }
 
@@ -251,7 +251,7 @@ fn finds_the_cache_directory() {
         let variables =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let environment: BTreeMap<String, String> = variables;
-        from_text(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
+        parse_config(Path::new("/etc/moongate/gateway.toml"), text.to_owned(), &environment)
             .config
             .unwrap()
             .cache
@@ -273,8 +273,8 @@ fn finds_the_cache_directory() {
 fn compares_plugins_by_content() {
     let before = config(&with_plugin("limits.timeout = '5s'"));
     let moved = config(&format!("# a comment\n{}", with_plugin("limits = { timeout = '5000ms' }\n\n")));
-    assert_ne!(before.plugins[0].place, moved.plugins[0].place);
-    assert!(before.plugins[0].says_the_same_as(&moved.plugins[0]));
+    assert_ne!(before.plugins[0].span, moved.plugins[0].span);
+    assert!(before.plugins[0].is_equivalent_to(&moved.plugins[0]));
     let changes = [
         "limits.timeout = '6s'",
         "prefix = 'clock'",
@@ -294,7 +294,7 @@ fn compares_plugins_by_content() {
     ];
     let bare = config(&with_plugin(""));
     for change in changes {
-        assert!(!config(&with_plugin(change)).plugins[0].says_the_same_as(&bare.plugins[0]), "{change}");
+        assert!(!config(&with_plugin(change)).plugins[0].is_equivalent_to(&bare.plugins[0]), "{change}");
     }
 }
 
@@ -305,13 +305,13 @@ fn reports_an_unreadable_file() {
     for (name, part) in
         [("none.toml", "doesn't exist"), ("", "directory"), ("binary.toml", "isn't valid UTF-8")]
     {
-        let Loaded { config, problems, .. } = load(&place.path().join(name), &environment());
+        let LoadedConfig { config, problems, .. } = load_config(&place.path().join(name), &environment());
         assert!(config.is_none() && problems.len() == 1, "{name}: {problems:?}");
         assert!(problems[0].message.contains(part), "{name}: {problems:?}");
     }
     let (file, text) = (place.path().join("gateway.toml"), "version = 1");
     fs::write(&file, text).unwrap();
-    let loaded = load(&file, &environment());
+    let loaded = load_config(&file, &environment());
     assert!(loaded.config.is_some() && loaded.problems.is_empty());
     assert_eq!(loaded.source.text, text);
 }
@@ -319,7 +319,8 @@ fn reports_an_unreadable_file() {
 #[test]
 fn example_files_are_valid() {
     for file in ["gateway.toml", "tests/everything.toml"] {
-        let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file), &environment());
+        let loaded =
+            load_config(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file), &environment());
         assert!(loaded.problems.is_empty(), "{file}: {:?}", loaded.problems);
     }
 }
@@ -330,7 +331,7 @@ fn a_missing_component_is_left_to_loading() {
     let file = place.path().join("gateway.toml");
     let read = |more: &str| {
         let text = format!("version = 1\n{more}\n[plugins.a]\nsource = 'later/a.wasm'\n");
-        from_text(&file, text, &environment())
+        parse_config(&file, text, &environment())
     };
     let loaded = read("");
     assert_eq!(loaded.problems, []);
@@ -347,9 +348,9 @@ fn a_missing_component_is_left_to_loading() {
 fn lists_every_file_even_with_errors() {
     let place = TempDir::new().unwrap();
     let at = |name: &str| place.path().join(name);
-    let files = |loaded: Loaded| loaded.files.into_iter().collect::<Vec<_>>();
-    assert_eq!(files(load(&at("gateway.toml"), &environment())), [at("gateway.toml")]);
-    let read = |text: &str| files(from_text(&at("gateway.toml"), text.to_owned(), &environment()));
+    let files = |loaded: LoadedConfig| loaded.files.into_iter().collect::<Vec<_>>();
+    assert_eq!(files(load_config(&at("gateway.toml"), &environment())), [at("gateway.toml")]);
+    let read = |text: &str| files(parse_config(&at("gateway.toml"), text.to_owned(), &environment()));
     assert_eq!(read("version ="), [at("gateway.toml")]);
     assert_eq!(read("version = 2"), [at("gateway.toml")]);
     let text = "version = 1
@@ -390,13 +391,13 @@ fn detects_port_collisions() {
 fn only_loopback_addresses_need_no_token() {
     let bare = HttpConfig::default();
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
-        assert!(bare.is_open_to_strangers(open.parse().unwrap()), "{open}");
+        assert!(bare.is_open_without_tokens(open.parse().unwrap()), "{open}");
     }
     for closed in ["127.0.0.1:0", "127.1.2.3:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
-        assert!(!bare.is_open_to_strangers(closed.parse().unwrap()), "{closed}");
+        assert!(!bare.is_open_without_tokens(closed.parse().unwrap()), "{closed}");
     }
     let guarded = config(
         "version = 1\nhttp.listen = '0.0.0.0:0'\nhttp.auth.tokens = [{ name = 'a', token = { env = 'GATEWAY_TOKEN' } }]",
     );
-    assert!(!guarded.http.is_open_to_strangers(guarded.http.listen));
+    assert!(!guarded.http.is_open_without_tokens(guarded.http.listen));
 }

@@ -17,23 +17,23 @@ const MAX_UNREAD_RESOURCES: usize = 16 * MAX_RESOURCES_PER_CALL;
 
 /// Reported changes that weren't read yet.
 #[derive(Debug, Default)]
-pub struct Inbox {
-    unread: Mutex<BTreeMap<PluginId, Reported>>,
+pub struct ChangeInbox {
+    unread: Mutex<BTreeMap<PluginId, ReportedChanges>>,
     added: Notify,
 }
 
 /// The changes that one plugin reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reported {
+pub struct ReportedChanges {
     /// A list of tools, resources, templates or prompts changed.
     pub lists: bool,
     /// The resources whose contents changed.
     pub resources: BTreeSet<ResourceUri>,
 }
 
-impl Inbox {
+impl ChangeInbox {
     /// Waits for changes and takes all of them. Cancel-safe. For one reader only.
-    pub async fn take(&self) -> BTreeMap<PluginId, Reported> {
+    pub async fn take(&self) -> BTreeMap<PluginId, ReportedChanges> {
         loop {
             let added = self.added.notified();
             let changes = self.take_now();
@@ -45,7 +45,7 @@ impl Inbox {
     }
 
     /// Takes all changes without waiting.
-    pub(crate) fn take_now(&self) -> BTreeMap<PluginId, Reported> {
+    pub(crate) fn take_now(&self) -> BTreeMap<PluginId, ReportedChanges> {
         std::mem::take(&mut *self.unread.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -67,18 +67,18 @@ impl Inbox {
 
 /// The changes that one call reported. They are moved to the inbox when the call ends for any reason.
 #[derive(Debug)]
-pub(crate) struct Changes {
+pub(crate) struct CallChanges {
     plugin: PluginId,
-    inbox: Option<Arc<Inbox>>,
+    inbox: Option<Arc<ChangeInbox>>,
     lists: bool,
     resources: BTreeSet<ResourceUri>,
     /// Set when an invalid URI was logged.
     logged_invalid: bool,
 }
 
-impl Changes {
+impl CallChanges {
     /// `inbox`: `None` drops the changes.
-    pub(crate) fn new(plugin: PluginId, inbox: Option<Arc<Inbox>>) -> Self {
+    pub(crate) fn new(plugin: PluginId, inbox: Option<Arc<ChangeInbox>>) -> Self {
         Self { plugin, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
     }
 
@@ -103,7 +103,7 @@ impl Changes {
     }
 }
 
-impl Drop for Changes {
+impl Drop for CallChanges {
     fn drop(&mut self) {
         if let Some(inbox) = &self.inbox
             && (self.lists || !self.resources.is_empty())

@@ -8,7 +8,7 @@ use std::fmt;
 
 use moongate_config::LimitKey;
 use moongate_model::json::{Json, parse_strict};
-use moongate_model::manifest::{Annotations, Entries, Icon, IconTheme, Role, is_reserved_key};
+use moongate_model::manifest::{Annotations, Icon, IconTheme, JsonMembers, Role, is_reserved_key};
 use moongate_model::names::PluginId;
 
 use super::bindings::types;
@@ -40,7 +40,7 @@ impl ConvertError {
     /// An error for a value above a limit. `found` describes the amount in the message.
     fn exceeded(key: LimitKey, amount: usize, found: &str, max: u64) -> Self {
         let name = key.as_str();
-        let max = key.shown(max);
+        let max = key.format_amount(max);
         let reason = format!("{found}, more than `limits.{name}` allows ({max})");
         Self { reason, exceeded: Some((key, amount as u64)) }
     }
@@ -58,7 +58,7 @@ impl ConvertError {
 
 impl fmt::Display for ConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text::line(&self.reason, 2 * text::SENTENCE))
+        f.write_str(&text::clean_line(&self.reason, 2 * text::MAX_SENTENCE_BYTES))
     }
 }
 
@@ -75,11 +75,11 @@ impl<T> At<T> for Result<T, ConvertError> {
 
 /// The maximum nesting of values. Many parsers, including this gateway's, stop at 128 levels, and the message around a
 /// value adds some.
-const MAX_DEPTH: usize = text::DEPTH;
+const MAX_DEPTH: usize = text::MAX_JSON_DEPTH;
 
 /// One JSON value that isn't nested too deeply.
 fn value(given: String) -> Result<Json, ConvertError> {
-    if text::depth(&given) > MAX_DEPTH {
+    if text::json_depth(&given) > MAX_DEPTH {
         return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels")));
     }
     let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
@@ -98,7 +98,7 @@ fn strict(given: String) -> Result<Json, ConvertError> {
 }
 
 /// Members without a field of their own. A key that has a field would contradict it.
-fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, ConvertError> {
+fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<JsonMembers, ConvertError> {
     let entries = entries(given).at("extra")?;
     if let Some((key, _)) = entries.iter().find(|(key, _)| covered.contains(&key.as_str()) || key == "_meta")
     {
@@ -110,23 +110,23 @@ fn extra(given: Option<types::Entries>, covered: &[&str]) -> Result<Entries, Con
 }
 
 /// MCP's `_meta`, without the keys that MCP reserves.
-fn meta(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
+fn meta(given: Option<types::Entries>) -> Result<JsonMembers, ConvertError> {
     let mut entries = entries(given).at("meta")?;
     entries.retain(|(key, _)| !is_reserved_key(key));
     Ok(entries)
 }
 
-fn entries(given: Option<types::Entries>) -> Result<Entries, ConvertError> {
+fn entries(given: Option<types::Entries>) -> Result<JsonMembers, ConvertError> {
     let given = given.unwrap_or_default();
-    let mut entries = Entries::with_capacity(given.len());
+    let mut entries = JsonMembers::with_capacity(given.len());
     // A result can contain hundreds of thousands of keys: comparing each with all others would take minutes.
     let mut seen = HashSet::with_capacity(given.len());
     for (key, json) in given {
-        let key = text::block(key, text::MESSAGE);
+        let key = text::clean_block(key, text::MAX_MESSAGE_BYTES);
         if !seen.insert(key.clone()) {
             return Err(ConvertError::new(format!("duplicate key `{key}`")));
         }
-        let json = strict(text::json(json)).at(format_args!("`{key}`"))?;
+        let json = strict(text::clean_json(json)).at(format_args!("`{key}`"))?;
         entries.push((key, json));
     }
     Ok(entries)
@@ -152,7 +152,7 @@ pub(crate) fn warn_of_dropped_icons<'a>(
 ) {
     let mut dropped = icons.flatten().flatten().filter(|icon| !is_safe_icon(&icon.src));
     if let Some(first) = dropped.next() {
-        let src = text::line(&first.src, 80);
+        let src = text::clean_line(&first.src, 80);
         let more = match dropped.count() {
             0 => String::new(),
             more => format!(" (and {more} more)"),
@@ -175,8 +175,9 @@ fn icon(icon: types::Icon) -> Result<Icon, ConvertError> {
     let types::Icon { src, mime_type, sizes, theme, extra: more } = icon;
     Ok(Icon {
         src,
-        mime_type: mime_type.map(|word| text::line(&word, text::WORD)),
-        sizes: sizes.map(|sizes| sizes.iter().map(|size| text::line(size, text::WORD)).collect()),
+        mime_type: mime_type.map(|word| text::clean_line(&word, text::MAX_WORD_BYTES)),
+        sizes: sizes
+            .map(|sizes| sizes.iter().map(|size| text::clean_line(size, text::MAX_WORD_BYTES)).collect()),
         theme: theme.map(|theme| match theme {
             types::IconTheme::Light => IconTheme::Light,
             types::IconTheme::Dark => IconTheme::Dark,
@@ -194,14 +195,14 @@ fn annotations(given: Option<types::Annotations>) -> Result<Option<Annotations>,
     Ok(Some(Annotations {
         audience: audience.map(|audience| audience.into_iter().map(role).collect()),
         priority,
-        last_modified: last_modified.map(|date| text::line(&date, text::WORD)),
+        last_modified: last_modified.map(|date| text::clean_line(&date, text::MAX_WORD_BYTES)),
         extra: extra(more, &["audience", "priority", "lastModified"]).at("annotations")?,
     }))
 }
 
 /// A name or title.
 fn name(given: &str) -> String {
-    text::line(given, text::NAME)
+    text::clean_line(given, text::MAX_NAME_BYTES)
 }
 
 /// An optional name or title. An empty one becomes `None`.
@@ -211,12 +212,14 @@ fn title(given: Option<String>) -> Option<String> {
 
 /// An optional description. A blank one becomes `None`.
 fn description(given: Option<String>) -> Option<String> {
-    given.map(|text| text::block(text, text::DESCRIPTION)).filter(|text| !text.trim().is_empty())
+    given
+        .map(|text| text::clean_block(text, text::MAX_DESCRIPTION_BYTES))
+        .filter(|text| !text.trim().is_empty())
 }
 
 /// An optional media type. An empty one becomes `None`.
 fn media_type(given: Option<String>) -> Option<String> {
-    given.map(|word| text::line(&word, text::WORD)).filter(|word| !word.is_empty())
+    given.map(|word| text::clean_line(&word, text::MAX_WORD_BYTES)).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

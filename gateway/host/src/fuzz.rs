@@ -11,7 +11,7 @@ use moongate_model::call::{
 };
 use moongate_model::manifest::Manifest;
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_model::plugin::{Answer, Plugin};
+use moongate_model::plugin::{Plugin, PluginFuture};
 
 use super::bindings::types;
 use super::convert::{self, ConvertError};
@@ -56,9 +56,9 @@ impl ArbitraryPlugin {
         &self,
         choose: impl FnOnce(&mut Arbitrary<'_>) -> Result<G, types::Failure>,
         convert: impl FnOnce(G) -> Result<T, ConvertError>,
-    ) -> Answer<'a, T> {
+    ) -> PluginFuture<'a, T> {
         let answer = match choose(&mut Arbitrary::new(&self.bytes)) {
-            Ok(given) => convert(given).map_err(|error| CallError::BadOutput(error.to_string())),
+            Ok(given) => convert(given).map_err(|error| CallError::InvalidOutput(error.to_string())),
             Err(failure) => Err(CallError::Refused(convert::failure(failure))),
         };
         Box::pin(std::future::ready(answer))
@@ -73,7 +73,7 @@ fn manifest(arbitrary: &mut Arbitrary<'_>) -> Result<Manifest, ConvertError> {
         resources: convert::resources(arbitrary.list(Arbitrary::resource), &limits)?,
         templates: convert::templates(arbitrary.list(Arbitrary::template), &limits)?,
         prompts: convert::prompts(arbitrary.list(Arbitrary::prompt), &limits)?,
-        completes: true,
+        has_completions: true,
     })
 }
 
@@ -95,7 +95,7 @@ impl Plugin for ArbitraryPlugin {
         _: Arc<CallContext>,
         _: &'a ToolName,
         _: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         self.answer(|arbitrary| arbitrary.tool_outcome(), convert::tool_outcome)
     }
 
@@ -103,7 +103,7 @@ impl Plugin for ArbitraryPlugin {
         &'a self,
         _: Arc<CallContext>,
         _: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         self.answer(|arbitrary| arbitrary.read_outcome(), convert::read_outcome)
     }
 
@@ -112,7 +112,7 @@ impl Plugin for ArbitraryPlugin {
         _: Arc<CallContext>,
         _: &'a PromptName,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         self.answer(|arbitrary| arbitrary.prompt_outcome(), convert::prompt_outcome)
     }
 
@@ -123,7 +123,7 @@ impl Plugin for ArbitraryPlugin {
         _: &'a str,
         _: &'a str,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         self.answer(|arbitrary| arbitrary.completion(), convert::completion)
     }
 }

@@ -34,9 +34,9 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use self::engine::Ticker;
-use self::load::Loader;
-use self::load::cache::Cache;
-use self::load::code::{Code, Generations};
+use self::load::ComponentLoader;
+use self::load::cache::CodeCache;
+use self::load::code::{Generations, LoadedCode};
 use self::load::{describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::instance_pool::InstancePool;
@@ -44,17 +44,17 @@ use self::sandbox::open_files;
 use self::wasi::http::OutboundHttp;
 use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
-use self::wasi::preopens::Openings;
-use moongate_system::blocking::Lanes;
-use moongate_system::private_dir::FolderError;
+use self::wasi::preopens::DirectoryOpener;
+use moongate_system::blocking::PluginBlockingLimiters;
+use moongate_system::private_dir::PrivateDirError;
 
-pub use self::change_inbox::{Inbox, Reported};
-pub use self::load::compiler::compile_if_asked;
-pub use self::load::error::{HostError, LoadError, Named, Unreadable};
-pub use self::load::file::Candidate;
+pub use self::change_inbox::{ChangeInbox, ReportedChanges};
+pub use self::load::compiler::compile_if_requested;
+pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
+pub use self::load::file::ComponentFile;
 pub use self::plugin::WasmPlugin;
-pub use self::wasi::http::{CaError, OutgoingOptions, Requests};
-pub use self::wasi::keyvalue::{StateFound, StateProblem, look_for_state};
+pub use self::wasi::http::{CaError, OutgoingOptions, RequestCounts};
+pub use self::wasi::keyvalue::{StateDiagnostic, StateProbe, probe_state};
 
 /// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same version.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -63,25 +63,25 @@ pub const WASMTIME_VERSION: &str = "48.0.8";
 #[derive(Debug)]
 pub struct HostOptions {
     /// The directory for compiled code. Created if it is missing; not used unless it is private.
-    pub cache: PathBuf,
+    pub cache_dir: PathBuf,
     /// The directory for plugin state. `None` keeps state in memory for the lifetime of the host.
-    pub state: Option<PathBuf>,
+    pub state_dir: Option<PathBuf>,
     /// The limit on concurrent calls, for all plugins together.
-    pub concurrency: u32,
+    pub max_concurrent_calls: u32,
     /// Receives the changes that plugins report. `None` drops them.
-    pub inbox: Option<Arc<Inbox>>,
+    pub change_inbox: Option<Arc<ChangeInbox>>,
     /// Options of plugins' HTTP requests.
-    pub outgoing: OutgoingOptions,
+    pub outgoing_http: OutgoingOptions,
 }
 
 /// The engine and everything else that plugins share. One per process.
 pub struct WasmHost {
-    loader: Arc<Loader>,
+    loader: Arc<ComponentLoader>,
     shared: Arc<HostResources>,
     generations: Generations,
     /// Limits reads of components' files to one at a time per plugin.
-    file_reads: Lanes,
-    cache_error: Option<FolderError>,
+    file_reads: PluginBlockingLimiters,
+    cache_error: Option<PrivateDirError>,
 }
 
 impl fmt::Debug for WasmHost {
@@ -92,13 +92,13 @@ impl fmt::Debug for WasmHost {
 
 /// Resources in use, for metrics and for tests that find leaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Gauges {
+pub struct HostGauges {
     /// Running calls and descriptions.
-    pub calls: u32,
+    pub running_calls: u32,
     /// Loaded components of all plugins. See [`WasmHost::generations`].
     pub generations: u32,
     /// Idle instances.
-    pub idle: u32,
+    pub idle_instances: u32,
     /// Instances of components; zero without a pool.
     pub instances: u64,
     /// Linear memories; zero without a pool.
@@ -118,14 +118,20 @@ impl WasmHost {
     /// # Errors
     /// The engine or its thread can't be started, or the CA file is invalid.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        let HostOptions { cache, state, concurrency, inbox, outgoing } = options;
+        let HostOptions {
+            cache_dir: cache,
+            state_dir: state,
+            max_concurrent_calls: concurrency,
+            change_inbox: inbox,
+            outgoing_http: outgoing,
+        } = options;
         open_files::raise_limit();
         let open_files = open_files::per_call(concurrency);
         let engine_error = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
         let engine = engine::engine(concurrency).map_err(engine_error)?;
         let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
-        let (cache, cache_error) = match Cache::open(&cache) {
+        let (cache, cache_error) = match CodeCache::open(&cache) {
             Ok(cache) => (Some(cache), None),
             Err(error) => {
                 tracing::warn!(
@@ -138,16 +144,16 @@ impl WasmHost {
             ticker,
             inbox,
             stores: KeyValueStores::new(state),
-            outlet: OutboundHttp::new(outgoing)?,
-            openings: Openings::new(),
+            outbound_http: OutboundHttp::new(outgoing)?,
+            openings: DirectoryOpener::new(),
             instance_pool: InstancePool::new(concurrency),
             open_files,
         };
         Ok(Self {
-            loader: Arc::new(Loader { linker, cache, compiling: Arc::default() }),
+            loader: Arc::new(ComponentLoader { linker, cache, compiling: Arc::default() }),
             shared: Arc::new(shared),
             generations: Generations::default(),
-            file_reads: Lanes::new(1),
+            file_reads: PluginBlockingLimiters::new(1),
             cache_error,
         })
     }
@@ -156,8 +162,8 @@ impl WasmHost {
     ///
     /// # Errors
     /// The file is missing, unreadable, too large, not the pinned one, or keeps changing.
-    pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<Candidate, LoadError> {
-        file::read(config, &self.file_reads.of(&config.id)).await
+    pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<ComponentFile, LoadError> {
+        file::read(config, &self.file_reads.for_plugin(&config.id)).await
     }
 
     /// Compiles, links and describes a plugin. Components are compiled one at a time. Dropping the future cancels
@@ -168,13 +174,13 @@ impl WasmHost {
     pub async fn load(
         &self,
         config: Arc<PluginConfig>,
-        candidate: Candidate,
+        candidate: ComponentFile,
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
         let digest = *candidate.digest();
         let size = candidate.size().as_u64();
         let linked = self.loader.load(candidate, &config.limits).await?;
-        let code = Code::new(linked, size, self.generations.add(config.id.clone()));
+        let code = LoadedCode::new(linked, size, self.generations.add(config.id.clone()));
         let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
@@ -183,7 +189,7 @@ impl WasmHost {
 
     /// True if loading is fast, because the component is in the cache or isn't a component.
     #[must_use]
-    pub fn is_compiled(&self, candidate: &Candidate) -> bool {
+    pub fn is_compiled(&self, candidate: &ComponentFile) -> bool {
         self.loader.is_compiled(candidate)
     }
 
@@ -196,45 +202,50 @@ impl WasmHost {
 
     /// The number of idle instances by plugin. Plugins without any aren't included.
     #[must_use]
-    pub fn idle(&self) -> BTreeMap<PluginId, u32> {
+    pub fn idle_instances(&self) -> BTreeMap<PluginId, u32> {
         self.shared.instance_pool.counts()
     }
 
     /// The number of HTTP requests of each plugin since it was loaded, by outcome.
     #[must_use]
-    pub fn requests(&self) -> BTreeMap<PluginId, Requests> {
-        self.shared.outlet.requests()
+    pub fn http_requests(&self) -> BTreeMap<PluginId, RequestCounts> {
+        self.shared.outbound_http.requests()
     }
 
     /// Drops all idle instances.
-    pub fn end_idle(&self) {
+    pub fn drop_idle_instances(&self) {
         self.shared.instance_pool.clear();
     }
 
     /// The reason that compiled code can't be cached. `None` if it is cached.
     #[must_use]
-    pub fn cache_problem(&self) -> Option<&FolderError> {
+    pub fn cache_error(&self) -> Option<&PrivateDirError> {
         self.cache_error.as_ref()
     }
 
     /// The reason that state currently can't be stored on disk, if a plugin has a grant for it.
-    pub async fn state_problem(&self) -> Option<StateProblem> {
+    pub async fn state_error(&self) -> Option<StateDiagnostic> {
         self.shared.stores.problem().await
     }
 
     /// Resources in use.
     #[must_use]
-    pub fn gauges(&self) -> Gauges {
+    pub fn gauges(&self) -> HostGauges {
         let calls = self.shared.ticker.count();
         let generations = self.generations.total();
         let idle = self.shared.instance_pool.total();
         let Some(pool) = self.loader.linker.engine().pooling_allocator_metrics() else {
-            return Gauges { calls, generations, idle, ..Gauges::default() };
+            return HostGauges {
+                running_calls: calls,
+                generations,
+                idle_instances: idle,
+                ..HostGauges::default()
+            };
         };
-        Gauges {
-            calls,
+        HostGauges {
+            running_calls: calls,
             generations,
-            idle,
+            idle_instances: idle,
             instances: pool.component_instances(),
             memories: pool.memories() as u64,
             tables: pool.tables() as u64,

@@ -19,18 +19,18 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
-use self::cache::Cache;
-use self::compiler::{Abort, CompileLimits};
+use self::cache::CodeCache;
+use self::compiler::{CompileCancellation, CompileLimits};
 use crate::diagnostics::text;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
-use crate::load::file::Candidate;
-use crate::sandbox::store::State;
+use crate::load::file::ComponentFile;
+use crate::sandbox::store::StoreState;
 use crate::wasi::linker;
 
 /// A component with linked imports and correctly named exports.
-pub(super) struct Linked {
-    pub(super) pre: InstancePre<State>,
+pub(super) struct LinkedComponent {
+    pub(super) pre: InstancePre<StoreState>,
     pub(super) exports: Exports,
     pub(super) imports: linker::Imports,
 }
@@ -61,11 +61,11 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     match bytes.get(4..8) {
         Some([1, 0, 0, 0]) => Err(LoadError::CoreModule),
         Some([_, _, 1, 0]) => match truncation(&bytes[8..]) {
-            Some(reason) => Err(LoadError::Broken { reason }),
+            Some(reason) => Err(LoadError::InvalidComponent { reason }),
             None => Ok(()),
         },
-        Some(_) => Err(LoadError::Broken { reason: "unknown version of WebAssembly".to_owned() }),
-        None => Err(LoadError::Broken { reason: "truncated within its header".to_owned() }),
+        Some(_) => Err(LoadError::InvalidComponent { reason: "unknown version of WebAssembly".to_owned() }),
+        None => Err(LoadError::InvalidComponent { reason: "truncated within its header".to_owned() }),
     }
 }
 
@@ -96,10 +96,10 @@ fn truncation(mut rest: &[u8]) -> Option<String> {
 /// Compiles a component and caches the code if possible. Takes seconds for large components.
 pub(super) fn compile(
     engine: &Engine,
-    cache: Option<&Cache>,
-    Candidate { bytes, digest }: Candidate,
+    cache: Option<&CodeCache>,
+    ComponentFile { bytes, digest }: ComponentFile,
     limits: CompileLimits,
-    abort: &Abort,
+    abort: &CompileCancellation,
 ) -> Result<Component, LoadError> {
     let code = compiler::compile(engine, &bytes, limits, abort)?;
     drop(bytes);
@@ -111,28 +111,28 @@ pub(super) fn compile(
     }
     cache::load_uncached(engine, &code).map_err(|error| {
         match reason(&error).split_once("pooling allocator requirements: ") {
-            Some((_, what)) => LoadError::Demands { what: what.to_owned() },
-            None => LoadError::Broken { reason: reason(&error) },
+            Some((_, what)) => LoadError::InstanceTooLarge { what: what.to_owned() },
+            None => LoadError::InvalidComponent { reason: reason(&error) },
         }
     })
 }
 
 /// Compares imports and exports with the contract, and links.
-pub(super) fn link(linker: &Linker<State>, component: &Component) -> Result<Linked, LoadError> {
+pub(super) fn link(linker: &Linker<StoreState>, component: &Component) -> Result<LinkedComponent, LoadError> {
     let imports = linker::check(linker.engine(), component)?;
     let pre = linker
         .instantiate_pre(component)
-        .map_err(|error| LoadError::Import { reason: link_reason(&error) })?;
+        .map_err(|error| LoadError::ImportMismatch { reason: link_reason(&error) })?;
     let exports = Exports::find(&pre)?;
     if let Err(error) = component.initialize_copy_on_write_image() {
         tracing::debug!("no copy-on-write image: {error:#}"); // the first instance then creates it
     }
-    Ok(Linked { pre, exports, imports })
+    Ok(LinkedComponent { pre, exports, imports })
 }
 
 /// The engine's message on one line.
 fn reason(error: &wasmtime::Error) -> String {
-    text::line(&format!("{error:#}"), text::SENTENCE)
+    text::clean_line(&format!("{error:#}"), text::MAX_SENTENCE_BYTES)
 }
 
 /// The linker's message about an import with a different type.
@@ -159,21 +159,21 @@ pub(super) async fn in_background<T: Send + 'static>(
 }
 
 /// The parts that all loads share: the engine with its linker, and the cache.
-pub(super) struct Loader {
-    pub(super) linker: Linker<State>,
-    pub(super) cache: Option<Cache>,
+pub(super) struct ComponentLoader {
+    pub(super) linker: Linker<StoreState>,
+    pub(super) cache: Option<CodeCache>,
     /// Limits compilation to one plugin at a time.
     pub(super) compiling: Arc<Mutex<()>>,
 }
 
-impl Loader {
+impl ComponentLoader {
     /// Compiles if necessary, and links. Dropping the future cancels compilation.
     pub(super) async fn load(
         self: &Arc<Self>,
-        candidate: Candidate,
+        candidate: ComponentFile,
         limits: &Limits,
-    ) -> Result<Linked, LoadError> {
-        let compile_limits = CompileLimits::of(candidate.bytes.len(), limits);
+    ) -> Result<LinkedComponent, LoadError> {
+        let compile_limits = CompileLimits::for_component(candidate.bytes.len(), limits);
         let this = Arc::clone(self);
         let (candidate, found) = blocking(move || {
             check_header(&candidate.bytes)?;
@@ -185,7 +185,7 @@ impl Loader {
             return Ok(linked);
         }
         let permit = Arc::clone(&self.compiling).lock_owned().await;
-        let abort = Abort::default();
+        let abort = CompileCancellation::default();
         let _abort = abort.when_dropped();
         let this = Arc::clone(self);
         in_background("moongate-compile", move || {
@@ -197,11 +197,11 @@ impl Loader {
     /// The permit is released with the work, even if the caller no longer waits for its result.
     fn compile_and_link(
         &self,
-        candidate: Candidate,
+        candidate: ComponentFile,
         limits: CompileLimits,
-        abort: &Abort,
+        abort: &CompileCancellation,
         _permit: OwnedMutexGuard<()>,
-    ) -> Result<Linked, LoadError> {
+    ) -> Result<LinkedComponent, LoadError> {
         // The previous holder of the permit may have compiled the same file.
         let component = match self.find(&candidate.digest) {
             Some(component) => component,
@@ -211,8 +211,8 @@ impl Loader {
     }
 
     /// True if loading is fast, because the code is cached or the file isn't a component.
-    pub(super) fn is_compiled(&self, candidate: &Candidate) -> bool {
-        let is_cached = |cache: &Cache| cache.contains(self.linker.engine(), &candidate.digest);
+    pub(super) fn is_compiled(&self, candidate: &ComponentFile) -> bool {
+        let is_cached = |cache: &CodeCache| cache.contains(self.linker.engine(), &candidate.digest);
         check_header(&candidate.bytes).is_err() || self.cache.as_ref().is_some_and(is_cached)
     }
 

@@ -11,7 +11,7 @@ use moongate_model::call::{
 };
 use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_model::plugin::{Answer, Plugin};
+use moongate_model::plugin::{Plugin, PluginFuture};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -21,7 +21,7 @@ use crate::load::describe;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
 use crate::sandbox::call::{GuestCall, Sandbox};
-use crate::sandbox::store::State;
+use crate::sandbox::store::StoreState;
 
 /// A loaded component with its description and its configuration in `gateway.toml`.
 ///
@@ -47,7 +47,7 @@ impl fmt::Debug for WasmPlugin {
 impl WasmPlugin {
     /// The configuration that it was loaded with.
     #[must_use]
-    pub fn table(&self) -> &Arc<PluginConfig> {
+    pub fn config(&self) -> &Arc<PluginConfig> {
         &self.sandbox.config
     }
 
@@ -55,7 +55,7 @@ impl WasmPlugin {
     ///
     /// # Errors
     /// Describing failed, or the description is invalid.
-    pub async fn described_anew(&self) -> Result<Self, LoadError> {
+    pub async fn describe_again(&self) -> Result<Self, LoadError> {
         let sandbox = self.sandbox.with_config(Arc::clone(&self.sandbox.config));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Self { sandbox, digest: self.digest, interfaces: Arc::clone(&self.interfaces), manifest })
@@ -66,7 +66,7 @@ impl WasmPlugin {
     ///
     /// The description is the old one. It can depend on grants and settings, so call [`Self::described_anew`] next.
     #[must_use]
-    pub fn reconfigured(&self, config: Arc<PluginConfig>) -> Self {
+    pub fn with_config(&self, config: Arc<PluginConfig>) -> Self {
         let sandbox = self.sandbox.with_config(config);
         let interfaces = Arc::clone(&self.interfaces);
         Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
@@ -95,7 +95,7 @@ impl WasmPlugin {
     {
         let output = self.sandbox.call(context, call).await?;
         let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
-        convert(given).map_err(|error| CallError::BadOutput(error.to_string()))
+        convert(given).map_err(|error| CallError::InvalidOutput(error.to_string()))
     }
 }
 
@@ -125,7 +125,7 @@ impl Plugin for WasmPlugin {
         context: Arc<CallContext>,
         name: &'a ToolName,
         args: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         let call = CallTool { name: name.as_str(), args };
         Box::pin(self.call(context, call, convert::tool_outcome))
     }
@@ -134,7 +134,7 @@ impl Plugin for WasmPlugin {
         &'a self,
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         let call = ReadResource { uri: uri.as_str() };
         Box::pin(self.call(context, call, convert::read_outcome))
     }
@@ -144,7 +144,7 @@ impl Plugin for WasmPlugin {
         context: Arc<CallContext>,
         name: &'a PromptName,
         args: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         let call = GetPrompt { name: name.as_str(), args };
         Box::pin(self.call(context, call, convert::prompt_outcome))
     }
@@ -156,7 +156,7 @@ impl Plugin for WasmPlugin {
         name: &'a str,
         value: &'a str,
         others: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         let call = Complete { target: convert::target(target), name, value, others };
         Box::pin(self.call(context, call, convert::completion))
     }
@@ -181,7 +181,7 @@ impl GuestCall for CallTool<'_> {
     async fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestResult<tools::CallOutcome> {
         let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
@@ -199,7 +199,7 @@ impl GuestCall for ReadResource<'_> {
     async fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestResult<resources::ReadOutcome> {
         let interface = exports.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
@@ -218,7 +218,7 @@ impl GuestCall for GetPrompt<'_> {
     async fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestResult<prompts::PromptOutcome> {
         let interface = exports.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
@@ -239,7 +239,7 @@ impl GuestCall for Complete<'_> {
     async fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestResult<completions::Completion> {
         let interface = exports.completions.as_ref().ok_or_else(|| not_exported("completions"))?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
-use super::{Gauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
+use super::{HostGauges, HostOptions, LoadError, OutgoingOptions, WASMTIME_VERSION, WasmHost, WasmPlugin};
 
 pub(crate) use super::test_support::{Guest, component};
 pub(super) use warnings::Warnings;
@@ -22,11 +22,11 @@ pub(super) use warnings::Warnings;
 /// A host with its own cache directory.
 pub(super) fn host(cache: &Path) -> WasmHost {
     WasmHost::new(HostOptions {
-        cache: cache.join("cache"),
-        state: None,
-        concurrency: 4,
-        inbox: None,
-        outgoing: OutgoingOptions::default(),
+        cache_dir: cache.join("cache"),
+        state_dir: None,
+        max_concurrent_calls: 4,
+        change_inbox: None,
+        outgoing_http: OutgoingOptions::default(),
     })
     .unwrap()
 }
@@ -35,7 +35,7 @@ pub(super) fn host(cache: &Path) -> WasmHost {
 pub(super) fn config(dir: &Path, bytes: &[u8]) -> PluginConfig {
     let source = dir.join("guest.wasm");
     std::fs::write(&source, bytes).unwrap();
-    PluginConfig::bare(PluginId::new("guest").unwrap(), source)
+    PluginConfig::ungranted(PluginId::new("guest").unwrap(), source)
 }
 
 /// Reads and loads the plugin's file.
@@ -47,8 +47,8 @@ pub(super) async fn load_file(
 }
 
 /// Resources in use while one plugin is loaded and nothing is running.
-pub(super) fn at_rest() -> Gauges {
-    Gauges { generations: 1, ..Gauges::default() }
+pub(super) fn idle_gauges() -> HostGauges {
+    HostGauges { generations: 1, ..HostGauges::default() }
 }
 
 /// Loads the guest with a configuration modified by `change`.
@@ -73,15 +73,15 @@ fn the_version_constant_matches_the_pinned_version() {
 async fn serves_without_a_pool() {
     let dir = tempfile::TempDir::new().unwrap();
     let options = HostOptions {
-        cache: dir.path().join("cache"),
-        state: None,
-        concurrency: 10_000_000,
-        inbox: None,
-        outgoing: OutgoingOptions::default(),
+        cache_dir: dir.path().join("cache"),
+        state_dir: None,
+        max_concurrent_calls: 10_000_000,
+        change_inbox: None,
+        outgoing_http: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options).unwrap();
     assert!(host.loader.linker.engine().pooling_allocator_metrics().is_none());
     let plugin = load(&host, dir.path(), &Guest::default(), |_| {}).await;
     assert_eq!(plugin.manifest.tools.len(), 1);
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }

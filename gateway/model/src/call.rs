@@ -11,18 +11,19 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::json::Json;
-use crate::manifest::Entries;
+use crate::manifest::JsonMembers;
 use crate::names::Principal;
 
 mod error;
-mod ledger;
+mod grant_report;
 mod outcome;
 
-pub use error::{Busy, CallError, Failure, Fault};
-pub use ledger::{Cure, Entry, Ledger};
+pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail};
+pub use grant_report::{GrantEvent, GrantFix, GrantReport};
 pub use outcome::{
-    Completion, CompletionTarget, Content, EmbeddedResource, InputRequest, MediaContent, NeedInput, Outcome,
-    PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent, ToolResult,
+    Completion, CompletionTarget, Content, EmbeddedResource, InputNeeded, InputRequest, MediaContent,
+    Outcome, PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent,
+    ToolResult,
 };
 
 /// The context of a call. Plugins read it on demand.
@@ -43,11 +44,11 @@ pub struct CallContext {
     /// The answers to questions of earlier rounds, by key.
     pub answers: Arc<Vec<(String, Json)>>,
     /// The plugin's own state from the previous round.
-    pub state: Option<Arc<[u8]>>,
+    pub round_state: Option<Arc<[u8]>>,
     /// The destination of log lines and progress, in addition to the gateway's own log.
     pub sink: Arc<dyn CallSink>,
     /// Records the grants that the call uses and those that are missing. `None` records nothing.
-    pub ledger: Option<Arc<Ledger>>,
+    pub grant_report: Option<Arc<GrantReport>>,
 }
 
 impl CallContext {
@@ -62,9 +63,9 @@ impl CallContext {
             meta: None,
             cancel: CancellationToken::new(),
             answers: Arc::default(),
-            state: None,
-            sink: Arc::new(NoSink),
-            ledger: None,
+            round_state: None,
+            sink: Arc::new(DiscardSink),
+            grant_report: None,
         }
     }
 
@@ -87,7 +88,7 @@ pub struct ClientInfo {
     /// Its display name.
     pub title: Option<String>,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// The capabilities that a client declared: MCP's `ClientCapabilities`, parsed on first use.
@@ -188,9 +189,9 @@ pub trait CallSink: fmt::Debug + Send + Sync {
 
 /// Discards everything.
 #[derive(Debug, Clone, Copy)]
-pub struct NoSink;
+pub struct DiscardSink;
 
-impl CallSink for NoSink {
+impl CallSink for DiscardSink {
     fn log_enabled(&self, _level: LogLevel) -> bool {
         false
     }

@@ -22,11 +22,11 @@ pub enum Severity {
 /// Texts are lower case, without a period, and name things in backticks. They may contain anything from a file or a
 /// plugin: unsafe characters are escaped when they are rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
     /// The byte range in the source. `None` if the problem isn't about a part of the file.
-    pub place: Option<Range<usize>>,
+    pub span: Option<Range<usize>>,
     /// The problem.
     pub message: String,
     /// A few words for the place itself.
@@ -37,7 +37,7 @@ pub struct Problem {
     pub related: Vec<(Range<usize>, String)>,
 }
 
-impl Problem {
+impl Diagnostic {
     /// A problem that rejects the configuration.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
@@ -51,7 +51,7 @@ impl Problem {
     }
 
     fn new(severity: Severity, message: String) -> Self {
-        Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
+        Self { severity, span: None, message, label: None, hint: None, related: Vec::new() }
     }
 
     /// The same problem as an error.
@@ -62,19 +62,19 @@ impl Problem {
 
     /// Sets the place.
     #[must_use]
-    pub fn at(self, place: Range<usize>) -> Self {
-        Self { place: Some(place), ..self }
+    pub fn with_span(self, place: Range<usize>) -> Self {
+        Self { span: Some(place), ..self }
     }
 
     /// Sets the words for the place itself.
     #[must_use]
-    pub fn label(self, label: impl Into<String>) -> Self {
+    pub fn with_label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
     /// Sets the fix.
     #[must_use]
-    pub fn hint(self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
@@ -82,17 +82,17 @@ impl Problem {
     #[must_use]
     pub fn hint_nearest<'k>(self, word: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Self {
         match nearest_name(word, valid.clone()) {
-            Some(near) => self.hint(format!("did you mean `{near}`?")),
+            Some(near) => self.with_hint(format!("did you mean `{near}`?")),
             None => {
                 let all: Vec<String> = valid.map(|word| format!("`{word}`")).collect();
-                self.hint(format!("valid here: {}", all.join(", ")))
+                self.with_hint(format!("valid here: {}", all.join(", ")))
             }
         }
     }
 
     /// Adds another relevant place.
     #[must_use]
-    pub fn related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
+    pub fn with_related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
         self
     }
@@ -108,7 +108,7 @@ impl Problem {
 }
 
 /// One line, for logs, which have no carets.
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape_hidden(&self.message))?;
         match &self.hint {

@@ -9,10 +9,10 @@ use crate::text::is_hidden_in_uri;
 
 mod interfaces;
 
-pub use interfaces::{Interfaces, Need};
+pub use interfaces::{GuestCapability, Interfaces};
 
 /// Members of a JSON object, each key once.
-pub type Entries = Vec<(String, Json)>;
+pub type JsonMembers = Vec<(String, Json)>;
 
 /// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, or
 /// one of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
@@ -43,7 +43,7 @@ pub struct Manifest {
     /// Its prompts, in the plugin's own order.
     pub prompts: Vec<Prompt>,
     /// Whether it suggests values for arguments.
-    pub completes: bool,
+    pub has_completions: bool,
 }
 
 /// A plugin's name, version and presentation.
@@ -64,11 +64,11 @@ pub struct PluginInfo {
     /// Instructions for the model, passed on only if the operator allows it.
     pub instructions: Option<String>,
     /// The JSON Schema of its settings in `gateway.toml`.
-    pub config_schema: Option<Json>,
+    pub settings_schema: Option<Json>,
     /// MCP's `_meta`, without the prefixes that MCP reserves.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// An icon that a host may show next to a name.
@@ -83,7 +83,7 @@ pub struct Icon {
     /// The background it was drawn for.
     pub theme: Option<IconTheme>,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A background.
@@ -114,7 +114,7 @@ pub struct Annotations {
     /// The time of the last change, as ISO 8601.
     pub last_modified: Option<String>,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// An action that a model may take.
@@ -135,9 +135,9 @@ pub struct Tool {
     /// Its icons.
     pub icons: Vec<Icon>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// The possible effects of a call. `None` means MCP's default.
@@ -154,7 +154,7 @@ pub struct ToolHints {
     /// A call reaches an open set of entities, such as the web (default: yes).
     pub open_world: Option<bool>,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A readable resource: an entry of the list, or a link to it.
@@ -177,9 +177,9 @@ pub struct Resource {
     /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A family of resources, named by an RFC 6570 template.
@@ -200,9 +200,9 @@ pub struct ResourceTemplate {
     /// Their audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// An RFC 6570 template. Its literal prefix determines the URIs that belong to it.
@@ -214,7 +214,7 @@ pub struct UriTemplate {
 
 /// An invalid template, or one that the gateway can't route by.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
+pub enum UriTemplateError {
     /// The template has no `{…}`.
     #[error("it has no `{{…}}`: list it as a resource")]
     NoVariable,
@@ -241,26 +241,26 @@ impl UriTemplate {
     /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
     /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
     /// and one path character (`urn:a`).
-    pub fn new(text: &str) -> Result<Self, TemplateError> {
+    pub fn new(text: &str) -> Result<Self, UriTemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
-            return Err(TemplateError::Hidden);
+            return Err(UriTemplateError::Hidden);
         }
         let mut open = false;
         for c in text.chars() {
             match (c, open) {
                 ('{', false) => open = true,
                 ('}', true) => open = false,
-                ('{', true) | ('}', false) => return Err(TemplateError::Braces),
+                ('{', true) | ('}', false) => return Err(UriTemplateError::Braces),
                 _ => {}
             }
         }
         if open {
-            return Err(TemplateError::Braces);
+            return Err(UriTemplateError::Braces);
         }
-        let Some(prefix) = text.find('{') else { return Err(TemplateError::NoVariable) };
+        let Some(prefix) = text.find('{') else { return Err(UriTemplateError::NoVariable) };
         let literal = &text[..prefix];
         if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte)) {
-            return Err(TemplateError::NoUri);
+            return Err(UriTemplateError::NoUri);
         }
         let says_enough = ResourceUri::new(literal).is_ok()
             && match literal.split_once("://") {
@@ -268,7 +268,7 @@ impl UriTemplate {
                 None => true,
             };
         if !says_enough {
-            return Err(TemplateError::ShortPrefix);
+            return Err(UriTemplateError::ShortPrefix);
         }
         Ok(Self { text: text.to_owned(), prefix })
     }
@@ -300,9 +300,9 @@ pub struct Prompt {
     /// Its icons.
     pub icons: Vec<Icon>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// One argument of a prompt.
@@ -317,7 +317,7 @@ pub struct PromptArgument {
     /// Whether the prompt requires it.
     pub required: bool,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::manifest::{Interfaces, Manifest};
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 
 /// The future of a plugin's answer.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
+pub type PluginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
 /// A plugin.
 ///
@@ -47,14 +47,14 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         context: Arc<CallContext>,
         name: &'a ToolName,
         args: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>>;
+    ) -> PluginFuture<'a, Outcome<ToolResult>>;
 
     /// Reads one of the plugin's own resources.
     fn read_resource<'a>(
         &'a self,
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>>;
+    ) -> PluginFuture<'a, Outcome<ReadResult>>;
 
     /// Fills in a prompt. Required arguments are present, and each name is given once.
     fn get_prompt<'a>(
@@ -62,7 +62,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         context: Arc<CallContext>,
         name: &'a PromptName,
         args: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>>;
+    ) -> PluginFuture<'a, Outcome<PromptResult>>;
 
     /// Suggests values for an argument whose text so far is `value`.
     fn complete<'a>(
@@ -72,5 +72,5 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         name: &'a str,
         value: &'a str,
         others: &'a [(String, String)],
-    ) -> Answer<'a, Completion>;
+    ) -> PluginFuture<'a, Completion>;
 }

@@ -134,7 +134,7 @@ impl ClientFeature {
 
     /// The configuration line that grants it.
     #[must_use]
-    pub fn cure(self) -> String {
+    pub fn suggest_grant(self) -> String {
         format!("client = [\"{}\"]", self.as_str())
     }
 }

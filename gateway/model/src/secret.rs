@@ -17,25 +17,25 @@ pub struct Secret(Arc<str>);
 
 /// Where an occurrence of a secret in other text counts as a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MatchBoundary {
     /// Anywhere.
     Anywhere,
     /// As a word: not next to a letter or digit.
     Word,
     /// As a whole JSON string: the secret reads like other JSON, such as `true`.
-    Text,
+    JsonString,
 }
 
-impl Standing {
+impl MatchBoundary {
     /// Is an occurrence between these two texts a match?
     #[must_use]
-    pub fn holds(self, before: &str, after: &str) -> bool {
+    pub fn matches_between(self, before: &str, after: &str) -> bool {
         match self {
             Self::Anywhere => true,
             Self::Word => {
                 !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
             }
-            Self::Text => before.ends_with('"') && after.starts_with(['"', '\\']),
+            Self::JsonString => before.ends_with('"') && after.starts_with(['"', '\\']),
         }
     }
 }
@@ -54,15 +54,15 @@ impl Secret {
 
     /// Where an occurrence of it counts as a match.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn match_boundary(&self) -> MatchBoundary {
         let is_json = |text: &str| {
             serde_json::from_str::<Json>(text)
                 .is_ok_and(|value| value.is_boolean() || value.is_null() || value.is_number())
         };
         match self.expose() {
-            text if text.len() >= MIN_DISTINCTIVE_BYTES => Standing::Anywhere,
-            text if is_json(text) => Standing::Text,
-            _ => Standing::Word,
+            text if text.len() >= MIN_DISTINCTIVE_BYTES => MatchBoundary::Anywhere,
+            text if is_json(text) => MatchBoundary::JsonString,
+            _ => MatchBoundary::Word,
         }
     }
 
@@ -75,12 +75,12 @@ impl Secret {
 
     fn is_in_plain(&self, text: &str) -> bool {
         let secret = self.expose();
-        let standing = self.standing();
+        let standing = self.match_boundary();
         text == secret
-            || standing != Standing::Text
+            || standing != MatchBoundary::JsonString
                 && text
                     .match_indices(secret)
-                    .any(|(at, _)| standing.holds(&text[..at], &text[at + secret.len()..]))
+                    .any(|(at, _)| standing.matches_between(&text[..at], &text[at + secret.len()..]))
     }
 
     fn is_in_json(&self, value: &Json, levels: usize) -> bool {

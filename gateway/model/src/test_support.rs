@@ -6,18 +6,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::call::{
-    CallContext, CallError, Completion, CompletionTarget, Failure, Fault, Outcome, PromptResult, ReadResult,
-    ToolResult,
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PluginError, PluginErrorDetail,
+    PromptResult, ReadResult, ToolResult,
 };
 use crate::json::Json;
 use crate::manifest::{
     Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use crate::plugin::{Answer, Plugin};
+use crate::plugin::{Plugin, PluginFuture};
 
 /// The answer to one kind of call.
-pub type CallHandler<A, T> = Box<dyn Fn(Arc<CallContext>, A) -> Answer<'static, T> + Send + Sync>;
+pub type CallHandler<A, T> = Box<dyn Fn(Arc<CallContext>, A) -> PluginFuture<'static, T> + Send + Sync>;
 
 /// The arguments of a prompt.
 pub type PromptArguments = Vec<(String, String)>;
@@ -168,7 +168,7 @@ impl<T> FakePlugin<T> {
 
 /// An answer that is ready at once.
 #[must_use]
-pub fn ready<T: Send + 'static>(result: Result<T, CallError>) -> Answer<'static, T> {
+pub fn ready<T: Send + 'static>(result: Result<T, CallError>) -> PluginFuture<'static, T> {
     Box::pin(std::future::ready(result))
 }
 
@@ -176,10 +176,10 @@ fn call<A, T: Send + 'static>(
     handler: Option<&CallHandler<A, T>>,
     context: Arc<CallContext>,
     arguments: A,
-) -> Answer<'static, T> {
+) -> PluginFuture<'static, T> {
     match handler {
         Some(handler) => handler(context, arguments),
-        None => ready(Err(CallError::Refused(Failure::NotFound(Fault::default())))),
+        None => ready(Err(CallError::Refused(PluginError::NotFound(PluginErrorDetail::default())))),
     }
 }
 
@@ -211,7 +211,7 @@ impl<T: Send + Sync> Plugin for FakePlugin<T> {
         context: Arc<CallContext>,
         name: &'a ToolName,
         args: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         call(self.on_tool.as_ref(), context, (name.to_string(), args.to_owned()))
     }
 
@@ -219,7 +219,7 @@ impl<T: Send + Sync> Plugin for FakePlugin<T> {
         &'a self,
         context: Arc<CallContext>,
         uri: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         call(self.on_read.as_ref(), context, uri.to_string())
     }
 
@@ -228,7 +228,7 @@ impl<T: Send + Sync> Plugin for FakePlugin<T> {
         context: Arc<CallContext>,
         name: &'a PromptName,
         args: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         call(self.on_prompt.as_ref(), context, (name.to_string(), args.to_vec()))
     }
 
@@ -239,7 +239,7 @@ impl<T: Send + Sync> Plugin for FakePlugin<T> {
         name: &'a str,
         value: &'a str,
         _others: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         call(self.on_complete.as_ref(), context, (target.clone(), name.to_owned(), value.to_owned()))
     }
 }

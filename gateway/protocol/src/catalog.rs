@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::names::{Digest, PluginId, Principal, PublicName, ResourceUri};
 
-mod admit;
-mod annotated;
+mod conflict_resolution;
+mod header_arguments;
 mod build;
 mod claims;
 mod conflict;
@@ -18,31 +18,31 @@ mod diff;
 mod entry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fake;
-mod member;
+mod catalog_plugin;
 mod portable;
 mod schema;
 mod settings;
-mod shown;
+mod shown_schemas;
 
 use claims::UriClaims;
 
-pub use admit::Candidate;
-pub use annotated::{HeaderArgument, header_arguments};
-pub use build::Build;
-pub use conflict::{ConflictSubject, PluginConflict, Refused, Replacement, RestartEffect};
-pub use diff::{Change, Diff, ItemPart, KindDiff, WeakerHint};
+pub use build::CatalogBuild;
+pub use catalog_plugin::CatalogPlugin;
+pub use conflict::{ConflictSubject, PluginConflict, RefusedPlugin, Replacement, RestartEffect};
+pub use conflict_resolution::CatalogCandidate;
+pub use diff::{CatalogDiff, ItemChange, ItemPart, KindDiff, WeakerHint};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
-pub use member::Member;
-pub use schema::{MismatchError, Schema, SchemaError};
+pub use header_arguments::{HeaderArgument, header_arguments};
+pub use schema::{Schema, SchemaError, SchemaMismatchError};
 pub use settings::named_members;
 
-pub use crate::plugin::{Answer, Plugin};
+pub use crate::plugin::{Plugin, PluginFuture};
 
 /// Everything offered at one moment, in the order of `gateway.toml` and, for each plugin, in its own order.
 #[derive(Debug)]
 pub struct Catalog {
     generation: u64,
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<CatalogPlugin>>,
     tools: Vec<ToolEntry>,
     prompts: Vec<PromptEntry>,
     resources: Vec<ResourceEntry>,
@@ -51,12 +51,12 @@ pub struct Catalog {
     prompt_at: HashMap<PublicName, usize>,
     resource_at: HashMap<ResourceUri, usize>,
     claims: UriClaims,
-    digests: [Digest; Kind::ALL.len()],
+    digests: [Digest; ListKind::ALL.len()],
 }
 
 /// The lists that a client can be notified about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ListKind {
     /// Tools.
     Tools,
     /// Prompts.
@@ -65,7 +65,7 @@ pub enum Kind {
     Resources,
 }
 
-impl Kind {
+impl ListKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
@@ -94,19 +94,19 @@ impl Catalog {
     /// The part of the catalog that `principal` may use. Today that is all of it, and lists are the same for all
     /// callers; calls use this method so that it can become less.
     #[must_use]
-    pub fn view(&self, _principal: &Principal) -> &Self {
+    pub fn visible_to(&self, _principal: &Principal) -> &Self {
         self
     }
 
     /// The plugins that serve.
     #[must_use]
-    pub fn members(&self) -> &[Arc<Member>] {
+    pub fn plugins(&self) -> &[Arc<CatalogPlugin>] {
         &self.members
     }
 
     /// The plugin with that id.
     #[must_use]
-    pub fn member(&self, id: &PluginId) -> Option<&Arc<Member>> {
+    pub fn plugin(&self, id: &PluginId) -> Option<&Arc<CatalogPlugin>> {
         self.members.iter().find(|member| member.id() == id)
     }
 
@@ -161,14 +161,14 @@ impl Catalog {
     /// The plugin that owns `uri`: the one that lists it, otherwise the one with the template that has the longest
     /// matching literal prefix.
     #[must_use]
-    pub fn resource_owner(&self, uri: &str) -> Option<&Arc<Member>> {
+    pub fn resource_owner(&self, uri: &str) -> Option<&Arc<CatalogPlugin>> {
         self.claims.owner(uri).map(|owner| &self.members[owner])
     }
 
     /// The digest of everything that clients see of one kind, order included. It changes if and only if they would see
     /// something else.
     #[must_use]
-    pub fn digest(&self, kind: Kind) -> Digest {
+    pub fn digest(&self, kind: ListKind) -> Digest {
         self.digests[kind.index()]
     }
 }

@@ -10,50 +10,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::catalog::{Catalog, Kind};
+use crate::catalog::{Catalog, ListKind};
 use crate::names::{Digest, ResourceUri};
 
 mod updates;
 
 use updates::Mailbox;
-pub use updates::{TooMany, Updates};
+pub use updates::{ResourceUpdates, SubscriptionLimitError};
 
 /// A change that a client is interested in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum ChangeEvent {
     /// Lists of this kind differ from those that the client knows.
-    ListChanged(Kind),
+    ListChanged(ListKind),
     /// The resource has new content.
     Updated(ResourceUri),
 }
 
 /// One client's subscriptions, and the state that it knows. Dropping it ends its subscriptions.
 #[derive(Debug)]
-pub struct Listener {
+pub struct ChangeListener {
     catalog: watch::Receiver<Arc<Catalog>>,
     /// The digests that the client knows, for the kinds that it asked for.
-    told: Mutex<BTreeMap<Kind, Digest>>,
+    known: Mutex<BTreeMap<ListKind, Digest>>,
     mailbox: Mailbox,
 }
 
-impl Listener {
+impl ChangeListener {
     /// A listener without subscriptions whose client knows the current lists of `kinds`.
     #[must_use]
     pub fn new(
         catalog: watch::Receiver<Arc<Catalog>>,
-        updates: &Arc<Updates>,
-        kinds: impl IntoIterator<Item = Kind>,
+        updates: &Arc<ResourceUpdates>,
+        kinds: impl IntoIterator<Item = ListKind>,
     ) -> Self {
         let now = Arc::clone(&catalog.borrow());
         let told = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
-        Self { catalog, told: Mutex::new(told), mailbox: Mailbox::new(updates) }
+        Self { catalog, known: Mutex::new(told), mailbox: Mailbox::new(updates) }
     }
 
     /// Subscribes to updates of `uri`. Subscribing twice has no effect.
     ///
     /// # Errors
     /// The client has reached the limit on subscriptions.
-    pub fn subscribe(&self, uri: &ResourceUri) -> Result<(), TooMany> {
+    pub fn subscribe(&self, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
         self.mailbox.subscribe(uri)
     }
 
@@ -65,13 +65,13 @@ impl Listener {
     /// The next change that the client doesn't know yet. From then on it counts as known. Waits until there is one.
     ///
     /// Cancel-safe. If several tasks wait, each change goes to one of them.
-    pub async fn next(&self) -> News {
+    pub async fn next(&self) -> ChangeEvent {
         let mut catalog = self.catalog.clone();
         loop {
             // Created before the check, so that nothing in between is missed.
-            let knock = self.mailbox.knock();
+            let knock = self.mailbox.arrival();
             let now = Arc::clone(&catalog.borrow_and_update());
-            if let Some(news) = self.take(&now) {
+            if let Some(news) = self.next_pending(&now) {
                 return news;
             }
             tokio::select! {
@@ -82,17 +82,17 @@ impl Listener {
     }
 
     /// Lists first: there are three at most, so updates get their turn.
-    fn take(&self, now: &Catalog) -> Option<News> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+    fn next_pending(&self, now: &Catalog) -> Option<ChangeEvent> {
+        let mut told = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in told.iter_mut() {
             let digest = now.digest(*kind);
             if *known != digest {
                 *known = digest;
-                return Some(News::ListChanged(*kind));
+                return Some(ChangeEvent::ListChanged(*kind));
             }
         }
         drop(told);
-        self.mailbox.take().map(News::Updated)
+        self.mailbox.take().map(ChangeEvent::Updated)
     }
 }
 

@@ -15,21 +15,21 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use crate::catalog::{Answer, Catalog, Member};
-use crate::gate::Gate;
+use crate::catalog::{Catalog, CatalogPlugin, PluginFuture};
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::{PublicName, ResourceUri};
 
 mod arguments;
 mod error;
-mod nearest;
+mod suggestions;
 mod observer;
 mod output;
 
 pub use arguments::Arguments;
 pub use error::DispatchError;
-pub use nearest::Unknown;
 pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
 pub(crate) use observer::{Observed, RequestSpan};
+pub use suggestions::UnknownName;
 
 use observer::PluginCall;
 
@@ -37,22 +37,22 @@ use observer::PluginCall;
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     observer: Option<Arc<dyn Observer>>,
 }
 
 /// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
 #[derive(Debug)]
-pub struct Answered<T> {
+pub struct DispatchOutcome<T> {
     /// The plugin that was called.
-    pub member: Arc<Member>,
+    pub member: Arc<CatalogPlugin>,
     /// The outcome.
     pub outcome: Outcome<T>,
 }
 
 /// The owner of the argument to complete, as clients name it.
 #[derive(Debug, Clone, Copy)]
-pub enum CompletionRef<'a> {
+pub enum CompletionOwner<'a> {
     /// A prompt, by its public name.
     Prompt(&'a str),
     /// A resource template, as listed, or a URI.
@@ -62,13 +62,13 @@ pub enum CompletionRef<'a> {
 impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
-    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<Gate>) -> Self {
+    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<ConcurrencyLimiter>) -> Self {
         Self { catalog, gate, observer: None }
     }
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
     #[must_use]
-    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
@@ -92,7 +92,7 @@ impl Dispatcher {
 
     /// The limits on concurrent calls.
     #[must_use]
-    pub fn gate(&self) -> &Arc<Gate> {
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
         &self.gate
     }
 
@@ -106,19 +106,19 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         name: &str,
         arguments: &Arguments<'_>,
-    ) -> Result<Answered<ToolResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+    ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
+        let view = catalog.visible_to(&context.principal);
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
-        arguments.check(entry.input()).await?;
-        let member = entry.member();
-        let mut span = self.span(member, CallKind::Tool, Some(entry.public()));
+        arguments.check(entry.input_schema()).await?;
+        let member = entry.plugin();
+        let mut span = self.span(member, CallKind::Tool, Some(entry.public_name()));
         let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut span, context, call).await {
-            Ok(outcome) => output::tool(entry, context, outcome).await,
+            Ok(outcome) => output::check_tool_outcome(entry, context, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = span.finish(answer)?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Reads the resource at `uri`.
@@ -130,17 +130,18 @@ impl Dispatcher {
         catalog: &Catalog,
         context: &Arc<CallContext>,
         uri: &str,
-    ) -> Result<Answered<ReadResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+    ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
+        let view = catalog.visible_to(&context.principal);
         let unknown = || DispatchError::resource_not_found(uri, view);
         let member = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
         let mut span = self.span(member, CallKind::Resource, None);
         let call = || member.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome =
-            span.finish(answer.and_then(|outcome| output::read(view, member, context, &uri, outcome)))?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        let outcome = span.finish(
+            answer.and_then(|outcome| output::check_read_outcome(view, member, context, &uri, outcome)),
+        )?;
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Fills in the prompt with the public name `name`.
@@ -153,16 +154,17 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         name: &str,
         arguments: &[(String, String)],
-    ) -> Result<Answered<PromptResult>, DispatchError> {
-        let view = catalog.view(&context.principal);
+    ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
+        let view = catalog.visible_to(&context.principal);
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
-        arguments::check_prompt(entry.prompt(), name, arguments)?;
-        let member = entry.member();
-        let mut span = self.span(member, CallKind::Prompt, Some(entry.public()));
+        arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
+        let member = entry.plugin();
+        let mut span = self.span(member, CallKind::Prompt, Some(entry.public_name()));
         let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome = span.finish(answer.and_then(|outcome| output::prompt(member, context, outcome)))?;
-        Ok(Answered { member: Arc::clone(member), outcome })
+        let outcome =
+            span.finish(answer.and_then(|outcome| output::check_prompt_outcome(member, context, outcome)))?;
+        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
     }
 
     /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
@@ -174,39 +176,39 @@ impl Dispatcher {
         &self,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-        whose: CompletionRef<'_>,
+        whose: CompletionOwner<'_>,
         (name, value): (&str, &str),
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
-        let view = catalog.view(&context.principal);
+        let view = catalog.visible_to(&context.principal);
         let (member, target) = match whose {
-            CompletionRef::Prompt(prompt) => {
+            CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
                     return Ok(Completion::default());
                 }
-                (entry.member(), CompletionTarget::Prompt(entry.prompt().name.clone()))
+                (entry.plugin(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
-            CompletionRef::Resource(text) => {
-                let listed = view.template(text).map(|entry| entry.member());
+            CompletionOwner::Resource(text) => {
+                let listed = view.template(text).map(|entry| entry.plugin());
                 let owner = listed.or_else(|| view.resource_owner(text));
                 let unknown = || DispatchError::unknown_template(text, view);
                 (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
-        if !member.plugin().manifest().completes {
+        if !member.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
         let mut span = self.span(member, CallKind::Completion, None);
         let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.invoke(&mut span, context, call).await;
-        span.finish(answer).map(output::completion)
+        span.finish(answer).map(output::limit_completion)
     }
 
     fn span<'a>(
         &'a self,
-        member: &'a Member,
+        member: &'a CatalogPlugin,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> RequestSpan<PluginCall<'a>> {
@@ -219,7 +221,7 @@ impl Dispatcher {
         &self,
         span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
-        call: impl FnOnce() -> Answer<'a, T>,
+        call: impl FnOnce() -> PluginFuture<'a, T>,
     ) -> Result<T, CallError> {
         let member = span.member();
         let limits = member.policy();
@@ -234,17 +236,17 @@ impl Dispatcher {
                 tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
                 Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
             }),
-            () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
+            () = wait_for_cancel_and_grace(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };
         drop(permit);
         // A late answer to a cancelled call is discarded.
         let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
-        answer.map_err(|error| output::refusal(member, context, error))
+        answer.map_err(|error| output::explain_missing_grant(member, context, error))
     }
 }
 
 /// Waits until the call is cancelled, and then for the grace period.
-async fn grace_after(cancel: &CancellationToken, grace: Duration) {
+async fn wait_for_cancel_and_grace(cancel: &CancellationToken, grace: Duration) {
     cancel.cancelled().await;
     if !grace.is_zero() {
         tokio::time::sleep(grace).await;

@@ -20,14 +20,14 @@ mod scan;
 mod write;
 
 pub use error::{
-    ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Malformed, PARSE_ERROR,
-    Shape,
+    ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MalformedMessage,
+    MessageKind, PARSE_ERROR,
 };
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_one;
 pub use id::{Id, IdError};
 pub use read::parse;
-pub use write::{UnknownId, write_error, write_notification, write_request, write_result};
+pub use write::{MissingId, write_error, write_notification, write_request, write_result};
 
 /// The limits of [`parse`]. The transport limits the total size; the depth is fixed ([`MAX_DEPTH`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
     /// A batch, never empty: each entry is a message or an error.
-    Batch(Vec<Result<Message<'a>, Malformed>>),
+    Batch(Vec<Result<Message<'a>, MalformedMessage>>),
 }
 
 /// One message.

@@ -11,7 +11,7 @@ pub mod jsonrpc;
 // Everything that the plugins offer together; immutable once built.
 pub mod catalog;
 // Concurrency limits, per plugin and in total.
-pub mod gate;
+pub mod limiter;
 // The path of a call from a public name to a plugin and back.
 pub mod dispatch;
 // Differences between the catalog and what a client last received.

@@ -21,39 +21,42 @@ pub mod envelope;
 pub mod errors;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod greeting;
+mod initialize;
 mod identity;
 mod input;
 mod lists;
 mod method;
 mod notifier;
 mod params;
-mod project;
+mod render;
 mod revision;
 mod seal;
 mod structured;
 
-pub use changes::{NotificationStream, session_news};
-pub use errors::{ProtocolError, Trouble};
+pub use changes::{NotificationStream, session_notification};
+pub use errors::{ProtocolError, RequestError};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cursor, fuzz_params};
-pub use greeting::Greeting;
 pub use identity::Identity;
-pub use input::{AskError, Asking, Conversed, OPEN_QUESTIONS, PATIENCE, Peer, UNUSABLE};
+pub use initialize::InitializeParams;
+pub use input::{
+    MAX_OPEN_QUESTIONS, Peer, PendingQuestion, QUESTION_TIMEOUT, QuestionError, RoundsOutcome,
+    UNUSABLE_ANSWERS_KEY,
+};
 #[cfg(any(test, feature = "fuzz"))]
 pub use input::{fuzz_question, fuzz_state};
 pub use lists::CacheScope;
 pub use method::Method;
-pub use notifier::{Aside, Notifier, Wishes, asides};
+pub use notifier::{NotificationPrefs, Notifier, SideMessage, side_message_channel};
 pub use params::Params;
 pub use revision::{Era, Feature, Revision};
-pub use seal::{NoRandomness, SealingKey};
+pub use seal::{RandomnessError, SealingKey};
 
 use lists::{ListCache, ListedItems};
 
 /// The context of a request, independent of its method.
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub struct RequestContext {
     /// The revision of the connection or request.
     pub revision: Revision,
     /// The caller's identity.
@@ -73,7 +76,7 @@ pub struct Exchange {
 
 /// The answer to a request.
 #[derive(Debug)]
-pub enum Answer {
+pub enum RequestAnswer {
     /// A result, as JSON text.
     Result(Box<RawValue>),
     /// A result that is shared between callers, such as a list.
@@ -84,11 +87,11 @@ pub enum Answer {
     Error(ProtocolError),
 }
 
-impl Answer {
+impl RequestAnswer {
     /// A result without members.
     #[must_use]
     pub fn empty() -> Self {
-        Self::Result(project::render(&serde_json::json!({})))
+        Self::Result(render::render(&serde_json::json!({})))
     }
 
     /// The HTTP status in a stateless revision.
@@ -114,28 +117,28 @@ impl Answer {
     }
 }
 
-impl From<Box<RawValue>> for Answer {
+impl From<Box<RawValue>> for RequestAnswer {
     fn from(result: Box<RawValue>) -> Self {
         Self::Result(result)
     }
 }
 
 /// A pending answer.
-pub type Later = Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub type PendingAnswer = Pin<Box<dyn Future<Output = RequestAnswer> + Send>>;
 
 /// A request in progress.
-pub enum Begun {
+pub enum StartedRequest {
     /// The answer is ready.
-    Now(Answer),
+    Ready(RequestAnswer),
     /// The answer depends on a plugin.
-    Later(Later),
+    Pending(PendingAnswer),
 }
 
-impl std::fmt::Debug for Begun {
+impl std::fmt::Debug for StartedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
-            Self::Later(_) => f.write_str("Later"),
+            Self::Ready(answer) => f.debug_tuple("Now").field(answer).finish(),
+            Self::Pending(_) => f.write_str("Later"),
         }
     }
 }
@@ -175,45 +178,58 @@ impl Protocol {
     }
 
     /// Starts a request. Only calls of plugins take time; everything else is answered immediately.
-    pub fn begin(self: &Arc<Self>, exchange: Exchange, method: Method, params: Params) -> Begun {
-        let list = |kind| Begun::Now(self.list(&exchange, kind, &params).unwrap_or_else(Answer::Error));
+    pub fn start(
+        self: &Arc<Self>,
+        exchange: RequestContext,
+        method: Method,
+        params: Params,
+    ) -> StartedRequest {
+        let list = |kind| {
+            StartedRequest::Ready(self.list(&exchange, kind, &params).unwrap_or_else(RequestAnswer::Error))
+        };
         match method {
             Method::ListTools => list(ListedItems::Tools),
             Method::ListResources => list(ListedItems::Resources),
             Method::ListTemplates => list(ListedItems::Templates),
             Method::ListPrompts => list(ListedItems::Prompts),
-            Method::Ping => Begun::Now(Answer::empty()),
-            Method::Discover => Begun::Now(Answer::Result(self.discover(exchange.revision))),
-            Method::CallTool => self.later(exchange, params, calls::call_tool),
-            Method::ReadResource => self.later(exchange, params, calls::read_resource),
-            Method::GetPrompt => self.later(exchange, params, calls::get_prompt),
-            Method::Complete => self.later(exchange, params, calls::complete),
+            Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
+            Method::Discover => {
+                StartedRequest::Ready(RequestAnswer::Result(self.discover(exchange.revision)))
+            }
+            Method::CallTool => self.start_call(exchange, params, calls::call_tool),
+            Method::ReadResource => self.start_call(exchange, params, calls::read_resource),
+            Method::GetPrompt => self.start_call(exchange, params, calls::get_prompt),
+            Method::Complete => self.start_call(exchange, params, calls::complete),
             Method::Initialize
             | Method::SetLevel
             | Method::Subscribe
             | Method::Unsubscribe
-            | Method::Listen => Begun::Now(Answer::Error(ProtocolError::unknown_method(method.as_str()))),
+            | Method::Listen => {
+                StartedRequest::Ready(RequestAnswer::Error(ProtocolError::unknown_method(method.as_str())))
+            }
         }
     }
 
-    fn later<F, T>(
+    fn start_call<F, T>(
         self: &Arc<Self>,
-        exchange: Exchange,
+        exchange: RequestContext,
         params: Params,
-        call: fn(Arc<Self>, Exchange, Params) -> F,
-    ) -> Begun
+        call: fn(Arc<Self>, RequestContext, Params) -> F,
+    ) -> StartedRequest
     where
         F: Future<Output = Result<T, ProtocolError>> + Send + 'static,
-        T: Into<Answer>,
+        T: Into<RequestAnswer>,
     {
         let answer = call(Arc::clone(self), exchange, params);
-        Begun::Later(Box::pin(async move { answer.await.map_or_else(Answer::Error, Into::into) }))
+        StartedRequest::Pending(Box::pin(async move {
+            answer.await.map_or_else(RequestAnswer::Error, Into::into)
+        }))
     }
 }
 
-impl Exchange {
+impl RequestContext {
     /// The context that plugins can read.
-    fn context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
+    fn call_context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
         let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
             principal: principal.clone(),
@@ -223,9 +239,9 @@ impl Exchange {
             meta: params.meta_text().cloned(),
             cancel: cancel.clone(),
             answers: Arc::clone(&round.answers),
-            state: round.state.clone(),
+            round_state: round.state.clone(),
             sink: Arc::clone(sink),
-            ledger: None,
+            grant_report: None,
         })
     }
 }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::changes::Updates;
+use crate::changes::ResourceUpdates;
 use crate::dispatch::{Dispatcher, Observer};
-use crate::jsonrpc::{self, Id, Malformed, Message, ParseLimits, UnknownId};
+use crate::jsonrpc::{self, Id, MalformedMessage, Message, MissingId, ParseLimits};
 use crate::mcp::envelope;
 use crate::mcp::{
-    Answer, Begun, Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, Revision,
+    Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, RequestAnswer, Revision,
+    StartedRequest,
 };
-use crate::session::{AnswerBudget, RunningRequest, Sessions};
+use crate::session::{AnswerBudget, RunningRequest, SessionStore};
 
 mod detach;
 mod headers;
@@ -26,12 +27,12 @@ mod request;
 mod response_stream;
 mod stdio;
 
-pub use crate::session::Event;
+pub use crate::session::SseEvent;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
-pub use http::{Events, Get, HttpAnswer, HttpReply, LegacySseConnection, Post, StreamLifetime};
+pub use http::{EventStream, HttpAnswer, HttpGet, HttpPost, HttpReply, LegacySseConnection, StreamLifetime};
 pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
 
@@ -53,7 +54,7 @@ pub struct ServerOptions {
     /// The time after which an idle session ends.
     pub session_idle: std::time::Duration,
     /// The source of resource updates.
-    pub updates: Arc<Updates>,
+    pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
 }
@@ -73,8 +74,8 @@ pub struct ServerGauges {
 #[derive(Debug)]
 pub struct Server {
     protocol: Arc<Protocol>,
-    sessions: Sessions,
-    updates: Arc<Updates>,
+    sessions: SessionStore,
+    updates: Arc<ResourceUpdates>,
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
@@ -94,7 +95,7 @@ impl Server {
         let observer = dispatcher.observer().cloned();
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: Sessions::new(max_sessions, session_idle, stop.clone()),
+            sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
@@ -108,13 +109,13 @@ impl Server {
 
     /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests
     /// are still answered.
-    pub fn stop(&self) {
+    pub fn close_streams(&self) {
         self.stop.cancel();
     }
 
     /// Cancels everything that still runs in sessions and for clients of 2024-11-05. Running calls get their plugin's
     /// cancellation grace, or as long as the process lives.
-    pub fn give_up(&self) {
+    pub fn cancel_all(&self) {
         self.sessions.cancel_all();
         self.legacy_clients.cancel_all();
     }
@@ -131,35 +132,39 @@ impl Server {
 }
 
 /// Renders a response.
-fn response(id: &Id, answer: &Answer) -> Vec<u8> {
+fn response(id: &Id, answer: &RequestAnswer) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     match answer {
-        Answer::Result(result) | Answer::ToolError(result) => jsonrpc::write_result(&mut out, id, result),
-        Answer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
-        Answer::Error(error) => jsonrpc::write_error(&mut out, Some(id), UnknownId::Null, &error.error),
+        RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => {
+            jsonrpc::write_result(&mut out, id, result)
+        }
+        RequestAnswer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
+        RequestAnswer::Error(error) => {
+            jsonrpc::write_error(&mut out, Some(id), MissingId::Null, &error.error)
+        }
     }
     out
 }
 
 /// Renders the response to a malformed message.
-fn malformed(malformed: &Malformed, unknown: UnknownId) -> Vec<u8> {
+fn malformed(malformed: &MalformedMessage, unknown: MissingId) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     jsonrpc::write_error(&mut out, malformed.id.as_ref(), unknown, &malformed.error);
     out
 }
 
 /// Renders an error without a request.
-fn stray_error(error: &ProtocolError, unknown: UnknownId) -> Vec<u8> {
+fn stray_error(error: &ProtocolError, unknown: MissingId) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     jsonrpc::write_error(&mut out, None, unknown, &error.error);
     out
 }
 
 /// The placeholder for an unreadable id: newer revisions omit it, plain JSON-RPC has `null`.
-fn unknown_id(revision: Option<Revision>) -> UnknownId {
+fn unknown_id(revision: Option<Revision>) -> MissingId {
     match revision {
-        Some(revision) if revision.has(Feature::OptionalErrorId) => UnknownId::Omit,
-        Some(_) | None => UnknownId::Null,
+        Some(revision) if revision.has(Feature::OptionalErrorId) => MissingId::Omit,
+        Some(_) | None => MissingId::Null,
     }
 }
 
@@ -167,7 +172,7 @@ fn unknown_id(revision: Option<Revision>) -> UnknownId {
 const NO_BATCHES: &str = "batches aren't supported in this revision";
 
 /// The reason to refuse a whole batch in a revision with batches: one of its messages would change the revision.
-fn batch_error(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static str> {
+fn batch_error(entries: &[Result<Message<'_>, MalformedMessage>]) -> Option<&'static str> {
     entries.iter().flatten().find_map(|message| {
         let params = match message {
             Message::Request(request) if request.method == Method::Initialize.as_str() => {
@@ -177,7 +182,7 @@ fn batch_error(entries: &[Result<Message<'_>, Malformed>]) -> Option<&'static st
             Message::Notification(notification) => notification.params,
             Message::Response(_) => None,
         };
-        Params::read(params).is_ok_and(|params| envelope::claims(&params)).then_some(NO_BATCHES)
+        Params::read(params).is_ok_and(|params| envelope::is_stateless_claim(&params)).then_some(NO_BATCHES)
     })
 }
 
@@ -190,12 +195,12 @@ fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The answer to a request whose id is already in use.
-fn duplicate_id() -> Answer {
-    Answer::Error(ProtocolError::invalid_request("a request with this id is already running"))
+fn duplicate_id() -> RequestAnswer {
+    RequestAnswer::Error(ProtocolError::invalid_request("a request with this id is already running"))
 }
 
 /// Finishes a request that is registered as running. `None` means that it was cancelled.
-async fn finish_running(begun: Begun, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
+async fn finish_request(begun: StartedRequest, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
     let answer = finish(begun).await;
     let cancelled = running.is_cancelled();
     drop(running);

@@ -11,9 +11,9 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
-use crate::changes::Listener;
+use crate::changes::ChangeListener;
 use crate::jsonrpc::Response;
-use crate::mcp::{Exchange, Greeting, Peer, session_news};
+use crate::mcp::{InitializeParams, Peer, RequestContext, session_notification};
 use crate::names::Principal;
 
 mod client_requests;
@@ -25,7 +25,7 @@ pub use running::{DuplicateRequestId, InFlightRequests, RunningRequest};
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use streams::fuzz_event_id;
-pub use streams::{Event, EventReader, EventWriter, ResumeError};
+pub use streams::{EventReader, EventWriter, ResumeError, SseEvent};
 
 use streams::{SessionStreams, StreamMemory};
 
@@ -34,9 +34,9 @@ use streams::{SessionStreams, StreamMemory};
 pub struct Session {
     id: String,
     principal: Principal,
-    greeting: Greeting,
+    greeting: InitializeParams,
     level: Mutex<Option<LogLevel>>,
-    listener: Listener,
+    listener: ChangeListener,
     /// Set once the client accepts notifications.
     ready: SetOnce<()>,
     /// The running requests.
@@ -51,8 +51,8 @@ impl Session {
     #[must_use]
     pub fn for_stdio(
         principal: Principal,
-        greeting: Greeting,
-        listener: Listener,
+        greeting: InitializeParams,
+        listener: ChangeListener,
         in_flight: Arc<InFlightRequests>,
         closing: CancellationToken,
     ) -> Self {
@@ -63,8 +63,8 @@ impl Session {
     fn new(
         id: String,
         principal: Principal,
-        greeting: Greeting,
-        listener: Listener,
+        greeting: InitializeParams,
+        listener: ChangeListener,
         in_flight: Arc<InFlightRequests>,
         streams: SessionStreams,
         closing: CancellationToken,
@@ -91,7 +91,7 @@ impl Session {
 
     /// The changes that the client knows, and its resource subscriptions.
     #[must_use]
-    pub fn listener(&self) -> &Listener {
+    pub fn listener(&self) -> &ChangeListener {
         &self.listener
     }
 
@@ -99,7 +99,7 @@ impl Session {
     /// aren't fetched are merged, not queued. Cancel-safe.
     pub async fn next_notification(&self) -> Vec<u8> {
         self.ready.wait().await;
-        session_news(&self.listener.next().await)
+        session_notification(&self.listener.next().await)
     }
 
     /// The owner.
@@ -116,12 +116,12 @@ impl Session {
 
     /// The minimum level of log messages. `None` until the client has set it.
     #[must_use]
-    pub fn level(&self) -> Option<LogLevel> {
+    pub fn log_level(&self) -> Option<LogLevel> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the minimum level of log messages.
-    pub fn set_level(&self, level: LogLevel) {
+    pub fn set_log_level(&self, level: LogLevel) {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
@@ -133,7 +133,7 @@ impl Session {
 
     /// The client's `initialize` parameters.
     #[must_use]
-    pub fn greeting(&self) -> &Greeting {
+    pub fn initialize_params(&self) -> &InitializeParams {
         &self.greeting
     }
 
@@ -152,14 +152,14 @@ impl Session {
 
     /// The context of a request in this session.
     #[must_use]
-    pub fn exchange(
+    pub fn request_context(
         &self,
         cancel: CancellationToken,
         sink: Arc<dyn CallSink>,
         peer: Option<Arc<dyn Peer>>,
-    ) -> Exchange {
-        let Greeting { revision, client, capabilities } = &self.greeting;
-        Exchange {
+    ) -> RequestContext {
+        let InitializeParams { revision, client, capabilities } = &self.greeting;
+        RequestContext {
             revision: *revision,
             principal: self.principal.clone(),
             client: Some(Arc::clone(client)),
@@ -194,7 +194,7 @@ pub fn random_id() -> Result<String, SessionError> {
 
 /// All open sessions.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct SessionStore {
     open: Mutex<HashMap<String, Arc<Session>>>,
     max: usize,
     idle: Duration,
@@ -202,7 +202,7 @@ pub struct Sessions {
     stream_memory: Arc<StreamMemory>,
 }
 
-impl Sessions {
+impl SessionStore {
     /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
     /// `stop` is set, streams without an end of their own end.
     #[must_use]
@@ -218,8 +218,8 @@ impl Sessions {
     pub fn open(
         &self,
         principal: Principal,
-        greeting: Greeting,
-        listener: Listener,
+        greeting: InitializeParams,
+        listener: ChangeListener,
     ) -> Result<Arc<Session>, SessionError> {
         let id = random_id()?;
         let mut tag = [0_u8; 4];

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use moongate_model::names::is_hidden;
 
-use crate::admin::Admin;
-use crate::supervisor::status::{PluginState, Status, Trouble};
+use crate::admin::AdminContext;
+use crate::supervisor::status::{PluginIssue, PluginState, SupervisorStatus};
 
 /// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum ReadinessDetail {
     /// Readiness, and the reasons against it.
     Short,
     /// Also every check and plugin.
     Verbose,
 }
 
-impl Detail {
+impl ReadinessDetail {
     /// The level that a query requests: `?verbose`.
     pub(super) fn of(query: &str) -> Self {
         let is_verbose = query.split('&').any(|part| part.split('=').next() == Some("verbose"));
@@ -27,7 +27,7 @@ impl Detail {
 
 /// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Severity {
+enum CheckSeverity {
     /// No problem.
     Ok,
     /// A problem that doesn't affect what is serving.
@@ -38,7 +38,7 @@ enum Severity {
     NotReady,
 }
 
-impl Severity {
+impl CheckSeverity {
     fn symbol(self) -> &'static str {
         match self {
             Self::Ok => "[+]",
@@ -50,20 +50,20 @@ impl Severity {
 
 /// The results of the checks, one per line.
 #[derive(Debug)]
-pub(super) struct Readiness(Vec<(Severity, String)>);
+pub(super) struct Readiness(Vec<(CheckSeverity, String)>);
 
 impl Readiness {
     /// Runs all checks. `None` means that the gateway is starting.
-    pub(super) fn of(admin: Option<&Admin>) -> Self {
+    pub(super) fn of(admin: Option<&AdminContext>) -> Self {
         let Some(admin) = admin else {
-            return Self(vec![(Severity::NotReady, "load: in progress".to_owned())]);
+            return Self(vec![(CheckSeverity::NotReady, "load: in progress".to_owned())]);
         };
         let status = Arc::clone(&admin.status.borrow());
-        let mut lines = vec![(Severity::Ok, "load: done".to_owned())];
+        let mut lines = vec![(CheckSeverity::Ok, "load: done".to_owned())];
         lines.push(if admin.draining.is_cancelled() {
-            (Severity::NotReady, "requests: rejected, the gateway is stopping".to_owned())
+            (CheckSeverity::NotReady, "requests: rejected, the gateway is stopping".to_owned())
         } else {
-            (Severity::Ok, "requests: accepted".to_owned())
+            (CheckSeverity::Ok, "requests: accepted".to_owned())
         });
         lines.push(configuration(&status));
         lines.extend(status.plugins.iter().map(|plugin| {
@@ -75,13 +75,14 @@ impl Readiness {
 
     /// True if load balancers can send requests here.
     pub(super) fn is_ready(&self) -> bool {
-        self.0.iter().all(|(severity, _)| *severity != Severity::NotReady)
+        self.0.iter().all(|(severity, _)| *severity != CheckSeverity::NotReady)
     }
 
     /// The lines of this level of detail, and the result.
-    pub(super) fn text(&self, detail: Detail) -> String {
+    pub(super) fn text(&self, detail: ReadinessDetail) -> String {
         let shown = self.0.iter().filter(|(severity, _)| {
-            matches!(severity, Severity::NotReady | Severity::Action) || detail == Detail::Verbose
+            matches!(severity, CheckSeverity::NotReady | CheckSeverity::Action)
+                || detail == ReadinessDetail::Verbose
         });
         let mut text = String::new();
         for (severity, line) in shown {
@@ -94,33 +95,35 @@ impl Readiness {
     }
 }
 
-fn configuration(status: &Status) -> (Severity, String) {
+fn configuration(status: &SupervisorStatus) -> (CheckSeverity, String) {
     match &status.config.rejected {
         Some(reason) => {
-            (Severity::Warning, format!("configuration: the current file is not in use: {reason}"))
+            (CheckSeverity::Warning, format!("configuration: the current file is not in use: {reason}"))
         }
         None if !status.config.needs_restart.is_empty() => {
             let keys = status.config.needs_restart.join("`, `");
-            (Severity::Action, format!("configuration: needs a restart: `{keys}`"))
+            (CheckSeverity::Action, format!("configuration: needs a restart: `{keys}`"))
         }
-        None if !status.config.waiting.is_empty() => {
-            let keys = status.config.waiting.join(", ");
-            (Severity::Warning, format!("configuration: run `moongate reload` to apply {keys}"))
+        None if !status.config.pending_keys.is_empty() => {
+            let keys = status.config.pending_keys.join(", ");
+            (CheckSeverity::Warning, format!("configuration: run `moongate reload` to apply {keys}"))
         }
-        None => (Severity::Ok, "configuration: in use".to_owned()),
+        None => (CheckSeverity::Ok, "configuration: in use".to_owned()),
     }
 }
 
-fn state(state: &PluginState) -> (Severity, String) {
+fn state(state: &PluginState) -> (CheckSeverity, String) {
     match state {
-        PluginState::Loading => (Severity::Warning, "loading".to_owned()),
-        PluginState::Serving => (Severity::Ok, "serving".to_owned()),
-        PluginState::Degraded(Trouble { reason, ends_calls: true, .. }) => {
-            (Severity::Warning, format!("degraded, calls fail: {reason}"))
+        PluginState::Loading => (CheckSeverity::Warning, "loading".to_owned()),
+        PluginState::Serving => (CheckSeverity::Ok, "serving".to_owned()),
+        PluginState::Degraded(PluginIssue { reason, ends_calls: true, .. }) => {
+            (CheckSeverity::Warning, format!("degraded, calls fail: {reason}"))
         }
-        PluginState::Degraded(Trouble { reason, .. }) => {
-            (Severity::Warning, format!("degraded, an earlier version serves: {reason}"))
+        PluginState::Degraded(PluginIssue { reason, .. }) => {
+            (CheckSeverity::Warning, format!("degraded, an earlier version serves: {reason}"))
         }
-        PluginState::Failed(Trouble { reason, .. }) => (Severity::Warning, format!("failed: {reason}")),
+        PluginState::Failed(PluginIssue { reason, .. }) => {
+            (CheckSeverity::Warning, format!("failed: {reason}"))
+        }
     }
 }

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::admin::router::{Route, respond};
+use crate::admin::router::{AdminRoute, respond};
 use crate::transport::http::rejection::Rejection;
 
 /// The reason to reject a request.
@@ -54,17 +54,17 @@ fn message(rejection: Rejection) -> String {
             "unknown host in the `Host` header; use `localhost` or the listener's address".to_owned()
         }
         Rejection::Origin => "requests from web pages are blocked".to_owned(),
-        Rejection::Path => format!("not found; available: {}", Route::list()),
+        Rejection::Path => format!("not found; available: {}", AdminRoute::list()),
         Rejection::ContentType => {
             "the body must be JSON; send `{}` with `Content-Type: application/json`".to_owned()
         }
-        Rejection::NoToken
-        | Rejection::BadToken
+        Rejection::MissingToken
+        | Rejection::UnknownToken
         | Rejection::Method(_)
         | Rejection::ContentEncoding
         | Rejection::Accept
-        | Rejection::TooLarge(_)
-        | Rejection::Slow
-        | Rejection::BrokenOff => rejection.message(),
+        | Rejection::BodyTooLarge(_)
+        | Rejection::BodyTimeout
+        | Rejection::IncompleteBody => rejection.message(),
     }
 }

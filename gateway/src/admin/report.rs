@@ -18,8 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Status, Trouble, Waiting,
-    Watching,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
+    ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
 };
 
 /// The last second of RFC 3339, in the year 9999.
@@ -27,20 +27,20 @@ const MAX_RFC3339: Duration = Duration::from_secs(253_402_300_799);
 
 /// A time in RFC 3339, in UTC, with milliseconds.
 #[must_use]
-pub fn time(at: SystemTime) -> String {
+pub fn format_time(at: SystemTime) -> String {
     humantime::format_rfc3339_millis(at.clamp(UNIX_EPOCH, UNIX_EPOCH + MAX_RFC3339)).to_string()
 }
 
 /// The process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Process {
+pub(super) struct ProcessInfo {
     pid: u32,
     started: SystemTime,
     /// Unlike the wall clock, it is never adjusted.
     started_at: Instant,
 }
 
-impl Process {
+impl ProcessInfo {
     /// The current process, started now.
     pub(super) fn current() -> Self {
         Self { pid: std::process::id(), started: SystemTime::now(), started_at: Instant::now() }
@@ -48,31 +48,39 @@ impl Process {
 }
 
 /// The document.
-pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value {
-    let Status { generation, config, plugins: _, watching, settled, reloads, history } = status;
-    let ConfigStatus { file, since, rejected, needs_restart, waiting, stop_grace: _ } = config;
-    let Reloads { replaced, unchanged, failed, configured, rejected: refused } = reloads;
+pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: bool) -> Value {
+    let SupervisorStatus {
+        generation,
+        config,
+        plugins: _,
+        watch_mode: watching,
+        is_settled: settled,
+        reload_counts: reloads,
+        history,
+    } = status;
+    let ConfigStatus { file, since, rejected, needs_restart, pending_keys: waiting, stop_grace: _ } = config;
+    let ReloadCounts { replaced, unchanged, failed, configured, rejected: refused } = reloads;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": process.pid,
-        "started": time(process.started),
+        "started": format_time(process.started),
         "uptime_seconds": process.started_at.elapsed().as_secs(),
         "ready": ready,
         "generation": generation,
         "settled": settled,
         "config": {
             "file": file.to_string_lossy(),
-            "since": time(*since),
+            "since": format_time(*since),
             "rejected": rejected,
             "needs_restart": needs_restart,
             "waiting": waiting,
         },
         "watching": match watching {
-            Watching::Events => json!({ "by": "events", "reason": null }),
-            Watching::Polling(reason) => json!({ "by": "polling", "reason": reason }),
-            Watching::Off => json!({ "by": "off", "reason": null }),
+            WatchMode::Events => json!({ "by": "events", "reason": null }),
+            WatchMode::Polling(reason) => json!({ "by": "polling", "reason": reason }),
+            WatchMode::Off => json!({ "by": "off", "reason": null }),
         },
-        "plugins": plugins(status),
+        "plugins": plugin_documents(status),
         "reloads": {
             "replaced": replaced,
             "unchanged": unchanged,
@@ -93,14 +101,24 @@ pub(super) fn document(status: &Status, process: &Process, ready: bool) -> Value
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
 /// - `waiting`: what waits for the operator's approval: `sha256` of other code, or `grants` that are wider.
 #[must_use]
-pub fn plugins(status: &Status) -> Vec<Value> {
+pub fn plugin_documents(status: &SupervisorStatus) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()
 }
 
 fn plugin(plugin: &PluginStatus) -> Value {
-    let PluginStatus { id, source, state, digest, since, about, offers, waiting } = plugin;
-    let about = about.as_ref().map(|About { title, description, version }| (title, description, version));
-    let Offers { tools, resources, templates, prompts } = offers;
+    let PluginStatus {
+        id,
+        source,
+        state,
+        digest,
+        since,
+        about,
+        offer_counts: offers,
+        pending_change: waiting,
+    } = plugin;
+    let about =
+        about.as_ref().map(|PluginAbout { title, description, version }| (title, description, version));
+    let OfferCounts { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
         PluginState::Loading => ("loading", None),
         PluginState::Serving => ("serving", None),
@@ -115,26 +133,26 @@ fn plugin(plugin: &PluginStatus) -> Value {
         "source": source.to_string_lossy(),
         "state": state,
         "sha256": digest.map(|digest| digest.to_string()),
-        "since": since.map(time),
+        "since": since.map(format_time),
         "offers": { "tools": tools, "resources": resources, "templates": templates, "prompts": prompts },
-        "trouble": trouble.map(|Trouble { reason, hint, ends_calls: _, retry_at }| {
-            json!({ "reason": reason, "hint": hint, "retry_at": retry_at.map(time) })
+        "trouble": trouble.map(|PluginIssue { reason, hint, ends_calls: _, retry_at }| {
+            json!({ "reason": reason, "hint": hint, "retry_at": retry_at.map(format_time) })
         }),
         "waiting": waiting.as_ref().map(|waiting| match waiting {
-            Waiting::Code(digest) => json!({ "sha256": digest.to_string(), "grants": null }),
-            Waiting::Grants(grants) => json!({ "sha256": null, "grants": grants }),
+            PendingChange::Code(digest) => json!({ "sha256": digest.to_string(), "grants": null }),
+            PendingChange::Grants(grants) => json!({ "sha256": null, "grants": grants }),
         }),
     })
 }
 
-fn reload(reload: &Reload) -> Value {
-    let Reload { at, took, plugin, outcome } = reload;
+fn reload(reload: &ReloadRecord) -> Value {
+    let ReloadRecord { at, took, plugin, outcome } = reload;
     let (ok, outcome) = match outcome {
         Ok(outcome) => (true, outcome),
         Err(outcome) => (false, outcome),
     };
     json!({
-        "at": time(*at),
+        "at": format_time(*at),
         "took_seconds": (took.as_secs_f64() * 1000.0).round() / 1000.0,
         "plugin": plugin.as_ref().map(|plugin| plugin.as_str()),
         "ok": ok,

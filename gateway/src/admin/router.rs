@@ -12,15 +12,15 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::admin::Admin;
+use crate::admin::AdminContext;
 use crate::admin::health::{self, Readiness};
 use crate::admin::rejection::AdminRejection;
-use crate::admin::report::{self, Process};
+use crate::admin::report::{self, ProcessInfo};
 use crate::metrics;
-use crate::supervisor::control::{Cause, Ended, Reloaded};
+use crate::supervisor::control::{ReloadCause, ReloadResult, SupervisorStopped};
 use crate::transport::http::body;
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::origin::Origins;
+use crate::transport::http::origin::OriginPolicy;
 use crate::transport::http::rejection::Rejection;
 
 /// The maximum size of a body, in bytes.
@@ -34,7 +34,7 @@ const JSON: &str = "application/json";
 
 /// A path of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
+pub enum AdminRoute {
     /// Liveness of the process.
     Livez,
     /// Readiness of the gateway.
@@ -47,7 +47,7 @@ pub enum Route {
     Reload,
 }
 
-impl Route {
+impl AdminRoute {
     /// All paths, including aliases.
     const ALL: [(&'static str, Self); 6] = [
         ("/livez", Self::Livez),
@@ -96,23 +96,23 @@ impl Route {
 /// The state of the admin listener.
 #[derive(Debug)]
 pub(super) struct AdminRouter {
-    origins: Origins,
-    process: Process,
-    admin: OnceLock<Admin>,
+    origins: OriginPolicy,
+    process: ProcessInfo,
+    admin: OnceLock<AdminContext>,
     reloading: Semaphore,
 }
 
 impl AdminRouter {
     pub(super) fn new(address: SocketAddr) -> Self {
         Self {
-            origins: Origins::new(address, &[], &[]),
-            process: Process::current(),
+            origins: OriginPolicy::new(address, &[], &[]),
+            process: ProcessInfo::current(),
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
         }
     }
 
-    pub(super) fn open(&self, admin: Admin) {
+    pub(super) fn open(&self, admin: AdminContext) {
         // A gateway starts only once.
         let _ = self.admin.set(admin);
     }
@@ -122,32 +122,34 @@ impl AdminRouter {
         if !is_same_origin(&head.headers) {
             return Err(Rejection::Origin.into());
         }
-        let route = Route::from_path(head.uri.path()).ok_or(Rejection::Path)?;
+        let route = AdminRoute::from_path(head.uri.path()).ok_or(Rejection::Path)?;
         if !route.supports(&head.method) {
             return Err(Rejection::Method(route.methods()).into());
         }
         match route {
-            Route::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
-            Route::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
-            Route::Metrics => Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)())),
-            Route::Status => {
+            AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
+            AdminRoute::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
+            AdminRoute::Metrics => {
+                Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)()))
+            }
+            AdminRoute::Status => {
                 let admin = self.opened()?;
                 let status = Arc::clone(&admin.status.borrow());
                 let ready = Readiness::of(Some(admin)).is_ready();
                 Ok(document(&report::document(&status, &self.process, ready)))
             }
-            Route::Reload => self.reload(head, body).await,
+            AdminRoute::Reload => self.reload(head, body).await,
         }
     }
 
-    fn opened(&self) -> Result<&Admin, AdminRejection> {
+    fn opened(&self) -> Result<&AdminContext, AdminRejection> {
         self.admin.get().ok_or(AdminRejection::Starting)
     }
 
     fn ready(&self, query: &str) -> Response {
         let readiness = Readiness::of(self.admin.get());
         let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        respond(status, TEXT, readiness.text(health::Detail::of(query)))
+        respond(status, TEXT, readiness.text(health::ReadinessDetail::of(query)))
     }
 
     async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
@@ -161,11 +163,11 @@ impl AdminRouter {
         let _permit = self.reloading.try_acquire().map_err(|_| AdminRejection::Busy)?;
         let reloaded = tokio::select! {
             biased;
-            reloaded = admin.reloader.reload(Cause::Admin) => reloaded,
-            () = admin.draining.cancelled() => Err(Ended),
+            reloaded = admin.reloader.reload(ReloadCause::Admin) => reloaded,
+            () = admin.draining.cancelled() => Err(SupervisorStopped),
         };
-        let Reloaded { changed, failed, needs_restart } =
-            reloaded.map_err(|Ended| AdminRejection::Stopping)?;
+        let ReloadResult { changed, failed, needs_restart } =
+            reloaded.map_err(|SupervisorStopped| AdminRejection::Stopping)?;
         Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
     }
 }

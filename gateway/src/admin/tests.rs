@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::supervisor::control::{Cause, Reloaded, Request};
+use crate::supervisor::control::{ReloadCause, ReloadRequest, ReloadResult};
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reload, Reloads, Trouble, Waiting, Watching,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
+    ReloadCounts, ReloadRecord, WatchMode,
 };
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -30,41 +31,50 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         state,
         digest: Some(Digest::of(id.as_bytes())),
         since: Some(at(1)),
-        about: Some(About {
+        about: Some(PluginAbout {
             title: None,
             description: Some("It does".to_owned()),
             version: "1.2".to_owned(),
         }),
-        offers: Offers { tools: 2, ..Offers::default() },
-        waiting: None,
+        offer_counts: OfferCounts { tools: 2, ..OfferCounts::default() },
+        pending_change: None,
     }
 }
 
-fn trouble(reason: &str) -> Trouble {
+fn trouble(reason: &str) -> PluginIssue {
     let hint = Some("rebuild it".to_owned());
-    Trouble { reason: reason.to_owned(), hint, ends_calls: false, retry_at: Some(at(60)) }
+    PluginIssue { reason: reason.to_owned(), hint, ends_calls: false, retry_at: Some(at(60)) }
 }
 
-fn status() -> Status {
+fn status() -> SupervisorStatus {
     let waiting = plugin("time", PluginState::Serving);
-    let waiting = PluginStatus { waiting: Some(Waiting::Grants(vec!["env `LANG`".to_owned()])), ..waiting };
+    let waiting = PluginStatus {
+        pending_change: Some(PendingChange::Grants(vec!["env `LANG`".to_owned()])),
+        ..waiting
+    };
     let failed = plugin("bad", PluginState::Failed(trouble("not a component")));
-    let failed = PluginStatus { digest: None, since: None, about: None, offers: Offers::default(), ..failed };
-    Status {
+    let failed = PluginStatus {
+        digest: None,
+        since: None,
+        about: None,
+        offer_counts: OfferCounts::default(),
+        ..failed
+    };
+    SupervisorStatus {
         generation: 3,
         config: ConfigStatus {
             file: PathBuf::from("/etc/moongate/gateway.toml"),
             since: at(0),
             rejected: None,
             needs_restart: vec!["http.listen".to_owned()],
-            waiting: vec!["gateway.wider_grants".to_owned()],
+            pending_keys: vec!["gateway.wider_grants".to_owned()],
             stop_grace: Duration::from_secs(30),
         },
         plugins: vec![waiting, plugin("notes", PluginState::Degraded(trouble("it is truncated"))), failed],
-        watching: Watching::Polling("too many files are watched".to_owned()),
-        settled: true,
-        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
-        history: VecDeque::from([Reload {
+        watch_mode: WatchMode::Polling("too many files are watched".to_owned()),
+        is_settled: true,
+        reload_counts: ReloadCounts { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        history: VecDeque::from([ReloadRecord {
             at: at(2),
             took: Duration::from_millis(1234),
             plugin: Some("notes".parse().unwrap()),
@@ -75,7 +85,7 @@ fn status() -> Status {
 
 struct TestListener {
     address: SocketAddr,
-    opener: Opener,
+    opener: StartupHandle,
     draining: CancellationToken,
     stop: CancellationToken,
     served: JoinHandle<()>,
@@ -83,9 +93,9 @@ struct TestListener {
 
 /// The listener of a gateway that is starting.
 async fn start() -> TestListener {
-    let bound = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let bound = AdminContext::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = bound.address();
-    let opener = bound.opener();
+    let opener = bound.startup_handle();
     let draining = CancellationToken::new();
     let stop = CancellationToken::new();
     let served = tokio::spawn(bound.serve(stop.clone()));
@@ -94,10 +104,10 @@ async fn start() -> TestListener {
 
 impl TestListener {
     /// Finishes the start.
-    fn open(&self, status: Status) -> mpsc::Receiver<Request> {
+    fn open(&self, status: SupervisorStatus) -> mpsc::Receiver<ReloadRequest> {
         let (sender, requests) = mpsc::channel(1);
         let (_, status) = watch::channel(Arc::new(status));
-        self.opener.open(Admin {
+        self.opener.set_started(AdminContext {
             status,
             reloader: Reloader::new(sender),
             metrics: Box::new(|| "# EOF\n".to_owned()),
@@ -294,11 +304,12 @@ async fn a_reload_is_answered_with_its_result() {
     let listener = start().await;
     let mut requests = listener.open(status());
     let supervisor = tokio::spawn(async move {
-        let Request { cause, done } = requests.recv().await.unwrap();
-        assert_eq!(cause, Cause::Admin);
+        let ReloadRequest { cause, done } = requests.recv().await.unwrap();
+        assert_eq!(cause, ReloadCause::Admin);
         let changed = vec!["plugin `time` was replaced".to_owned()];
         let failed = vec!["plugin `bad` can't be loaded".to_owned()];
-        done.send(Reloaded { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] }).unwrap();
+        done.send(ReloadResult { changed, failed, needs_restart: vec!["http.auth.tokens".to_owned()] })
+            .unwrap();
     });
     let answer = listener.send("POST", "/reload", JSON, "{}").await;
     let expected = json!({
@@ -385,19 +396,19 @@ async fn unknown_paths_and_methods_list_the_supported_ones() {
 #[tokio::test]
 async fn listens_on_loopback_only() {
     for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
-        let error = Admin::bind(address.parse().unwrap()).await.unwrap_err();
-        assert!(matches!(error, AdminError::Open(_)), "{error}");
+        let error = AdminContext::bind(address.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, AdminError::NotLoopback(_)), "{error}");
         assert!(error.hint().contains("127.0.0.1"));
     }
     let listener = start().await;
-    let error = Admin::bind(listener.address).await.unwrap_err();
+    let error = AdminContext::bind(listener.address).await.unwrap_err();
     assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
 }
 
 #[test]
 fn times_are_clamped_to_rfc_3339() {
-    assert_eq!(time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
-    assert_eq!(time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
+    assert_eq!(format_time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
+    assert_eq!(format_time(UNIX_EPOCH + Duration::from_secs(1 << 40)), "9999-12-31T23:59:59.000Z");
 }
 
 #[tokio::test]
@@ -414,7 +425,7 @@ async fn waiting_reloads_do_not_block_liveness() {
     let answer = listener.send("POST", "/reload", JSON, "{}").await;
     assert_eq!(answer.status, 503, "{answer:?}");
     assert_eq!(listener.get("/livez").await.status, 200);
-    waiting.into_iter().for_each(|request| request.done.send(Reloaded::default()).unwrap());
+    waiting.into_iter().for_each(|request| request.done.send(ReloadResult::default()).unwrap());
     assert!(wait.join_all().await.iter().all(|status| *status == 200));
 }
 

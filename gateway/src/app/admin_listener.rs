@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_protocol::gate::Gate;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::server::Server;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::admin::{Admin, AdminError, Opener};
-use crate::metrics::{Metrics, Snapshot};
+use crate::admin::{AdminContext, AdminError, StartupHandle};
+use crate::metrics::{Metrics, MetricsSnapshot};
 use crate::supervisor::Supervisor;
-use crate::supervisor::status::Status;
+use crate::supervisor::status::SupervisorStatus;
 use moongate_host::WasmHost;
 
 /// The time limit for answers in progress at shutdown.
@@ -24,7 +24,7 @@ const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct AdminListener {
     address: SocketAddr,
-    opener: Opener,
+    opener: StartupHandle,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
 }
@@ -32,8 +32,8 @@ pub(super) struct AdminListener {
 /// The sources of the metrics.
 struct MetricsSources {
     host: Arc<WasmHost>,
-    gate: Arc<Gate>,
-    status: watch::Receiver<Arc<Status>>,
+    gate: Arc<ConcurrencyLimiter>,
+    status: watch::Receiver<Arc<SupervisorStatus>>,
     server: Arc<Server>,
     metrics: Arc<Metrics>,
 }
@@ -44,9 +44,9 @@ impl AdminListener {
     /// # Errors
     /// The address can't be bound, or other machines could reach it.
     pub(super) async fn start(address: SocketAddr) -> Result<Self, AdminError> {
-        let bound = Admin::bind(address).await?;
+        let bound = AdminContext::bind(address).await?;
         let address = bound.address();
-        let opener = bound.opener();
+        let opener = bound.startup_handle();
         let stop = CancellationToken::new();
         let task = AbortOnDropHandle::new(tokio::spawn(bound.serve(stop.clone())));
         Ok(Self { address, opener, stop, task })
@@ -71,7 +71,7 @@ impl AdminListener {
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
         };
-        self.opener.open(Admin {
+        self.opener.set_started(AdminContext {
             status: supervisor.status(),
             reloader: supervisor.reloader(),
             metrics: Box::new(move || sources.render()),
@@ -91,12 +91,12 @@ impl AdminListener {
 impl MetricsSources {
     fn render(&self) -> String {
         let status = Arc::clone(&self.status.borrow());
-        self.metrics.render(&Snapshot {
+        self.metrics.render(&MetricsSnapshot {
             status: &status,
             gauges: self.host.gauges(),
             generations: self.host.generations(),
-            idle: self.host.idle(),
-            requests: self.host.requests(),
+            idle: self.host.idle_instances(),
+            requests: self.host.http_requests(),
             loads: self.gate.loads(),
             clients: self.server.gauges(),
         })

@@ -9,21 +9,21 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::Teller;
-use crate::supervisor::control::{Cause, Ended, Reloaded, Reloader};
+use crate::app::ReloadNotifier;
+use crate::supervisor::control::{ReloadCause, ReloadResult, Reloader, SupervisorStopped};
 
 /// All signals that the gateway handles, from the moment this value is created.
 #[derive(Debug)]
-pub struct Signals {
+pub struct SystemSignals {
     /// Shutdown signals.
-    pub stops: Stops,
+    pub shutdown: ShutdownSignals,
     /// The reload signal.
-    pub hangups: Hangups,
+    pub reload: ReloadSignal,
 }
 
 /// SIGINT and SIGTERM.
 #[derive(Debug)]
-pub struct Stops {
+pub struct ShutdownSignals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
@@ -32,12 +32,12 @@ pub struct Stops {
 
 /// SIGHUP.
 #[derive(Debug)]
-pub struct Hangups {
+pub struct ReloadSignal {
     #[cfg(unix)]
     hangup: Signal,
 }
 
-impl Signals {
+impl SystemSignals {
     /// Installs the signal handlers.
     ///
     /// # Errors
@@ -48,18 +48,18 @@ impl Signals {
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         #[cfg(unix)]
         return Ok(Self {
-            stops: Stops {
+            shutdown: ShutdownSignals {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
             },
-            hangups: Hangups { hangup: signal(SignalKind::hangup())? },
+            reload: ReloadSignal { hangup: signal(SignalKind::hangup())? },
         });
         #[cfg(not(unix))]
-        Ok(Self { stops: Stops {}, hangups: Hangups {} })
+        Ok(Self { stops: ShutdownSignals {}, hangups: ReloadSignal {} })
     }
 }
 
-impl Stops {
+impl ShutdownSignals {
     /// Waits for the next signal and returns its name. Cancel-safe.
     pub async fn next(&mut self) -> &'static str {
         #[cfg(unix)]
@@ -75,7 +75,7 @@ impl Stops {
     }
 }
 
-impl Hangups {
+impl ReloadSignal {
     /// Waits for the next signal. Cancel-safe.
     pub async fn next(&mut self) {
         #[cfg(unix)]
@@ -88,9 +88,9 @@ impl Hangups {
 
 /// Reloads on each SIGHUP. Signals during a reload cause one more.
 pub(super) struct SignalReloader {
-    pub(super) hangups: Hangups,
+    pub(super) hangups: ReloadSignal,
     pub(super) reloader: Reloader,
-    pub(super) teller: Teller,
+    pub(super) teller: ReloadNotifier,
     pub(super) stop: CancellationToken,
 }
 
@@ -102,12 +102,12 @@ impl SignalReloader {
         stop.run_until_cancelled(reloads).await;
     }
 
-    async fn reload_once(&mut self) -> Result<(), Ended> {
+    async fn reload_once(&mut self) -> Result<(), SupervisorStopped> {
         self.hangups.next().await;
         self.teller.reloading().await;
-        let reloaded = self.reloader.reload(Cause::Signal).await;
+        let reloaded = self.reloader.reload(ReloadCause::Signal).await;
         self.teller.reloaded().await;
-        let Reloaded { changed, failed, needs_restart } = reloaded?;
+        let ReloadResult { changed, failed, needs_restart } = reloaded?;
         let changed = changed.len();
         let failed = failed.len();
         if needs_restart.is_empty() {

@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use moongate_model::names::PluginId;
-use moongate_protocol::gate::{Gate, Load};
+use moongate_protocol::limiter::{CallLoad, ConcurrencyLimiter};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
-use crate::transport::stdio::Served;
-use moongate_host::Gauges;
+use crate::transport::stdio::StdioOutcome;
+use moongate_host::HostGauges;
 
 /// The time limit for running calls after the stdio client has disconnected. Clients kill a server that takes longer to
 /// exit.
@@ -26,39 +26,39 @@ const TRANSPORT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The reason for stopping a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum StopReason {
     /// A stop was requested.
-    Asked,
+    Requested,
     /// The stdio client disconnected.
-    PeerGone,
+    StdioClientGone,
 }
 
 /// The result of stopping a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopOutcome {
     /// Every request was answered.
     Clean,
     /// Some work exceeded the time limit.
-    TimeUp(Abandoned),
+    TimedOut(AbandonedWork),
     /// A second request cut the wait short.
-    AtOnce(Abandoned),
+    CutShort(AbandonedWork),
 }
 
 /// Work that was abandoned at shutdown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Abandoned {
+pub struct AbandonedWork {
     /// Requests without a complete answer.
     pub requests: usize,
     /// Running and waiting calls by plugin, including those that no client waited for any more.
     pub calls: Vec<(PluginId, u32)>,
 }
 
-impl Abandoned {
-    fn now(gate: &Gate) -> Self {
+impl AbandonedWork {
+    fn now(gate: &ConcurrencyLimiter) -> Self {
         let mut calls: Vec<_> = gate
             .loads()
             .into_iter()
-            .map(|(plugin, Load { running, waiting })| (plugin, running + waiting))
+            .map(|(plugin, CallLoad { running, waiting })| (plugin, running + waiting))
             .filter(|(_, calls)| *calls > 0)
             .collect();
         calls.sort();
@@ -67,7 +67,7 @@ impl Abandoned {
 }
 
 /// The calls, as in `zoo 2, time 1`.
-impl fmt::Display for Abandoned {
+impl fmt::Display for AbandonedWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (plugin, calls)) in self.calls.iter().enumerate() {
             write!(f, "{}{plugin} {calls}", if at == 0 { "" } else { ", " })?;
@@ -87,13 +87,13 @@ enum WaitOutcome {
 #[derive(Debug, Default)]
 pub(super) struct TransportTasks {
     http: Option<JoinHandle<usize>>,
-    stdio: Option<JoinHandle<Served>>,
+    stdio: Option<JoinHandle<StdioOutcome>>,
     /// Requests dropped by transports that have ended.
     dropped_requests: usize,
 }
 
 impl TransportTasks {
-    pub(super) fn new(http: Option<JoinHandle<usize>>, stdio: Option<JoinHandle<Served>>) -> Self {
+    pub(super) fn new(http: Option<JoinHandle<usize>>, stdio: Option<JoinHandle<StdioOutcome>>) -> Self {
         Self { http, stdio, dropped_requests: 0 }
     }
 
@@ -108,7 +108,7 @@ impl TransportTasks {
             self.http = None;
         }
         if let Some(stdio) = &mut self.stdio {
-            if let Some(Served { ended, abandoned }) = result_of(stdio.await) {
+            if let Some(StdioOutcome { end: ended, abandoned_calls: abandoned }) = result_of(stdio.await) {
                 tracing::debug!(?ended, abandoned, "stdio transport ended");
                 self.dropped_requests += abandoned;
             }
@@ -138,35 +138,35 @@ fn result_of<T>(joined: Result<T, JoinError>) -> Option<T> {
 impl App {
     /// Stops accepting requests and waits for running ones: for the configured time, but two seconds at most if the
     /// stdio client has disconnected, and no longer than until `hurry` completes.
-    pub async fn stop(mut self, reason: Reason, hurry: impl Future) -> Stopped {
+    pub async fn stop(mut self, reason: StopReason, hurry: impl Future) -> StopOutcome {
         self.draining.cancel();
         if let Some(reloading) = self.reloading.take() {
             let _ = reloading.await;
         }
-        self.ending.stop.cancel();
-        self.server.stop();
+        self.ending.stop_accepting.cancel();
+        self.server.close_streams();
         let grace = match reason {
-            Reason::Asked => self.grace(),
-            Reason::PeerGone => self.grace().min(GRACE_WITHOUT_CLIENT),
+            StopReason::Requested => self.grace(),
+            StopReason::StdioClientGone => self.grace().min(GRACE_WITHOUT_CLIENT),
         };
         let stopped = self.drain(grace, hurry).await;
         if let Some(admin) = self.admin.take() {
             admin.stop().await;
         }
         if let Some(trace) = self.trace.take() {
-            trace.end().await;
+            trace.flush().await;
         }
         self.supervisor.shutdown().await;
         let host = self.supervisor.host();
-        host.end_idle();
+        host.drop_idle_instances();
         // A nonzero value after a clean stop is a leak.
-        let Gauges { calls, instances, memories, tables, stacks, .. } = host.gauges();
+        let HostGauges { running_calls: calls, instances, memories, tables, stacks, .. } = host.gauges();
         tracing::debug!(calls, instances, memories, tables, stacks, "instance pool at shutdown");
         stopped
     }
 
     /// Waits for running requests.
-    async fn drain(&mut self, grace: Duration, hurry: impl Future) -> Stopped {
+    async fn drain(&mut self, grace: Duration, hurry: impl Future) -> StopOutcome {
         let gate = self.supervisor.gate();
         let mut transports = std::mem::take(&mut self.transports);
         let mut hurry = pin!(hurry);
@@ -181,14 +181,14 @@ impl App {
         };
         match outcome {
             WaitOutcome::AllEnded => match transports.dropped_requests {
-                0 => Stopped::Clean,
-                requests => Stopped::TimeUp(Abandoned { requests, calls: Vec::new() }),
+                0 => StopOutcome::Clean,
+                requests => StopOutcome::TimedOut(AbandonedWork { requests, calls: Vec::new() }),
             },
-            WaitOutcome::CutShort => Stopped::AtOnce(Abandoned::now(gate)),
+            WaitOutcome::CutShort => StopOutcome::CutShort(AbandonedWork::now(gate)),
             WaitOutcome::GraceOver => {
-                let abandoned = Abandoned::now(gate);
-                self.ending.over.cancel();
-                self.server.give_up();
+                let abandoned = AbandonedWork::now(gate);
+                self.ending.time_up.cancel();
+                self.server.cancel_all();
                 let dropped = async {
                     tokio::join!(
                         timeout(TRANSPORT_TIMEOUT, transports.join()),
@@ -199,7 +199,7 @@ impl App {
                     _ = dropped => {}
                     _ = hurry => {}
                 }
-                Stopped::TimeUp(Abandoned { requests: transports.dropped_requests, ..abandoned })
+                StopOutcome::TimedOut(AbandonedWork { requests: transports.dropped_requests, ..abandoned })
             }
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use crate::supervisor::status::{PluginState, Status};
+use crate::supervisor::status::{PluginState, SupervisorStatus};
 
 /// The time limit for the last notification at shutdown.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const STATE_QUEUE: usize = 16;
 
 /// Notifies the service manager, if there is one.
 #[derive(Debug)]
-pub struct Service(Option<NotifierTask>);
+pub struct SystemdNotifier(Option<NotifierTask>);
 
 #[derive(Debug)]
 struct NotifierTask {
@@ -30,13 +30,13 @@ struct NotifierTask {
 
 /// Notifies the service manager of reloads. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Teller(Option<mpsc::Sender<StateChange>>);
+pub struct ReloadNotifier(Option<mpsc::Sender<StateChange>>);
 
 /// A change of the gateway's state.
 #[derive(Debug)]
 enum StateChange {
     Loading(usize),
-    Ready(watch::Receiver<Arc<Status>>),
+    Ready(watch::Receiver<Arc<SupervisorStatus>>),
     Reloading,
     Reloaded,
     Stopping,
@@ -52,7 +52,7 @@ enum Notification {
     Watchdog,
 }
 
-impl Service {
+impl SystemdNotifier {
     /// Finds the service manager by `NOTIFY_SOCKET`. Must be called in a tokio runtime.
     #[must_use]
     pub fn find() -> Self {
@@ -70,23 +70,23 @@ impl Service {
 
     /// Reports that the gateway is loading this many plugins.
     pub async fn loading(&self, plugins: usize) {
-        self.teller().send(StateChange::Loading(plugins)).await;
+        self.reload_notifier().send(StateChange::Loading(plugins)).await;
     }
 
     /// Reports that the gateway is ready. From now on, notifications contain a summary of its status.
-    pub async fn ready(&self, status: watch::Receiver<Arc<Status>>) {
-        self.teller().send(StateChange::Ready(status)).await;
+    pub async fn ready(&self, status: watch::Receiver<Arc<SupervisorStatus>>) {
+        self.reload_notifier().send(StateChange::Ready(status)).await;
     }
 
     /// Reports that the gateway is stopping.
     pub async fn stopping(&self) {
-        self.teller().send(StateChange::Stopping).await;
+        self.reload_notifier().send(StateChange::Stopping).await;
     }
 
     /// Notifies the service manager of reloads.
     #[must_use]
-    pub fn teller(&self) -> Teller {
-        Teller(self.0.as_ref().map(|task| task.states.clone()))
+    pub fn reload_notifier(&self) -> ReloadNotifier {
+        ReloadNotifier(self.0.as_ref().map(|task| task.states.clone()))
     }
 
     /// Waits until everything is sent. Drop all [`Teller`]s first.
@@ -100,7 +100,7 @@ impl Service {
     }
 }
 
-impl Teller {
+impl ReloadNotifier {
     /// Reports that a reload is starting.
     pub async fn reloading(&self) {
         self.send(StateChange::Reloading).await;
@@ -178,12 +178,12 @@ async fn tick(ticks: &mut Option<Interval>) {
 /// The status of a running gateway, and the summary that was sent last.
 #[derive(Debug)]
 struct Serving {
-    status: watch::Receiver<Arc<Status>>,
+    status: watch::Receiver<Arc<SupervisorStatus>>,
     sent: String,
 }
 
 impl Serving {
-    fn new(status: watch::Receiver<Arc<Status>>) -> Self {
+    fn new(status: watch::Receiver<Arc<SupervisorStatus>>) -> Self {
         Self { status, sent: String::new() }
     }
 
@@ -216,7 +216,7 @@ async fn changed(serving: &mut Option<Serving>) -> String {
 }
 
 /// A summary such as `6 plugins, 43 tools; 1 degraded, 1 failed`.
-fn summary(status: &Status) -> String {
+fn summary(status: &SupervisorStatus) -> String {
     let mut plugins = 0;
     let mut degraded = 0;
     let mut failed = 0;
@@ -231,7 +231,7 @@ fn summary(status: &Status) -> String {
             PluginState::Failed(_) => failed += 1,
         }
     }
-    let tools = status.plugins.iter().map(|plugin| plugin.offers.tools).sum();
+    let tools = status.plugins.iter().map(|plugin| plugin.offer_counts.tools).sum();
     let trouble = [(degraded, "degraded"), (failed, "failed")];
     let trouble =
         trouble.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,12 +14,12 @@ fn config(folder: &TempDir) -> Config {
     let cache = folder.path().join("cache").display().to_string();
     let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
     let text = "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n".to_owned();
-    let loaded = from_text(Path::new("gateway.toml"), text, &variables);
+    let loaded = parse_config(Path::new("gateway.toml"), text, &variables);
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems))
 }
 
-fn over_http(address: &str) -> Options {
-    Options { http: Some(address.parse().unwrap()), ..Options::default() }
+fn over_http(address: &str) -> AppOptions {
+    AppOptions { http: Some(address.parse().unwrap()), ..AppOptions::default() }
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn listens_until_it_is_stopped() {
     let app = App::start(&config(&folder), over_http("127.0.0.1:0")).await.unwrap();
     let address = app.address().unwrap();
     assert!(TcpStream::connect(address).await.is_ok());
-    assert_eq!(app.stop(Reason::Asked, std::future::pending::<()>()).await, Stopped::Clean);
+    assert_eq!(app.stop(StopReason::Requested, std::future::pending::<()>()).await, StopOutcome::Clean);
     assert!(TcpStream::connect(address).await.is_err());
 }
 
@@ -38,7 +38,7 @@ async fn port_in_use_is_found_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let error = App::start(&config(&folder), over_http(&address)).await.unwrap_err();
-    assert!(matches!(error, StartError::Bind(_)), "{error:?}");
+    assert!(matches!(error, AppStartError::Bind(_)), "{error:?}");
     assert!(!folder.path().join("cache").exists());
 }
 
@@ -58,14 +58,14 @@ async fn ends_with_its_stdio_client() {
     let folder = tempfile::tempdir().unwrap();
     let (mut to, input) = duplex(1024);
     let (output, from) = duplex(1024);
-    let stdio = Some(Stdio::of(Box::new(input), Box::new(output)));
-    let app = App::start(&config(&folder), Options { stdio, ..Options::default() }).await.unwrap();
+    let stdio = Some(StdioStreams::from_streams(Box::new(input), Box::new(output)));
+    let app = App::start(&config(&folder), AppOptions { stdio, ..AppOptions::default() }).await.unwrap();
     assert_eq!(app.address(), None);
     to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
     let mut line = String::new();
     BufReader::new(from).read_line(&mut line).await.unwrap();
     assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
     drop(to);
-    app.ended().await;
-    assert_eq!(app.stop(Reason::PeerGone, std::future::pending::<()>()).await, Stopped::Clean);
+    app.stdio_client_gone().await;
+    assert_eq!(app.stop(StopReason::StdioClientGone, std::future::pending::<()>()).await, StopOutcome::Clean);
 }

@@ -12,12 +12,12 @@ use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use moongate_config::{Loaded, ProcessEnvironment, admin_listener};
+use moongate_config::{LoadedConfig, ProcessEnvironment, admin_listener};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::admin::Route;
+use crate::admin::AdminRoute;
 use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, ExitKind, configuration, serve};
 use crate::transport::http::rejection::Rejection;
@@ -145,7 +145,7 @@ impl AdminClient {
     /// the last valid one.
     ///
     /// The configuration has no known admin address.
-    pub(super) fn of(loaded: &Loaded) -> Result<Self, AdminClientError> {
+    pub(super) fn of(loaded: &LoadedConfig) -> Result<Self, AdminClientError> {
         let listen = admin_listener(&loaded.source, &ProcessEnvironment).map(|admin| admin.listen);
         match listen {
             None => Err(AdminClientError::NoAdminListener),
@@ -163,7 +163,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// The gateway doesn't respond.
-    pub(super) async fn get(self, route: Route, query: &str) -> Result<AdminResponse, AdminClientError> {
+    pub(super) async fn get(self, route: AdminRoute, query: &str) -> Result<AdminResponse, AdminClientError> {
         let asked = self.send(Method::GET, format!("{}{query}", route.path()), String::new());
         match timeout(RESPONSE_TIMEOUT, asked).await {
             Ok(answer) => answer,
@@ -175,7 +175,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// The gateway doesn't respond.
-    pub(super) async fn post(self, route: Route) -> Result<AdminResponse, AdminClientError> {
+    pub(super) async fn post(self, route: AdminRoute) -> Result<AdminResponse, AdminClientError> {
         self.send(Method::POST, route.path().to_owned(), "{}".to_owned()).await
     }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use moongate_config::ClientFeature;
-use moongate_model::call::{self, CallError, Ledger};
+use moongate_model::call::{self, CallError, GrantReport};
 use moongate_model::json::Json;
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use moongate_protocol::dispatch::DispatchError;
-use moongate_protocol::mcp::Trouble;
+use moongate_protocol::mcp::RequestError;
 use serde_json::Value;
 use url::Url;
 
@@ -21,7 +21,7 @@ use self::typed_answers::TypedAnswers;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError};
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
-use crate::supervisor::{Options, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorOptions};
 
 mod result;
 mod arguments;
@@ -119,7 +119,7 @@ impl Call {
         }
         let supervisor = match &self.plugin {
             Some(file) => configuration::load_bare(file, &ClientFeature::ALL).await?,
-            None => configuration::load(common, Options::once()).await?,
+            None => configuration::load(common, SupervisorOptions::once()).await?,
         };
         // A failed plugin may be the reason.
         self.run_local(&supervisor, answers, common)
@@ -143,12 +143,12 @@ impl Call {
         {
             return Err(failure);
         }
-        let name = entry.map_or(&**tool, |entry| entry.public().as_str());
+        let name = entry.map_or(&**tool, |entry| entry.public_name().as_str());
         let schema = entry.and_then(|entry| entry.tool().input_schema.to_value().ok());
         let arguments = self.arguments(tool, schema.as_ref(), common)?;
         let plugin =
-            entry.filter(|_| self.explain).and_then(|entry| supervisor.plugin_config(entry.member().id()));
-        let ledger = plugin.map(|plugin| (Arc::new(Ledger::default()), plugin));
+            entry.filter(|_| self.explain).and_then(|entry| supervisor.plugin_config(entry.plugin().id()));
+        let ledger = plugin.map(|plugin| (Arc::new(GrantReport::default()), plugin));
         let noted = ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger));
         let here = LocalCall::new(dispatcher, &rounds::capabilities(!self.no_answers), noted)?;
         let called =
@@ -185,7 +185,7 @@ impl Call {
     /// The shortest names and the descriptions of all tools.
     fn tool_list(&self, catalog: &Catalog) -> Vec<(String, String)> {
         let tools = catalog.tools().iter().map(|entry| {
-            let public = entry.public().as_str();
+            let public = entry.public_name().as_str();
             let tool = entry.tool();
             let name = if self.plugin.is_some() { tool.name.as_str() } else { public };
             (name.to_owned(), tool.description.clone())
@@ -292,10 +292,15 @@ impl Call {
     }
 
     /// The error of a call without a result.
-    fn call_error(&self, trouble: &Trouble, schema: Option<&Value>, supervisor: &Supervisor) -> CommandError {
+    fn call_error(
+        &self,
+        trouble: &RequestError,
+        schema: Option<&Value>,
+        supervisor: &Supervisor,
+    ) -> CommandError {
         let failure = CommandError::new(ExitKind::Tool);
         match trouble {
-            Trouble::Failed(error @ DispatchError::InvalidArguments { .. }) => {
+            RequestError::Dispatch(error @ DispatchError::InvalidArguments { .. }) => {
                 let takes = schema.map(tool_help::arguments_text).unwrap_or_default();
                 failure.message_with_details(
                     &error.to_string(),
@@ -303,11 +308,13 @@ impl Call {
                     self.hint(error, supervisor).as_deref(),
                 )
             }
-            Trouble::Failed(error) => {
+            RequestError::Dispatch(error) => {
                 failure.message(&error.to_string(), self.hint(error, supervisor).as_deref())
             }
-            Trouble::Unanswered(plugin, why) => failure.message(&format!("plugin `{plugin}`: {why}"), None),
-            Trouble::Refused(error) => failure.message(&error.error.message, None),
+            RequestError::Unanswered(plugin, why) => {
+                failure.message(&format!("plugin `{plugin}`: {why}"), None)
+            }
+            RequestError::Protocol(error) => failure.message(&error.error.message, None),
         }
     }
 
@@ -322,7 +329,8 @@ impl Call {
                 None => "see the schemas of all tools with `moongate list tools --format json`".to_owned(),
             }),
             DispatchError::Call {
-                error: CallError::Refused(call::Failure::MissingCapability(_)), ..
+                error: CallError::Refused(call::PluginError::MissingCapability(_)),
+                ..
             } => Some(if self.no_answers {
                 "to see its questions, remove `--no-answers`".to_owned()
             } else {
@@ -331,7 +339,10 @@ impl Call {
             DispatchError::Call { plugin, error } => {
                 let key = error.config_key()?;
                 let limits = &supervisor.plugin_config(plugin)?.limits;
-                let value = limits.more_of(key).or_else(|| limits.value(key)).unwrap_or_default();
+                let value = limits
+                    .suggest_higher_for_key(key)
+                    .or_else(|| limits.value_as_toml(key))
+                    .unwrap_or_default();
                 Some(format!("to allow more, set `{key} = {value}` in `[plugins.{plugin}.limits]`"))
             }
             DispatchError::UnknownPrompt(_)
@@ -380,7 +391,7 @@ fn unused_answers_note(answers: &TypedAnswers) -> String {
 /// A note on the grant that a plugin in `gateway.toml` needs for these questions.
 fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> String {
     let asked: Value = open.features().into_iter().map(Value::from).collect();
-    let id = entry.member().id();
+    let id = entry.plugin().id();
     format!("note: in gateway.toml, such questions need `client = {asked}` in `[plugins.{id}.allow]`\n")
 }
 

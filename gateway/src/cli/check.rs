@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{
-    DirGrant, DirMode, Loaded, PluginConfig, Problem, ProcessEnvironment, Severity, Source,
+    ConfigSource, Diagnostic, DirGrant, DirMode, LoadedConfig, PluginConfig, ProcessEnvironment, Severity,
 };
-use moongate_protocol::catalog::Member;
+use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Value, json};
 
 use crate::cli::error::CommandResult;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
-use crate::supervisor::{Options, Supervisor, Totals};
+use crate::supervisor::{CatalogTotals, Supervisor, SupervisorOptions};
 
 /// Check the configuration and every plugin, and report all problems
 #[derive(Debug, Args)]
@@ -37,25 +37,28 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
-        let loaded = configuration::read(common.config.as_deref()).for_http();
-        let resolved =
-            if self.print_resolved { moongate_config::resolved(&loaded, &ProcessEnvironment) } else { None };
-        let Loaded { source, config, mut problems, .. } = loaded;
+        let loaded = configuration::read(common.config.as_deref()).require_http();
+        let resolved = if self.print_resolved {
+            moongate_config::resolved_config(&loaded, &ProcessEnvironment)
+        } else {
+            None
+        };
+        let LoadedConfig { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {
             let state = config.state.clone();
             let secret_files = config.secret_files.clone();
-            let supervisor = Supervisor::start(config, Options::looking()).await?;
+            let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
             problems.extend_from_slice(supervisor.problems());
             problems.extend(supervisor.state_problem().await);
             problems.extend(supervisor.cache_problem());
             let catalog = Arc::clone(&supervisor.catalog().borrow());
-            for member in catalog.members() {
+            for member in catalog.plugins() {
                 let Some(config) = supervisor.plugin_config(member.id()) else { continue };
                 problems.extend(misfits(member, config, state.as_deref()));
                 problems.extend(inaccessible_dirs(config));
             }
-            problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+            problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
             problems.extend(without_plugins(supervisor.totals()));
             problems.extend(secret_files.iter().filter_map(|file| world_readable(file)));
@@ -88,24 +91,24 @@ impl Check {
     }
 
     /// The exit code for these problems.
-    fn verdict(&self, problems: &[Problem]) -> ExitKind {
-        let counts = |problem: &Problem| problem.is_error() || self.deny_warnings;
+    fn verdict(&self, problems: &[Diagnostic]) -> ExitKind {
+        let counts = |problem: &Diagnostic| problem.is_error() || self.deny_warnings;
         if problems.iter().any(counts) { ExitKind::Configuration } else { ExitKind::Success }
     }
 }
 
 /// Warns of a configuration without plugins, which is valid but probably not intended.
-fn without_plugins(totals: Totals) -> Option<Problem> {
-    (totals.plugins == 0 && totals.refused == 0).then(|| {
-        Problem::warning("no plugins are configured, so nothing is served")
-            .hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"`")
+fn without_plugins(totals: CatalogTotals) -> Option<Diagnostic> {
+    (totals.plugins == 0 && totals.failed == 0).then(|| {
+        Diagnostic::warning("no plugins are configured, so nothing is served")
+            .with_hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"`")
     })
 }
 
 /// Warns of a secret file that every user of the machine can read, if it belongs to this user. Files in a container
 /// belong to another user.
 #[cfg(unix)]
-fn world_readable(file: &Path) -> Option<Problem> {
+fn world_readable(file: &Path) -> Option<Diagnostic> {
     use std::os::unix::fs::MetadataExt as _;
 
     let found = std::fs::metadata(file).ok()?;
@@ -115,22 +118,25 @@ fn world_readable(file: &Path) -> Option<Problem> {
         .skip(1)
         .all(|above| std::fs::metadata(above).is_ok_and(|above| above.mode() & 0o001 != 0));
     (is_open && is_reached && !file.starts_with("/run/secrets")).then(|| {
-        Problem::warning(format!("every user of this machine can read the secret file `{}`", file.display()))
-            .hint(format!("run `chmod 600 {}`", file.display()))
+        Diagnostic::warning(format!(
+            "every user of this machine can read the secret file `{}`",
+            file.display()
+        ))
+        .with_hint(format!("run `chmod 600 {}`", file.display()))
     })
 }
 
 #[cfg(not(unix))]
-fn world_readable(_file: &Path) -> Option<Problem> {
+fn world_readable(_file: &Path) -> Option<Diagnostic> {
     None
 }
 
 /// Warns of granted directories that the gateway's user can't access.
 #[cfg(unix)]
-fn inaccessible_dirs(table: &PluginConfig) -> Vec<Problem> {
+fn inaccessible_dirs(table: &PluginConfig) -> Vec<Diagnostic> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-    let may = |dir: &DirGrant, access| accessat(CWD, &dir.host, access, AtFlags::EACCESS).is_ok();
+    let may = |dir: &DirGrant, access| accessat(CWD, &dir.host_path, access, AtFlags::EACCESS).is_ok();
     let lacking = |dir: &DirGrant| match dir.mode {
         _ if !may(dir, Access::READ_OK | Access::EXEC_OK) => Some("read"),
         DirMode::ReadWrite if !may(dir, Access::WRITE_OK) => Some("write to"),
@@ -138,21 +144,21 @@ fn inaccessible_dirs(table: &PluginConfig) -> Vec<Problem> {
     };
     let closed = table.allow.dirs.iter().filter_map(|dir| Some((dir, lacking(dir)?)));
     let warning = |(dir, what): (&DirGrant, &str)| {
-        let host = dir.host.display();
-        Problem::warning(format!("the gateway's user can't {what} the granted directory `{host}`"))
-            .at(dir.place.clone())
-            .hint("change its owner or mode with `chown` or `chmod`, or grant another directory")
+        let host = dir.host_path.display();
+        Diagnostic::warning(format!("the gateway's user can't {what} the granted directory `{host}`"))
+            .with_span(dir.span.clone())
+            .with_hint("change its owner or mode with `chown` or `chmod`, or grant another directory")
     };
     closed.map(warning).collect()
 }
 
 #[cfg(not(unix))]
-fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Problem> {
+fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Diagnostic> {
     Vec::new()
 }
 
 /// The number of errors and warnings, in words.
-fn problem_count(problems: &[Problem], source: &Source) -> String {
+fn problem_count(problems: &[Diagnostic], source: &ConfigSource) -> String {
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     let warnings = match problems.len() - errors {
         0 => String::new(),
@@ -166,15 +172,15 @@ fn problem_count(problems: &[Problem], source: &Source) -> String {
 }
 
 /// The plugin's needs that aren't granted, and the grants that it doesn't need.
-fn misfits(member: &Member, config: &PluginConfig, state: Option<&Path>) -> Vec<Problem> {
+fn misfits(member: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
     let plugin = member.plugin();
-    let misfits = |interfaces| config.misfits(interfaces, &plugin.manifest().info, state);
+    let misfits = |interfaces| config.grant_warnings(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(misfits).unwrap_or_default()
 }
 
 /// The number of plugins and of the items that they offer, in words.
-pub(super) fn summary(totals: Totals) -> String {
-    let Totals { plugins, refused: _, tools, resources, templates, prompts } = totals;
+pub(super) fn summary(totals: CatalogTotals) -> String {
+    let CatalogTotals { plugins, failed: _, tools, resources, templates, prompts } = totals;
     let mut parts = vec![print::count(plugins, "plugin"), print::count(tools, "tool")];
     let others = [(resources, "resource"), (templates, "resource template"), (prompts, "prompt")];
     parts.extend(
@@ -183,13 +189,13 @@ pub(super) fn summary(totals: Totals) -> String {
     parts.join(", ")
 }
 
-fn document(problems: &[Problem], source: &Source, totals: Option<Totals>) -> Value {
+fn document(problems: &[Diagnostic], source: &ConfigSource, totals: Option<CatalogTotals>) -> Value {
     let described: Vec<Value> = problems.iter().map(|problem| describe(problem, source)).collect();
     let mut document = json!({
         "file": source.path.to_string_lossy(),
         "problems": described,
     });
-    if let Some(Totals { plugins, refused, tools, resources, templates, prompts }) = totals {
+    if let Some(CatalogTotals { plugins, failed: refused, tools, resources, templates, prompts }) = totals {
         document["plugins"] = json!({ "ok": plugins, "refused": refused });
         document["tools"] = json!(tools);
         document["resources"] = json!(resources);
@@ -199,8 +205,8 @@ fn document(problems: &[Problem], source: &Source, totals: Option<Totals>) -> Va
     document
 }
 
-fn describe(problem: &Problem, source: &Source) -> Value {
-    let Problem { severity, place, message, label, hint, related } = problem;
+fn describe(problem: &Diagnostic, source: &ConfigSource) -> Value {
+    let Diagnostic { severity, span: place, message, label, hint, related } = problem;
     let mut described = json!({
         "severity": match severity {
             Severity::Error => "error",

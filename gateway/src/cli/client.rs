@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use moongate_config::{Environment, Loaded, ProcessEnvironment};
+use moongate_config::{Environment, LoadedConfig, ProcessEnvironment};
 use serde_json::json;
 use url::Url;
 
@@ -16,7 +16,7 @@ use self::snippet::{GatewayConnection, ServerEntry, Snippet, TokenRequirement};
 use crate::cli::call::endpoint;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
-use crate::transport::http::PATH;
+use crate::transport::http::MCP_PATH;
 
 mod snippet;
 
@@ -68,8 +68,8 @@ enum McpHost {
 
 /// Parses the name of the gateway, which hosts prepend to tool names; some accept only these characters.
 fn name(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if text.is_empty() || !text.chars().all(is_plain) {
+    let is_unambiguous_path = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if text.is_empty() || !text.chars().all(is_unambiguous_path) {
         return Err("use only letters, digits, `-` and `_`".to_owned());
     }
     Ok(text.to_owned())
@@ -103,7 +103,7 @@ impl Client {
             return Ok(GatewayConnection::Http { url: url.to_string(), token: TokenRequirement::Unknown });
         }
         let environment = RecordingEnvironment::default();
-        let Loaded { source, config, problems, .. } =
+        let LoadedConfig { source, config, problems, .. } =
             configuration::read_with(common.config.as_deref(), &environment);
         let Some(gateway) = config else {
             return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
@@ -115,7 +115,7 @@ impl Client {
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
         if self.http {
-            let token = if gateway.http.asks_for_tokens() {
+            let token = if gateway.http.requires_tokens() {
                 TokenRequirement::Needed
             } else {
                 TokenRequirement::None
@@ -149,7 +149,7 @@ fn reachable_url(listen: SocketAddr) -> String {
         (true, false) => "127.0.0.1".to_owned(),
         (true, true) => "[::1]".to_owned(),
     };
-    format!("http://{host}:{}{PATH}", listen.port())
+    format!("http://{host}:{}{MCP_PATH}", listen.port())
 }
 
 /// The environment of this process. It records the variables that the configuration uses, because hosts pass on few.

@@ -1,11 +1,11 @@
 //! The error of a command: text on stderr, and with `--format json` also a document on stdout.
 
-use moongate_config::{Problem, Source};
+use moongate_config::{ConfigSource, Diagnostic};
 use serde_json::{Value, json};
 
 use crate::cli::print::MAX_LINE_CHARS;
 use crate::cli::{ExitKind, print};
-use crate::supervisor::StartError;
+use crate::supervisor::SupervisorStartError;
 
 /// The result of a command.
 pub(super) type CommandResult = Result<ExitKind, CommandError>;
@@ -46,13 +46,13 @@ impl CommandError {
     }
 
     /// Adds the problems of the configuration.
-    pub(super) fn diagnostics(mut self, problems: &[Problem], source: &Source) -> Self {
+    pub(super) fn diagnostics(mut self, problems: &[Diagnostic], source: &ConfigSource) -> Self {
         self.errors.extend(errors(problems));
         self.append_text(&print::diagnostics_text(problems, source))
     }
 
     /// Inserts earlier problems, which were already printed, into the document.
-    pub(super) fn preceded_by(mut self, problems: &[Problem]) -> Self {
+    pub(super) fn preceded_by(mut self, problems: &[Diagnostic]) -> Self {
         self.errors.splice(..0, errors(problems));
         self
     }
@@ -95,7 +95,7 @@ fn error(message: &str, hint: Option<&str>) -> Value {
     json!({ "message": message, "hint": hint })
 }
 
-fn errors(problems: &[Problem]) -> Vec<Value> {
+fn errors(problems: &[Diagnostic]) -> Vec<Value> {
     let errors = problems.iter().filter(|problem| problem.is_error());
     errors.map(|problem| error(&problem.message, problem.hint.as_deref())).collect()
 }
@@ -106,8 +106,8 @@ impl From<anyhow::Error> for CommandError {
     }
 }
 
-impl From<StartError> for CommandError {
-    fn from(error: StartError) -> Self {
+impl From<SupervisorStartError> for CommandError {
+    fn from(error: SupervisorStartError) -> Self {
         anyhow::Error::new(error).into()
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::admin::Route;
+use crate::admin::AdminRoute;
 use crate::cli::admin_client::AdminOptions;
 use crate::cli::error::CommandResult;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
@@ -34,7 +34,7 @@ pub(super) struct Health {
 impl Health {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let gateway = self.place.gateway(common)?;
-        let answer = gateway.get(Route::Readyz, "?verbose").await?;
+        let answer = gateway.get(AdminRoute::Readyz, "?verbose").await?;
         let mut lines: Vec<&str> = answer.body.lines().collect();
         let sum = lines.pop();
         if !matches!((sum, answer.is_ok), (Some("ready"), true) | (Some("not ready"), false)) {

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_config::{Asked, Config, Credential, Loaded, Match, PluginConfig, StateGrant};
+use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig, Requested, StateGrant};
 use moongate_model::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::Member;
+use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Map, Value, json};
 
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
-use crate::supervisor::{Options, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorOptions};
 
 mod text;
 
@@ -47,9 +47,9 @@ impl Inspect {
         };
         let InspectTarget { config, source } = found;
         let state = config.state.clone();
-        let supervisor = Supervisor::start(config, Options::looking()).await?;
+        let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
-        let [member] = catalog.members() else {
+        let [member] = catalog.plugins() else {
             let failure = CommandError::new(ExitKind::Configuration);
             let problems = supervisor.problems();
             return Err(match &source {
@@ -74,7 +74,7 @@ impl Inspect {
 struct InspectTarget {
     config: Config,
     /// The file that problems refer to; `None` without a configuration.
-    source: Option<moongate_config::Source>,
+    source: Option<moongate_config::ConfigSource>,
 }
 
 /// The name of a plugin; `None` if the argument is a file.
@@ -86,7 +86,7 @@ fn plugin_id(which: &Path) -> Option<PluginId> {
 
 /// A plugin in the configuration.
 fn configured_target(id: &PluginId, common: &CommonOptions) -> Result<InspectTarget, CommandError> {
-    let Loaded { source, config, problems, .. } = configuration::read(common.config.as_deref());
+    let LoadedConfig { source, config, problems, .. } = configuration::read(common.config.as_deref());
     let Some(mut config) = config else {
         return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
     };
@@ -116,18 +116,18 @@ enum PluginEntry {
 
 /// Everything that `inspect` shows of a plugin.
 struct PluginReport<'a> {
-    member: &'a Member,
+    member: &'a CatalogPlugin,
     config: &'a PluginConfig,
     entry: PluginEntry,
     manifest: &'a Manifest,
     interfaces: Interfaces,
-    matches: Vec<Match>,
+    matches: Vec<NeedMatch>,
 }
 
 impl<'a> PluginReport<'a> {
-    fn new(member: &'a Member, config: &'a PluginConfig, entry: PluginEntry) -> Self {
+    fn new(member: &'a CatalogPlugin, config: &'a PluginConfig, entry: PluginEntry) -> Self {
         let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
-        let matches = config.against(&interfaces);
+        let matches = config.compare_with_imports(&interfaces);
         Self { member, config, entry, manifest: member.plugin().manifest(), interfaces, matches }
     }
 
@@ -140,7 +140,7 @@ impl<'a> PluginReport<'a> {
     /// The location of the plugin's state; `None` if it has none or there is no configuration.
     fn state_location(&self) -> Option<String> {
         match (&self.entry, &self.config.allow.state) {
-            (PluginEntry::Absent, _) | (_, StateGrant::Refused) => None,
+            (PluginEntry::Absent, _) | (_, StateGrant::NotGranted) => None,
             (PluginEntry::Present { state: Some(place) }, _) => Some(place.display().to_string()),
             (PluginEntry::Present { state: None }, _) => Some("memory".to_owned()),
         }
@@ -153,9 +153,10 @@ impl<'a> PluginReport<'a> {
 
     fn document(&self) -> Value {
         let config = self.config;
-        let Manifest { info, tools, resources, templates, prompts, completes } = self.manifest;
-        let grants = self.matches.iter().map(|Match { need, granted, asked }| {
-            json!({ "key": need.key(), "asked": asked_word(*asked), "granted": granted })
+        let Manifest { info, tools, resources, templates, prompts, has_completions: completes } =
+            self.manifest;
+        let grants = self.matches.iter().map(|NeedMatch { need, granted, requested: asked }| {
+            json!({ "key": need.config_key(), "asked": asked_word(*asked), "granted": granted })
         });
         let tools = tools.iter().map(|tool| {
             json!({
@@ -189,17 +190,17 @@ impl<'a> PluginReport<'a> {
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
             "digest": self.member.plugin().digest().to_string(),
-            "size": self.interfaces.size,
+            "size": self.interfaces.file_size,
             "contract": self.contract(),
             "name": info.name, "version": info.version, "title": info.title, "description": info.description,
             "exports": self.interfaces.exports,
             "imports": self.interfaces.imports,
             "grants": grants.collect::<Vec<_>>(),
-            "credentials": config.allow.credentials.iter().map(Credential::described).collect::<Vec<_>>(),
+            "credentials": config.allow.credentials.iter().map(Credential::describe).collect::<Vec<_>>(),
             "instructions": { "asked": self.has_instructions(), "granted": config.allow.instructions },
             "state": self.state_location(),
-            "limits": config.limits.changed().into_iter().map(limit_member).collect::<Map<_, _>>(),
-            "settings": info.config_schema.as_ref().and_then(|schema| schema.to_value().ok()),
+            "limits": config.limits.non_default().into_iter().map(limit_member).collect::<Map<_, _>>(),
+            "settings": info.settings_schema.as_ref().and_then(|schema| schema.to_value().ok()),
             "tools": tools.collect::<Vec<_>>(),
             "resources": resources.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
@@ -215,11 +216,11 @@ fn limit_member((key, written): (&'static str, String)) -> (String, Value) {
     (key.to_owned(), serde_json::from_str(&written).unwrap_or_default())
 }
 
-fn asked_word(asked: Asked) -> &'static str {
+fn asked_word(asked: Requested) -> &'static str {
     match asked {
-        Asked::Yes => "yes",
-        Asked::Maybe => "maybe",
-        Asked::No => "no",
+        Requested::Yes => "yes",
+        Requested::Maybe => "maybe",
+        Requested::No => "no",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::call::{DEFAULT_TIMEOUT_SECS, endpoint};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::McpClient;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
-use crate::supervisor::{Options, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorOptions};
 
 mod live;
 
@@ -108,7 +108,7 @@ impl List {
             let message = "`--admin` lists plugins only";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
-        let supervisor = configuration::load(common, Options::looking()).await?;
+        let supervisor = configuration::load(common, SupervisorOptions::inspecting()).await?;
         if let Some(why) = why {
             live::note(common, &format!("the plugins were loaded by this command: {why}"));
             self.print_plugins(&plugins(&supervisor))?;
@@ -192,7 +192,7 @@ fn text(text: &Option<String>) -> Option<Value> {
 
 /// The plugins as in `/status.json`, except that those loaded by this command don't serve clients.
 fn plugins(supervisor: &Supervisor) -> Vec<Value> {
-    let mut plugins = admin::plugins(&supervisor.status().borrow());
+    let mut plugins = admin::plugin_documents(&supervisor.status().borrow());
     for plugin in &mut plugins {
         if plugin["state"] == "serving" {
             plugin["state"] = json!("usable");
@@ -209,8 +209,8 @@ fn tools(catalog: &Catalog) -> Vec<Value> {
     let entries = catalog.tools().iter().map(|entry| {
         let tool = entry.tool();
         object([
-            ("name", Some(json!(entry.public().as_str()))),
-            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("name", Some(json!(entry.public_name().as_str()))),
+            ("plugin", Some(json!(entry.plugin().id().as_str()))),
             ("title", text(&tool.title)),
             ("description", Some(json!(tool.description))),
             ("input", tool.input_schema.to_value().ok()),
@@ -225,7 +225,7 @@ fn resources(catalog: &Catalog) -> Vec<Value> {
         let resource = entry.resource();
         object([
             ("uri", Some(json!(resource.uri.as_str()))),
-            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("plugin", Some(json!(entry.plugin().id().as_str()))),
             ("name", Some(json!(resource.name))),
             ("title", text(&resource.title)),
             ("description", text(&resource.description)),
@@ -241,7 +241,7 @@ fn templates(catalog: &Catalog) -> Vec<Value> {
         let template = entry.template();
         object([
             ("uriTemplate", Some(json!(template.uri_template.as_str()))),
-            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("plugin", Some(json!(entry.plugin().id().as_str()))),
             ("name", Some(json!(template.name))),
             ("title", text(&template.title)),
             ("description", text(&template.description)),
@@ -263,8 +263,8 @@ fn prompts(catalog: &Catalog) -> Vec<Value> {
             ])
         });
         object([
-            ("name", Some(json!(entry.public().as_str()))),
-            ("plugin", Some(json!(entry.member().id().as_str()))),
+            ("name", Some(json!(entry.public_name().as_str()))),
+            ("plugin", Some(json!(entry.plugin().id().as_str()))),
             ("title", text(&prompt.title)),
             ("description", Some(json!(prompt.description))),
             ("arguments", Some(arguments.collect())),

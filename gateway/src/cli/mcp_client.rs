@@ -24,7 +24,7 @@ use url::{Host, Url};
 
 use crate::cli::call::rounds::{RoundInput, RoundResult};
 use crate::cli::{print, version};
-use crate::transport::http::PATH;
+use crate::transport::http::MCP_PATH;
 
 /// The protocol revision, which is sent with every request.
 const PROTOCOL_REVISION: &str = "2026-07-28";
@@ -267,11 +267,11 @@ impl McpClient {
                 None => format!("the gateway reported an error: {status}"),
             })),
             (_, Some(result), _) => Ok(result.clone()),
-            (StatusCode::NOT_FOUND, None, _) if self.endpoint.path() != PATH => {
+            (StatusCode::NOT_FOUND, None, _) if self.endpoint.path() != MCP_PATH => {
                 let mut meant = self.endpoint.clone();
-                meant.set_path(PATH);
+                meant.set_path(MCP_PATH);
                 Err(McpClientError::Unreachable(format!(
-                    "no gateway responds at {}: the path of the endpoint is `{PATH}`, so write {meant}",
+                    "no gateway responds at {}: the path of the endpoint is `{MCP_PATH}`, so write {meant}",
                     self.endpoint
                 )))
             }
@@ -325,10 +325,10 @@ fn header_values(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
 
 /// The text as a header value, encoded unless it is plain.
 fn header_text(text: &str) -> String {
-    let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    let is_unambiguous_path = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
         && text.trim() == text
         && !text.starts_with("=?");
-    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+    if is_unambiguous_path { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
 #[cfg(test)]

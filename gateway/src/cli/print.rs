@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
-use moongate_config::{Problem, Source, Style, render};
+use moongate_config::{ConfigSource, Diagnostic, RenderStyle, render_diagnostics};
 use moongate_model::names::is_hidden;
 use serde_json::Value;
 
@@ -125,19 +125,19 @@ pub(super) fn error_text(message: &str, about: &str, hint: Option<&str>) -> Stri
 }
 
 /// Prints the problems of the configuration.
-pub(super) fn diagnostics(problems: &[Problem], source: &Source) {
+pub(super) fn diagnostics(problems: &[Diagnostic], source: &ConfigSource) {
     stderr(&diagnostics_text(problems, source));
 }
 
 /// The problems of the configuration as text; empty if there are none.
-pub(super) fn diagnostics_text(problems: &[Problem], source: &Source) -> String {
-    if problems.is_empty() { String::new() } else { render(problems, source, style()) }
+pub(super) fn diagnostics_text(problems: &[Diagnostic], source: &ConfigSource) -> String {
+    if problems.is_empty() { String::new() } else { render_diagnostics(problems, source, style()) }
 }
 
 /// Colours are used only on a terminal and without `NO_COLOR` (no-color.org).
-fn style() -> Style {
+fn style() -> RenderStyle {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
-    if io::stderr().is_terminal() && !unwanted { Style::Colour } else { Style::Plain }
+    if io::stderr().is_terminal() && !unwanted { RenderStyle::Colour } else { RenderStyle::Plain }
 }
 
 /// `1 tool`, `2 tools`.

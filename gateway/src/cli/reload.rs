@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::admin::Route;
+use crate::admin::AdminRoute;
 use crate::cli::admin_client::AdminOptions;
 use crate::cli::error::CommandResult;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
@@ -28,7 +28,7 @@ pub(super) struct Reload {
 impl Reload {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let gateway = self.place.gateway(common)?;
-        let answer = gateway.post(Route::Reload).await?;
+        let answer = gateway.post(AdminRoute::Reload).await?;
         let document = answer.json()?;
         let (Some(changed), Some(failed), true) =
             (lines(&document, "changed"), lines(&document, "failed"), answer.is_ok)

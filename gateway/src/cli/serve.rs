@@ -6,14 +6,16 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use moongate_config::{AdminConfig, Config, Loaded, Problem, Source};
+use moongate_config::{AdminConfig, Config, ConfigSource, Diagnostic, LoadedConfig};
 
 use crate::admin::AdminError;
-use crate::app::{App, Options, Reason, Service, Signals, StartError, Stopped, Stops};
+use crate::app::{
+    App, AppOptions, AppStartError, ShutdownSignals, StopOutcome, StopReason, SystemSignals, SystemdNotifier,
+};
 use crate::cli::{CommonOptions, ExitKind, check, configuration, print, version};
-use crate::supervisor::{self, Totals};
-use crate::transport::http::PATH;
-use crate::transport::stdio::fds::Stdio;
+use crate::supervisor::{self, CatalogTotals};
+use crate::transport::http::MCP_PATH;
+use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::trace::TraceError;
 
 mod example;
@@ -67,8 +69,8 @@ impl Serve {
     pub(super) async fn run(self, common: &CommonOptions) -> Result<ExitKind> {
         let since = SystemTime::now();
         let loaded = configuration::read(common.config.as_deref());
-        let loaded = if self.serves_http() { loaded.for_http() } else { loaded };
-        let Loaded { source, config, mut problems, files, .. } = loaded;
+        let loaded = if self.serves_http() { loaded.require_http() } else { loaded };
+        let LoadedConfig { source, config, mut problems, files, .. } = loaded;
         let Some(config) = config else {
             print::diagnostics(&problems, &source);
             return Ok(ExitKind::Configuration);
@@ -81,13 +83,14 @@ impl Serve {
                 return Ok(ExitKind::Usage);
             }
         };
-        let Signals { mut stops, hangups } = Signals::listen().context("can't handle signals")?;
-        let service = Service::find();
+        let SystemSignals { shutdown: mut stops, reload: hangups } =
+            SystemSignals::listen().context("can't handle signals")?;
+        let service = SystemdNotifier::find();
         service.loading(config.plugins.len()).await;
         let ListenAddresses { http, admin } = addresses;
-        let plugins = supervisor::Options::watching(files, since);
+        let plugins = supervisor::SupervisorOptions::watching(files, since);
         let trace = self.trace.clone();
-        let options = Options { http, admin, stdio: self.stdio.then(Stdio::open), trace, plugins };
+        let options = AppOptions { http, admin, stdio: self.stdio.then(StdioStreams::open), trace, plugins };
         let started = tokio::select! {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
@@ -103,7 +106,7 @@ impl Serve {
         print::diagnostics(&problems, &source);
         print::stderr_lines(&self.banner(&config, &app));
         service.ready(app.supervisor().status()).await;
-        app.reload_on(hangups, service.teller());
+        app.reload_on_signal(hangups, service.reload_notifier());
         run_until_shutdown(app, &mut stops, service).await;
         Ok(ExitKind::Success)
     }
@@ -135,7 +138,7 @@ impl Serve {
         let file = print::inline(&config.file.to_string_lossy());
         let mut lines = vec![format!("moongate {}", version::SHORT), format!("config    {file}")];
         if let Some(address) = app.address() {
-            lines.push(format!("endpoint  http://{address}{PATH}"));
+            lines.push(format!("endpoint  http://{address}{MCP_PATH}"));
         }
         if self.stdio {
             lines.push("endpoint  stdio".to_owned());
@@ -144,7 +147,7 @@ impl Serve {
             lines.push(format!("admin     http://{address}"));
         }
         let totals = app.supervisor().totals();
-        let Totals { refused, .. } = totals;
+        let CatalogTotals { failed: refused, .. } = totals;
         let failed = if refused == 0 {
             String::new()
         } else {
@@ -162,32 +165,32 @@ impl Serve {
 }
 
 /// Waits for a signal or the end of the host, and shuts down.
-async fn run_until_shutdown(app: App, stops: &mut Stops, service: Service) {
+async fn run_until_shutdown(app: App, stops: &mut ShutdownSignals, service: SystemdNotifier) {
     let reason = tokio::select! {
-        () = app.ended() => {
+        () = app.stdio_client_gone() => {
             tracing::debug!("stdin was closed");
-            Reason::PeerGone
+            StopReason::StdioClientGone
         }
         signal = stops.next() => {
             tracing::info!(signal, "shutting down (send the signal again to stop immediately)");
-            Reason::Asked
+            StopReason::Requested
         }
     };
     service.stopping().await;
     let hurry = async {
         match reason {
-            Reason::Asked => {}
+            StopReason::Requested => {}
             // Hosts that closed stdin send a signal if the process doesn't exit soon, so the first one is ignored.
-            Reason::PeerGone => drop(stops.next().await),
+            StopReason::StdioClientGone => drop(stops.next().await),
         }
         stops.next().await
     };
     match app.stop(reason, hurry).await {
-        Stopped::Clean => tracing::info!("stopped"),
-        Stopped::TimeUp(left) => {
+        StopOutcome::Clean => tracing::info!("stopped"),
+        StopOutcome::TimedOut(left) => {
             tracing::warn!(requests = left.requests, calls = %left, "gateway stopped; unfinished calls were aborted");
         }
-        Stopped::AtOnce(left) => {
+        StopOutcome::CutShort(left) => {
             tracing::warn!(calls = %left, "gateway stopped immediately; running calls were aborted")
         }
     }
@@ -195,32 +198,35 @@ async fn run_until_shutdown(app: App, stops: &mut Stops, service: Service) {
 }
 
 /// Prints the error that keeps the gateway from starting; returns the exit code.
-fn start_error(error: &StartError, mut problems: Vec<Problem>, source: &Source) -> ExitKind {
+fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &ConfigSource) -> ExitKind {
     let exit = match error {
-        StartError::Plugins(supervisor::StartError::Required { problems: more, .. }) => {
+        AppStartError::Supervisor(supervisor::SupervisorStartError::RequiredPlugins {
+            problems: more,
+            ..
+        }) => {
             problems.extend_from_slice(more);
             ExitKind::Configuration
         }
-        StartError::Trace(TraceError::Granted(problem)) => {
+        AppStartError::Trace(TraceError::PluginHasAccess(problem)) => {
             problems.push((**problem).clone());
             ExitKind::Configuration
         }
-        StartError::Open(_) | StartError::Tokens | StartError::Admin(AdminError::Open(_)) => {
-            ExitKind::Configuration
-        }
-        StartError::Trace(
+        AppStartError::Unauthenticated(_)
+        | AppStartError::UnreadableTokens
+        | AppStartError::Admin(AdminError::NotLoopback(_)) => ExitKind::Configuration,
+        AppStartError::Trace(
             TraceError::Io { .. }
-            | TraceError::NoFile(_)
-            | TraceError::Link(_)
-            | TraceError::Linked(_)
-            | TraceError::Own(_)
-            | TraceError::Foreign(_)
-            | TraceError::Shared { .. },
+            | TraceError::NotRegularFile(_)
+            | TraceError::Symlink(_)
+            | TraceError::HardLinked(_)
+            | TraceError::GatewayFile(_)
+            | TraceError::OtherOwner(_)
+            | TraceError::OtherUsersHaveAccess { .. },
         )
-        | StartError::Bind(_)
-        | StartError::Admin(AdminError::Bind(_))
-        | StartError::Plugins(supervisor::StartError::Host(_))
-        | StartError::Sealing(_) => ExitKind::Failure,
+        | AppStartError::Bind(_)
+        | AppStartError::Admin(AdminError::Bind(_))
+        | AppStartError::Supervisor(supervisor::SupervisorStartError::Host(_))
+        | AppStartError::SealingKey(_) => ExitKind::Failure,
     };
     if exit == ExitKind::Configuration {
         print::diagnostics(&problems, source);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use moongate_config::{ClientFeature, PluginConfig};
-use moongate_protocol::catalog::{Catalog, Member, Plugin as _};
+use moongate_protocol::catalog::{Catalog, CatalogPlugin, Plugin as _};
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
 use moongate_protocol::server::{LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection};
 use serde_json::{Value, json};
@@ -35,12 +35,12 @@ pub(super) struct FuzzServer {
 impl FuzzServer {
     /// Serves the plugin. `None` means that the catalog rejects it.
     pub(super) fn new(plugin: ArbitraryPlugin) -> Option<Self> {
-        let mut config = PluginConfig::bare(plugin.id().clone(), PathBuf::from("wild.wasm"));
+        let mut config = PluginConfig::ungranted(plugin.id().clone(), PathBuf::from("wild.wasm"));
         config.prefix = String::new();
         config.allow.instructions = true;
         config.allow.client =
             BTreeSet::from([ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots]);
-        let member = Member::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
+        let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
         let build = Catalog::build(1, vec![member], None);
         if !build.refused.is_empty() {
             return None;
@@ -58,7 +58,7 @@ impl FuzzServer {
             updates: Arc::default(),
             close_streams_after: None,
         };
-        let server = Server::new(Dispatcher::new(catalog, Arc::new(Gate::new(1))), options);
+        let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Some(Self { server, runtime: runtime.expect("a runtime starts") })
     }

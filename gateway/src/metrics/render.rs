@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use moongate_model::names::PluginId;
-use moongate_protocol::gate::Load;
+use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::Revision;
 use moongate_protocol::server::ServerGauges;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -18,26 +18,26 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::supervisor::status::{PluginState, Reloads, Status};
-use moongate_host::{Gauges, Requests, WASMTIME_VERSION};
+use crate::supervisor::status::{PluginState, ReloadCounts, SupervisorStatus};
+use moongate_host::{HostGauges, RequestCounts, WASMTIME_VERSION};
 
 use super::{Metrics, NameLabel, PluginLabels};
 
 /// Values that are read at the time of a scrape.
 #[derive(Debug)]
-pub struct Snapshot<'a> {
+pub struct MetricsSnapshot<'a> {
     /// The plugins.
-    pub status: &'a Status,
+    pub status: &'a SupervisorStatus,
     /// The resources in use by the Wasm host.
-    pub gauges: Gauges,
+    pub gauges: HostGauges,
     /// The number of versions of each plugin's code in memory.
     pub generations: BTreeMap<PluginId, u32>,
     /// The number of idle instances of each plugin.
     pub idle: BTreeMap<PluginId, u32>,
     /// The outgoing requests of each plugin that is granted any.
-    pub requests: BTreeMap<PluginId, Requests>,
+    pub requests: BTreeMap<PluginId, RequestCounts>,
     /// The running and waiting calls.
-    pub loads: Vec<(PluginId, Load)>,
+    pub loads: Vec<(PluginId, CallLoad)>,
     /// The clients.
     pub clients: ServerGauges,
 }
@@ -78,14 +78,14 @@ struct BuildLabels {
 impl Metrics {
     /// All metrics as OpenMetrics text ([`super::CONTENT_TYPE`]).
     #[must_use]
-    pub fn render(&self, snapshot: &Snapshot<'_>) -> String {
+    pub fn render(&self, snapshot: &MetricsSnapshot<'_>) -> String {
         let catalog = Arc::clone(&self.catalog.borrow());
         self.remove_stale(&catalog);
         let mut registry = Registry::default();
         self.register_counted(&mut registry);
         register_plugins(&mut registry, snapshot);
         register_outgoing_requests(&mut registry, snapshot);
-        let peaks = catalog.members().iter();
+        let peaks = catalog.plugins().iter();
         let peaks =
             peaks.filter_map(|member| Some((plugin(member.id()), member.plugin().peak_memory()? as f64)));
         register_gauges(
@@ -173,11 +173,12 @@ fn register_counters<L>(
 }
 
 /// Registers the plugins: their states, their running calls and their code in memory.
-fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
-    let known = snapshot.status.plugins.iter().map(|plugin| (plugin.id.clone(), Load::default()));
-    let mut loads: BTreeMap<PluginId, Load> = known.collect();
+fn register_plugins(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
+    let known = snapshot.status.plugins.iter().map(|plugin| (plugin.id.clone(), CallLoad::default()));
+    let mut loads: BTreeMap<PluginId, CallLoad> = known.collect();
     // A plugin that was removed from the configuration stays until its last call has ended.
-    let busy = snapshot.loads.iter().filter(|(id, load)| loads.contains_key(id) || *load != Load::default());
+    let busy =
+        snapshot.loads.iter().filter(|(id, load)| loads.contains_key(id) || *load != CallLoad::default());
     loads.extend(busy.cloned().collect::<Vec<_>>());
     register_gauges(
         registry,
@@ -218,9 +219,9 @@ fn register_plugins(registry: &mut Registry, snapshot: &Snapshot<'_>) {
 }
 
 /// Registers plugins' requests to other servers.
-fn register_outgoing_requests(registry: &mut Registry, snapshot: &Snapshot<'_>) {
+fn register_outgoing_requests(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
     let counts = snapshot.requests.iter().flat_map(|(plugin, counts)| {
-        let &Requests { sent, refused, failed } = counts;
+        let &RequestCounts { sent, refused, failed } = counts;
         [("sent", sent), ("refused", refused), ("failed", failed)].map(|(outcome, count)| {
             (OutgoingRequestLabels { plugin: NameLabel(plugin.clone()), outcome }, count)
         })
@@ -234,8 +235,8 @@ fn register_outgoing_requests(registry: &mut Registry, snapshot: &Snapshot<'_>) 
 }
 
 /// Registers the changes of plugins and of the configuration.
-fn register_reloads(registry: &mut Registry, status: &Status) {
-    let Reloads { replaced, unchanged, failed, configured, rejected } = status.reloads;
+fn register_reloads(registry: &mut Registry, status: &SupervisorStatus) {
+    let ReloadCounts { replaced, unchanged, failed, configured, rejected } = status.reload_counts;
     let outcomes = [
         ("replaced", replaced),
         ("unchanged", unchanged),
@@ -262,8 +263,8 @@ fn register_reloads(registry: &mut Registry, status: &Status) {
 }
 
 /// Registers the instance pool and the clients.
-fn register_usage(registry: &mut Registry, snapshot: &Snapshot<'_>) {
-    let Gauges { instances, memories, tables, stacks, .. } = snapshot.gauges;
+fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
+    let HostGauges { instances, memories, tables, stacks, .. } = snapshot.gauges;
     let slots = [("instances", instances), ("memories", memories), ("tables", tables), ("stacks", stacks)];
     register_gauges(
         registry,

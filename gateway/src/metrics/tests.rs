@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_model::call::CallError;
-use moongate_protocol::catalog::Member;
+use moongate_protocol::catalog::CatalogPlugin;
 use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
-use moongate_protocol::gate::Load;
+use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
 
 use crate::supervisor::status::{
-    ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Watching,
+    ConfigStatus, OfferCounts, PluginIssue, PluginState, PluginStatus, ReloadCounts, SupervisorStatus,
+    WatchMode,
 };
-use moongate_host::{Gauges, Requests};
+use moongate_host::{HostGauges, RequestCounts};
 
 use super::*;
 
@@ -40,48 +41,56 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         digest: None,
         since: None,
         about: None,
-        offers: Offers::default(),
-        waiting: None,
+        offer_counts: OfferCounts::default(),
+        pending_change: None,
     }
 }
 
-fn status() -> Status {
-    let trouble = Trouble { reason: "no".to_owned(), hint: None, ends_calls: false, retry_at: None };
-    Status {
+fn status() -> SupervisorStatus {
+    let trouble = PluginIssue { reason: "no".to_owned(), hint: None, ends_calls: false, retry_at: None };
+    SupervisorStatus {
         generation: 1,
         config: ConfigStatus {
             file: PathBuf::from("gateway.toml"),
             since: UNIX_EPOCH + Duration::from_millis(1_500),
             rejected: None,
             needs_restart: Vec::new(),
-            waiting: Vec::new(),
+            pending_keys: Vec::new(),
             stop_grace: std::time::Duration::from_secs(30),
         },
         plugins: vec![plugin("a", PluginState::Serving), plugin("b", PluginState::Degraded(trouble))],
-        watching: Watching::Events,
-        settled: true,
-        reloads: Reloads { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
+        watch_mode: WatchMode::Events,
+        is_settled: true,
+        reload_counts: ReloadCounts { replaced: 1, unchanged: 2, failed: 3, configured: 4, rejected: 5 },
         history: VecDeque::new(),
     }
 }
 
-fn render(metrics: &Metrics, status: &Status) -> String {
-    metrics.render(&Snapshot {
+fn render(metrics: &Metrics, status: &SupervisorStatus) -> String {
+    metrics.render(&MetricsSnapshot {
         status,
-        gauges: Gauges { calls: 1, generations: 1, idle: 3, instances: 2, memories: 3, tables: 4, stacks: 5 },
+        gauges: HostGauges {
+            running_calls: 1,
+            generations: 1,
+            idle_instances: 3,
+            instances: 2,
+            memories: 3,
+            tables: 4,
+            stacks: 5,
+        },
         generations: BTreeMap::from([(id("a"), 2)]),
         idle: BTreeMap::from([(id("a"), 3)]),
-        requests: BTreeMap::from([(id("a"), Requests { sent: 9, refused: 8, failed: 7 })]),
+        requests: BTreeMap::from([(id("a"), RequestCounts { sent: 9, refused: 8, failed: 7 })]),
         loads: vec![
-            (id("a"), Load { running: 3, waiting: 4 }),
-            (id("left"), Load { running: 1, waiting: 0 }),
-            (id("gone"), Load::default()),
+            (id("a"), CallLoad { running: 3, waiting: 4 }),
+            (id("left"), CallLoad { running: 1, waiting: 0 }),
+            (id("gone"), CallLoad::default()),
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8 },
     })
 }
 
-fn call(metrics: &Metrics, member: &Member, tool: &str, outcome: CallOutcome<'_>) {
+fn call(metrics: &Metrics, member: &CatalogPlugin, tool: &str, outcome: CallOutcome<'_>) {
     let took = Some(Duration::from_micros(70));
     metrics.call_ended(&CallEnd { member, kind: CallKind::Tool, name: Some(&name(tool)), outcome, took });
 }
@@ -99,7 +108,7 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
 }
 
 /// Metrics of a catalog that can be replaced.
-fn metrics_of(members: Vec<Member>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
+fn metrics_of(members: Vec<CatalogPlugin>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
     let (publish, seen) = watch::channel(catalog(1, members));
     (publish, Metrics::new(seen))
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_config::{DirGrant, DirMode, PluginConfig, Reload, overlap};
+use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, overlap};
 use moongate_model::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
-use moongate_system::blocking::Lanes;
+use moongate_system::blocking::PluginBlockingLimiters;
 
 use super::control::{RequestNumber, earlier};
-use super::plugin_host::{ComponentFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
+use super::plugin_host::{CandidateFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
 
 /// The maximum number of plugins that are loaded at once. Each runs to describe itself, and the instance pool has this
 /// many spare slots.
@@ -166,7 +166,7 @@ pub(super) struct CheckPermits {
     compiling: Semaphore,
     loading: Semaphore,
     /// Resolves paths, one plugin at a time.
-    paths: Lanes,
+    paths: PluginBlockingLimiters,
 }
 
 impl Default for CheckPermits {
@@ -175,7 +175,7 @@ impl Default for CheckPermits {
             reading: Semaphore::new(MAX_CONCURRENT_READS),
             compiling: Semaphore::new(1),
             loading: Semaphore::new(MAX_CONCURRENT_LOADS),
-            paths: Lanes::new(1),
+            paths: PluginBlockingLimiters::new(1),
         }
     }
 }
@@ -220,7 +220,7 @@ impl Check {
     }
 
     fn is_config_due(&self, active: &LoadedPlugin) -> bool {
-        self.request.scope.includes_config() || !active.config.says_the_same_as(&self.config)
+        self.request.scope.includes_config() || !active.config.is_equivalent_to(&self.config)
     }
 
     /// Reads the file, and loads it if its content is new.
@@ -248,7 +248,7 @@ impl Check {
         &self,
         host: &dyn PluginHost,
         permits: &CheckPermits,
-    ) -> Result<Box<dyn ComponentFile>, FileFinding> {
+    ) -> Result<Box<dyn CandidateFile>, FileFinding> {
         let read = async {
             match self.check_write_access(permits).await {
                 Some(failure) => Err(failure),
@@ -272,8 +272,8 @@ impl Check {
         }
         let config = Arc::clone(&self.config);
         let all_configs = Arc::clone(&self.all_configs);
-        let paths = permits.paths.of(&self.config.id);
-        match paths.run(move || overlap::of_component(&config, &all_configs)).await {
+        let paths = permits.paths.for_plugin(&self.config.id);
+        match paths.run(move || overlap::check_component(&config, &all_configs)).await {
             Ok(problem) => {
                 Some(LoadFailure { recovery: Recovery::Retry, ..LoadFailure::new(vec![problem?]) })
             }
@@ -285,8 +285,8 @@ impl Check {
     fn find_known(&self, digest: Digest) -> Option<FileFinding> {
         let active = self.active.as_ref().map(LoadedPlugin::digest);
         let awaits_operator = match self.config.reload {
-            Reload::Live => false,
-            Reload::Pinned => active.is_some() && self.request.cause.request().is_none(),
+            ReloadPolicy::Live => false,
+            ReloadPolicy::Pinned => active.is_some() && self.request.cause.request().is_none(),
         };
         // The candidate can be the active code under names that it can't have yet.
         if self.candidate == Some(digest) {
@@ -302,7 +302,7 @@ impl Check {
         }
     }
 
-    async fn load(&self, file: Box<dyn ComponentFile>, permits: &CheckPermits) -> FileFinding {
+    async fn load(&self, file: Box<dyn CandidateFile>, permits: &CheckPermits) -> FileFinding {
         let digest = file.digest();
         let _permit = permits.loading.acquire().await;
         let loaded = match file.load(Arc::clone(&self.config)).await {

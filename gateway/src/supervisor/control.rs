@@ -4,7 +4,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The source of a reload request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ReloadCause {
     /// SIGHUP.
     Signal,
     /// The admin listener.
@@ -23,16 +23,16 @@ pub(super) fn earlier(a: Option<RequestNumber>, b: Option<RequestNumber>) -> Opt
 /// A request to re-read the configuration and all plugins' files, and to apply every change that waits for the
 /// operator.
 #[derive(Debug)]
-pub struct Request {
+pub struct ReloadRequest {
     /// The source.
-    pub cause: Cause,
+    pub cause: ReloadCause,
     /// Receives the result when all work is done.
-    pub done: oneshot::Sender<Reloaded>,
+    pub done: oneshot::Sender<ReloadResult>,
 }
 
 /// The result of a reload request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reloaded {
+pub struct ReloadResult {
     /// Changes, one per line.
     pub changed: Vec<String>,
     /// Failures, one per line.
@@ -45,16 +45,16 @@ pub struct Reloaded {
 /// The supervisor has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the gateway is stopping")]
-pub struct Ended;
+pub struct SupervisorStopped;
 
 /// Requests reloads. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Reloader(mpsc::Sender<Request>);
+pub struct Reloader(mpsc::Sender<ReloadRequest>);
 
 impl Reloader {
     /// Sends its requests to `requests`.
     #[must_use]
-    pub fn new(requests: mpsc::Sender<Request>) -> Self {
+    pub fn new(requests: mpsc::Sender<ReloadRequest>) -> Self {
         Self(requests)
     }
 
@@ -62,9 +62,9 @@ impl Reloader {
     ///
     /// # Errors
     /// The gateway is stopping.
-    pub async fn reload(&self, cause: Cause) -> Result<Reloaded, Ended> {
+    pub async fn reload(&self, cause: ReloadCause) -> Result<ReloadResult, SupervisorStopped> {
         let (done, result) = oneshot::channel();
-        self.0.send(Request { cause, done }).await.map_err(|_| Ended)?;
-        result.await.map_err(|_| Ended)
+        self.0.send(ReloadRequest { cause, done }).await.map_err(|_| SupervisorStopped)?;
+        result.await.map_err(|_| SupervisorStopped)
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{
-    Config, Environment, PluginConfig, Problem, Source, WatchConfig, WiderGrants, load, overlap,
+    Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy, load_config,
+    overlap,
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use moongate_system::blocking::Lane;
+use moongate_system::blocking::BlockingLimiter;
 
 use super::control::{RequestNumber, earlier};
 
@@ -24,12 +25,13 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REREADS: usize = 20;
 
 /// Inspects a new configuration before it is used, and can reject it.
-pub(super) type ConfigHook = Arc<dyn Fn(moongate_config::Loaded) -> moongate_config::Loaded + Send + Sync>;
+pub(super) type ConfigHook =
+    Arc<dyn Fn(moongate_config::LoadedConfig) -> moongate_config::LoadedConfig + Send + Sync>;
 
 /// Reads the configuration.
 pub(super) trait ConfigReader: Send + Sync {
     /// This can block.
-    fn read(&self) -> moongate_config::Loaded;
+    fn read(&self) -> moongate_config::LoadedConfig;
 }
 
 /// Reads the configuration from its file.
@@ -40,8 +42,8 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigReader for ConfigFile {
-    fn read(&self) -> moongate_config::Loaded {
-        let mut loaded = load(&self.path, &*self.environment);
+    fn read(&self) -> moongate_config::LoadedConfig {
+        let mut loaded = load_config(&self.path, &*self.environment);
         if loaded.config.is_none() && !self.path.exists() {
             // The gateway was started with this file.
             let hint = "restore the file; until then, the current configuration stays in force";
@@ -66,23 +68,25 @@ pub(super) struct ConfigInForce {
 impl ConfigInForce {
     /// Rejects a configuration that would let a plugin reach files that the gateway uses until the next restart, and a
     /// configuration that a plugin may have written. Looks at directories, which can block.
-    fn check(&self, loaded: moongate_config::Loaded) -> moongate_config::Loaded {
-        let moongate_config::Loaded { source, config, mut problems, of_http, files } = loaded;
+    fn check(&self, loaded: moongate_config::LoadedConfig) -> moongate_config::LoadedConfig {
+        let moongate_config::LoadedConfig { source, config, mut problems, http_problems: of_http, files } =
+            loaded;
         // Paths that change only with a restart are still in use, and no plugin can be allowed to reach them.
-        let endangered = config.as_ref().map(|new| self.started.endangered_by(new)).unwrap_or_default();
-        let foreign = overlap::of_configuration(&self.started.file, &self.plugins);
+        let endangered =
+            config.as_ref().map(|new| self.started.unsafe_until_restart(new)).unwrap_or_default();
+        let foreign = overlap::check_configuration(&self.started.file, &self.plugins);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
         problems.extend(endangered.into_iter().chain(foreign));
-        moongate_config::Loaded { source, config, problems, of_http, files }
+        moongate_config::LoadedConfig { source, config, problems, http_problems: of_http, files }
     }
 }
 
 /// Reads the configuration until two reads agree.
 pub(super) async fn read_settled(
     reader: Arc<dyn ConfigReader>,
-    lane: Lane,
+    lane: BlockingLimiter,
     in_force: ConfigInForce,
-) -> moongate_config::Loaded {
+) -> moongate_config::LoadedConfig {
     let mut before = read(&reader, &lane, &in_force).await;
     for _ in 0..MAX_REREADS {
         let exists = before.config.is_some() || !before.source.text.is_empty();
@@ -97,20 +101,20 @@ pub(super) async fn read_settled(
 }
 
 /// True if both reads agree. A write to a secret's file can be in progress, too.
-fn is_same(a: &moongate_config::Loaded, b: &moongate_config::Loaded) -> bool {
-    let plugins = |loaded: &moongate_config::Loaded| {
+fn is_same(a: &moongate_config::LoadedConfig, b: &moongate_config::LoadedConfig) -> bool {
+    let plugins = |loaded: &moongate_config::LoadedConfig| {
         loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
     };
     a.source.text == b.source.text
         && a.problems == b.problems
-        && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.says_the_same_as(b))
+        && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.is_equivalent_to(b))
 }
 
 async fn read(
     reader: &Arc<dyn ConfigReader>,
-    lane: &Lane,
+    lane: &BlockingLimiter,
     in_force: &ConfigInForce,
-) -> moongate_config::Loaded {
+) -> moongate_config::LoadedConfig {
     let reader = Arc::clone(reader);
     let in_force = in_force.clone();
     let error = match timeout(READ_TIMEOUT, lane.run(move || in_force.check(reader.read()))).await {
@@ -120,11 +124,11 @@ async fn read(
             format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}")
         }
     };
-    moongate_config::Loaded {
-        source: Source { path: PathBuf::new(), text: String::new() },
+    moongate_config::LoadedConfig {
+        source: ConfigSource { path: PathBuf::new(), text: String::new() },
         config: None,
-        problems: vec![Problem::error(error)],
-        of_http: Vec::new(),
+        problems: vec![Diagnostic::error(error)],
+        http_problems: Vec::new(),
         files: BTreeSet::new(),
     }
 }
@@ -144,7 +148,7 @@ pub(super) struct DesiredConfig {
     /// The configuration at the start.
     pub(super) started: Arc<Config>,
     /// Runs one read at a time, even if an earlier one never ended.
-    pub(super) lane: Lane,
+    pub(super) lane: BlockingLimiter,
     pub(super) since: SystemTime,
     /// The files that this configuration, or the current content of its file, was read from.
     pub(super) files: BTreeSet<PathBuf>,
@@ -153,7 +157,7 @@ pub(super) struct DesiredConfig {
     pub(super) logged_rejection: Option<String>,
     pub(super) logged_warnings: Option<String>,
     pub(super) needs_restart: Vec<String>,
-    pub(super) wider_grants: WiderGrants,
+    pub(super) wider_grants: WiderGrantsPolicy,
     /// The file has a different `wider_grants`, which waits for the operator.
     pub(super) wider_grants_waits: bool,
     pub(super) watch: WatchConfig,
@@ -178,7 +182,7 @@ impl DesiredConfig {
             queued: None,
             running: None,
             started: Arc::new(config),
-            lane: Lane::new(1),
+            lane: BlockingLimiter::new(1),
         }
     }
 
@@ -228,21 +232,25 @@ pub(super) enum ConfigVerdict {
 pub(super) fn judge(
     before: Option<&PluginConfig>,
     config: &PluginConfig,
-    policy: WiderGrants,
+    policy: WiderGrantsPolicy,
 ) -> ConfigVerdict {
     let wider = match policy {
-        WiderGrants::Live => return ConfigVerdict::Apply,
-        WiderGrants::Wait => config.wider_than(before),
+        WiderGrantsPolicy::Live => return ConfigVerdict::Apply,
+        WiderGrantsPolicy::Wait => config.widened_grants(before),
     };
     if wider.is_empty() { ConfigVerdict::Apply } else { ConfigVerdict::Hold(wider) }
 }
 
 /// The policy for wider grants after reading a file with `in_file`. Only the operator can loosen it: otherwise, someone
 /// who can write the file could loosen the policy first and add grants in the next step.
-pub(super) fn next_policy(now: WiderGrants, in_file: WiderGrants, is_requested: bool) -> WiderGrants {
+pub(super) fn next_policy(
+    now: WiderGrantsPolicy,
+    in_file: WiderGrantsPolicy,
+    is_requested: bool,
+) -> WiderGrantsPolicy {
     match now {
-        WiderGrants::Wait if !is_requested => WiderGrants::Wait,
-        WiderGrants::Wait | WiderGrants::Live => in_file,
+        WiderGrantsPolicy::Wait if !is_requested => WiderGrantsPolicy::Wait,
+        WiderGrantsPolicy::Wait | WiderGrantsPolicy::Live => in_file,
     }
 }
 

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use moongate_config::{PluginConfig, Problem};
+use moongate_config::{Diagnostic, PluginConfig};
 use moongate_model::call::{
-    CallContext, CallError, Completion, CompletionTarget, Failure as Refusal, Fault, Outcome, PromptResult,
-    ReadResult, ToolResult,
+    CallContext, CallError, Completion, CompletionTarget, Outcome, PluginError as Refusal, PluginErrorDetail,
+    PromptResult, ReadResult, ToolResult,
 };
 use moongate_model::json::Json;
 use moongate_model::manifest::{Manifest, Tool, ToolHints};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_protocol::catalog::{Answer, Plugin};
+use moongate_protocol::catalog::{Plugin, PluginFuture};
 use tokio::time::sleep;
 
-use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
+use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
 mod test_reconciler;
 
@@ -81,10 +81,10 @@ impl FakePlugin {
     ) -> Result<Manifest, LoadFailure> {
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
-        if words.contains(&"picky") && config.config.contains_key("trouble") {
+        if words.contains(&"picky") && config.settings.contains_key("trouble") {
             return Err(load_failure(config, "can't describe itself", Recovery::Retry));
         }
-        let more = (words.contains(&"open") && config.config.contains_key("more")).then_some("more");
+        let more = (words.contains(&"open") && config.settings.contains_key("more")).then_some("more");
         let extra = disk.extra_tool.lock().unwrap().clone();
         let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
         Ok(Manifest {
@@ -109,8 +109,8 @@ fn tool(name: &str) -> Tool {
 }
 
 fn load_failure(config: &PluginConfig, reason: &str, recovery: Recovery) -> LoadFailure {
-    let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
-    let problems = vec![problem.at(config.source_place.clone())];
+    let problem = Diagnostic::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
+    let problems = vec![problem.with_span(config.source_span.clone())];
     let reason = format!("`{}`: {reason}", config.source.display());
     LoadFailure { reason, hint: None, recovery, ends_calls: false, problems }
 }
@@ -144,7 +144,7 @@ impl Drop for InMemory {
 }
 
 impl PluginHost for FakeHost {
-    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>> {
+    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>> {
         let disk = Arc::clone(&self.0);
         Box::pin(async move {
             let text = disk.files.lock().unwrap().get(&config.source).cloned();
@@ -158,12 +158,12 @@ impl PluginHost for FakeHost {
             }
             let file = FakeComponentFile { text, _in_memory: InMemory::new(&disk), disk };
             sleep(Duration::from_millis(1)).await;
-            Ok(Box::new(file) as Box<dyn ComponentFile>)
+            Ok(Box::new(file) as Box<dyn CandidateFile>)
         })
     }
 }
 
-impl ComponentFile for FakeComponentFile {
+impl CandidateFile for FakeComponentFile {
     fn digest(&self) -> Digest {
         Digest::of(self.text.as_bytes())
     }
@@ -212,11 +212,11 @@ impl LoadedCode for FakePlugin {
     }
 }
 
-fn not_found<T>() -> Answer<'static, T>
+fn not_found<T>() -> PluginFuture<'static, T>
 where
     T: Send + 'static,
 {
-    Box::pin(std::future::ready(Err(CallError::Refused(Refusal::NotFound(Fault::default())))))
+    Box::pin(std::future::ready(Err(CallError::Refused(Refusal::NotFound(PluginErrorDetail::default())))))
 }
 
 impl Plugin for FakePlugin {
@@ -237,7 +237,7 @@ impl Plugin for FakePlugin {
         _: Arc<CallContext>,
         _: &'a ToolName,
         _: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         not_found()
     }
 
@@ -245,7 +245,7 @@ impl Plugin for FakePlugin {
         &'a self,
         _: Arc<CallContext>,
         _: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         not_found()
     }
 
@@ -254,7 +254,7 @@ impl Plugin for FakePlugin {
         _: Arc<CallContext>,
         _: &'a PromptName,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         not_found()
     }
 
@@ -265,7 +265,7 @@ impl Plugin for FakePlugin {
         _: &'a str,
         _: &'a str,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         not_found()
     }
 }

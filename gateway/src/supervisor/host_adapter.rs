@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{PluginConfig, Problem};
-use moongate_host::{Candidate, LoadError, Named, Unreadable, WasmHost, WasmPlugin};
+use moongate_config::{Diagnostic, PluginConfig};
+use moongate_host::{LoadError, PathOrigin, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
 
-use super::plugin_host::{ComponentFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
+use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
 /// Loads plugins with the Wasm host.
 pub(super) struct WasmPluginHost(pub(super) Arc<WasmHost>);
@@ -15,20 +15,20 @@ pub(super) struct WasmPluginHost(pub(super) Arc<WasmHost>);
 /// A file that the Wasm host has read.
 struct WasmComponentFile {
     host: Arc<WasmHost>,
-    component: Candidate,
+    component: moongate_host::ComponentFile,
 }
 
 impl PluginHost for WasmPluginHost {
-    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>> {
+    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>> {
         let host = Arc::clone(&self.0);
         Box::pin(async move {
             let component = host.read(&config).await.map_err(|error| load_failure(&config, &error))?;
-            Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn ComponentFile>)
+            Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn CandidateFile>)
         })
     }
 }
 
-impl ComponentFile for WasmComponentFile {
+impl CandidateFile for WasmComponentFile {
     fn digest(&self) -> Digest {
         *self.component.digest()
     }
@@ -48,13 +48,13 @@ impl ComponentFile for WasmComponentFile {
 
 impl LoadedCode for WasmPlugin {
     fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode> {
-        Arc::new(self.reconfigured(config))
+        Arc::new(Self::with_config(self, config))
     }
 
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>> {
         Box::pin(async move {
-            let described = self.described_anew().await;
-            let described = described.map_err(|error| load_failure(self.table(), &error))?;
+            let described = Self::describe_again(&self).await;
+            let described = described.map_err(|error| load_failure(self.config(), &error))?;
             Ok(Arc::new(described) as Arc<dyn LoadedCode>)
         })
     }
@@ -67,24 +67,25 @@ impl LoadedCode for WasmPlugin {
 /// Describes an error for the operator.
 fn load_failure(config: &PluginConfig, error: &LoadError) -> LoadFailure {
     let message = format!("plugin `{}` can't be loaded: {error}", config.id);
-    let mut place = &config.source_place;
-    if let LoadError::Grant { guest: Some(guest), .. } = error
-        && let Some(dir) = config.allow.dirs.iter().find(|dir| dir.guest == *guest)
+    let mut place = &config.source_span;
+    if let LoadError::GrantedDirectory { guest: Some(guest), .. } = error
+        && let Some(dir) = config.allow.dirs.iter().find(|dir| dir.guest_path == *guest)
     {
-        place = &dir.place;
-    } else if let Some(spot) = error.spot() {
-        place = config.places.get(&spot).unwrap_or(place);
+        place = &dir.span;
+    } else if let Some(spot) = error.config_field() {
+        place = config.spans.get(&spot).unwrap_or(place);
     }
     // A plugin outside of any configuration has no place in one.
-    let named = if config.source_place.is_empty() { Named::ByHand } else { Named::InTable(config) };
+    let named =
+        if config.source_span.is_empty() { PathOrigin::CommandLine } else { PathOrigin::Config(config) };
     let hint = error.hint(named);
-    let problem = Problem { hint: hint.clone(), ..Problem::error(message).at(place.clone()) };
+    let problem = Diagnostic { hint: hint.clone(), ..Diagnostic::error(message).with_span(place.clone()) };
     let reason = if names_its_path(error) {
         error.to_string()
     } else {
         format!("`{}` can't be used: {error}", config.source.display())
     };
-    let ends_calls = matches!(error, LoadError::Grant { .. });
+    let ends_calls = matches!(error, LoadError::GrantedDirectory { .. });
     LoadFailure { reason, hint, recovery: recovery(error), ends_calls, problems: vec![problem] }
 }
 
@@ -93,15 +94,15 @@ fn names_its_path(error: &LoadError) -> bool {
     matches!(
         error,
         LoadError::Read { .. }
-            | LoadError::NoFile { .. }
-            | LoadError::Unsettled { .. }
-            | LoadError::Grant { .. }
+            | LoadError::NotAFile { .. }
+            | LoadError::KeepsChanging { .. }
+            | LoadError::GrantedDirectory { .. }
     )
 }
 
 /// An error that depends on the content alone recurs at every attempt.
 fn recovery(error: &LoadError) -> Recovery {
-    if matches!(error, LoadError::Read { why: Unreadable::Absent { .. }, .. }) {
+    if matches!(error, LoadError::Read { why: ReadFailure::NotFound { .. }, .. }) {
         Recovery::FileReturns
     } else if error.is_final() {
         Recovery::Change

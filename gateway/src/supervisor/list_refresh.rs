@@ -9,14 +9,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use moongate_config::Problem;
+use moongate_config::Diagnostic;
 use moongate_model::names::{PluginId, ResourceUri};
 use moongate_protocol::catalog::Catalog;
-use moongate_protocol::changes::Updates;
+use moongate_protocol::changes::ResourceUpdates;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use moongate_host::Reported;
+use moongate_host::ReportedChanges;
 
 use super::plugin_host::LoadedPlugin;
 
@@ -66,11 +66,11 @@ impl ListRefreshes {
     pub(super) fn report(
         &mut self,
         plugin: &PluginId,
-        reported: Reported,
+        reported: ReportedChanges,
         catalog: &Catalog,
-        updates: &Updates,
+        updates: &ResourceUpdates,
     ) {
-        let Reported { lists, resources } = reported;
+        let ReportedChanges { lists, resources } = reported;
         if lists {
             self.schedule.request(plugin.clone());
         }
@@ -110,7 +110,7 @@ impl ListRefreshes {
     }
 
     /// Notifies clients of resources that waited for the lists in this catalog.
-    pub(super) fn notify_waiting(&mut self, plugin: &PluginId, catalog: &Catalog, updates: &Updates) {
+    pub(super) fn notify_waiting(&mut self, plugin: &PluginId, catalog: &Catalog, updates: &ResourceUpdates) {
         let Some(waiting) = self.waiting.remove(plugin) else { return };
         let foreign = notify_owned(plugin, waiting, catalog, updates);
         if self.schedule.is_pending(plugin) {
@@ -137,7 +137,7 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         }
         let plugin = Arc::clone(&code);
         let config = Arc::clone(&before.config);
-        let member = spawn_blocking(move || before.member.listed_anew(plugin)).await;
+        let member = spawn_blocking(move || before.member.with_changed_lists(plugin)).await;
         let member = member.map_err(|error| format!("internal error: {error}"))?;
         member
             .map(|member| Some(LoadedPlugin { code, member, config }))
@@ -154,8 +154,8 @@ async fn catch_panic(refreshed: impl Future<Output = RefreshResult>) -> RefreshR
 }
 
 /// Several problems in one line.
-pub(super) fn one_line(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+pub(super) fn one_line(problems: &[Diagnostic]) -> String {
+    problems.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Notifies clients of resources that the plugin owns, and returns the others.
@@ -163,12 +163,12 @@ fn notify_owned(
     plugin: &PluginId,
     resources: BTreeSet<ResourceUri>,
     catalog: &Catalog,
-    updates: &Updates,
+    updates: &ResourceUpdates,
 ) -> BTreeSet<ResourceUri> {
     let owns =
         |uri: &ResourceUri| catalog.resource_owner(uri.as_str()).is_some_and(|owner| owner.id() == plugin);
     let (owned, foreign): (BTreeSet<_>, _) = resources.into_iter().partition(owns);
-    owned.iter().for_each(|uri| updates.updated(uri));
+    owned.iter().for_each(|uri| updates.report(uri));
     foreign
 }
 

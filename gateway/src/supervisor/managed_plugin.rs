@@ -22,7 +22,7 @@ use super::backoff::Backoff;
 use super::check::{Check, CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding};
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
-use super::status::Waiting;
+use super::status::PendingChange;
 
 mod check_queue;
 mod versions;
@@ -117,7 +117,7 @@ struct Retry {
 #[derive(Debug, Default)]
 pub(super) struct Logged {
     pub(super) failure: Option<String>,
-    pub(super) waiting: Option<Waiting>,
+    pub(super) waiting: Option<PendingChange>,
 }
 
 /// The effect of a check.
@@ -215,12 +215,12 @@ impl ManagedPlugin {
     }
 
     /// The change that waits for the operator.
-    pub(super) fn waiting(&self) -> Option<Waiting> {
+    pub(super) fn waiting(&self) -> Option<PendingChange> {
         match (&self.approval, &self.file) {
             (Approval::ChangeWaits(WaitingConfig { grants, .. }) | Approval::PluginWaits(grants), _) => {
-                Some(Waiting::Grants(grants.clone()))
+                Some(PendingChange::Grants(grants.clone()))
             }
-            (Approval::InForce, FileState::AwaitsOperator(digest)) => Some(Waiting::Code(*digest)),
+            (Approval::InForce, FileState::AwaitsOperator(digest)) => Some(PendingChange::Code(*digest)),
             (Approval::InForce, FileState::UpToDate | FileState::Failed(_)) => None,
         }
     }
@@ -317,7 +317,7 @@ impl ManagedPlugin {
     ) -> CheckEffect {
         let Some(request) = self.checks.finish() else { return CheckEffect::None };
         self.last_detected = Some(request.detected);
-        if !config.says_the_same_as(&self.config) {
+        if !config.is_equivalent_to(&self.config) {
             // Another configuration has replaced the one that was checked.
             let scope = request.scope.and(CheckScope::Config);
             self.request_check(CheckRequest { scope, not_before: None, ..request });
@@ -483,7 +483,7 @@ impl ManagedPlugin {
     pub(super) fn set_config(&mut self, config: &Arc<PluginConfig>, now: Instant) -> ConfigEffect {
         self.approval = Approval::InForce;
         let before = std::mem::replace(&mut self.config, Arc::clone(config));
-        if before.says_the_same_as(config) {
+        if before.is_equivalent_to(config) {
             let active = self.active.iter_mut();
             let active =
                 active.flat_map(|active| [Some(&mut active.loaded), active.new_lists.as_mut()]).flatten();
@@ -505,7 +505,7 @@ impl ManagedPlugin {
         // Always succeeds, because it is the same plugin with the same lists.
         let Some(loaded) = active.loaded.with_config(config) else { return ConfigEffect::Changed };
         let earlier = std::mem::replace(&mut active.loaded, loaded);
-        let grants = if before.wider_than(Some(config)).is_empty() {
+        let grants = if before.widened_grants(Some(config)).is_empty() {
             GrantChange::SameOrWider
         } else {
             GrantChange::Narrower
@@ -518,9 +518,9 @@ impl ManagedPlugin {
     pub(super) fn hold_config(&mut self, waiting: WaitingConfig, now: Instant) {
         let WaitingConfig { config, .. } = &waiting;
         let relocated = PluginConfig {
-            place: config.place.clone(),
-            source_place: config.source_place.clone(),
-            places: config.places.clone(),
+            span: config.span.clone(),
+            source_span: config.source_span.clone(),
+            spans: config.spans.clone(),
             ..(*self.config).clone()
         };
         let _ = self.set_config(&Arc::new(relocated), now);

@@ -1,6 +1,6 @@
 //! The interface to whichever host loads plugins, as traits, so that the supervisor's rules can be tested with fakes.
 //!
-//! Code is loaded in two steps: reading a file returns a [`ComponentFile`] with a digest, and the file is loaded only
+//! Code is loaded in two steps: reading a file returns a [`CandidateFile`] with a digest, and the file is loaded only
 //! if its digest is new. [`LoadedCode`] can get another configuration without being loaded again.
 
 use std::fmt;
@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{PluginConfig, Problem};
+use moongate_config::{Diagnostic, PluginConfig};
 use moongate_model::names::Digest;
-use moongate_protocol::catalog::{Member, Plugin};
+use moongate_protocol::catalog::{CatalogPlugin, Plugin};
 
 /// A step of loading a plugin.
 pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailure>> + Send>>;
@@ -18,11 +18,11 @@ pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailur
 /// Loads plugins.
 pub(super) trait PluginHost: Send + Sync {
     /// Reads a component's file, once no write is in progress.
-    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn ComponentFile>>;
+    fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>>;
 }
 
 /// The content of a component's file.
-pub(super) trait ComponentFile: Send {
+pub(super) trait CandidateFile: Send {
     fn digest(&self) -> Digest;
 
     /// True if compiled code is cached, so loading is quick.
@@ -48,16 +48,16 @@ pub(super) trait LoadedCode: Plugin {
 #[derive(Debug, Clone)]
 pub(super) struct LoadedPlugin {
     pub(super) code: Arc<dyn LoadedCode>,
-    pub(super) member: Member,
+    pub(super) member: CatalogPlugin,
     /// The current configuration, with the public names that the plugin serves under.
     pub(super) config: Arc<PluginConfig>,
 }
 
 impl LoadedPlugin {
     /// Checks the plugin's description. This is slow.
-    pub(super) fn new(code: Arc<dyn LoadedCode>, config: Arc<PluginConfig>) -> Result<Self, Vec<Problem>> {
+    pub(super) fn new(code: Arc<dyn LoadedCode>, config: Arc<PluginConfig>) -> Result<Self, Vec<Diagnostic>> {
         let plugin: Arc<dyn Plugin> = Arc::<dyn LoadedCode>::clone(&code);
-        Ok(Self { member: Member::new(plugin, Arc::new(config.policy()))?, code, config })
+        Ok(Self { member: CatalogPlugin::new(plugin, Arc::new(config.policy()))?, code, config })
     }
 
     /// The same plugin under another configuration: with its grants, limits and settings, but with the current names.
@@ -66,15 +66,16 @@ impl LoadedPlugin {
     }
 
     fn regranted(&self, code: Arc<dyn LoadedCode>, config: &Arc<PluginConfig>) -> Option<Self> {
-        let member = self.member.regranted(Arc::<dyn LoadedCode>::clone(&code), &config.policy())?;
+        let member =
+            self.member.with_permissions_of(Arc::<dyn LoadedCode>::clone(&code), &config.policy())?;
         Some(Self { member, code, config: Arc::new(config.with_names_of(&self.config)) })
     }
 
     /// The same plugin under an equal configuration, which can have another position in the file. `None` if it isn't
     /// equal.
     pub(super) fn moved_to(&self, config: &Arc<PluginConfig>) -> Option<Self> {
-        let is_same = self.config.says_the_same_as(config);
-        let member = self.member.moved_to(Arc::new(config.policy())).filter(|_| is_same)?;
+        let is_same = self.config.is_equivalent_to(config);
+        let member = self.member.with_policy(Arc::new(config.policy())).filter(|_| is_same)?;
         Some(Self { member, code: Arc::clone(&self.code), config: Arc::clone(config) })
     }
 
@@ -106,7 +107,7 @@ pub(super) struct LoadFailure {
     /// True if every call fails until the problem is fixed, including calls of an earlier version.
     pub(super) ends_calls: bool,
     /// The same reason, with places in the configuration.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// The remedy for a failure.
@@ -121,7 +122,7 @@ pub(super) enum Recovery {
 }
 
 impl LoadFailure {
-    pub(super) fn new(problems: Vec<Problem>) -> Self {
+    pub(super) fn new(problems: Vec<Diagnostic>) -> Self {
         let errors = problems.iter().filter(|problem| problem.is_error());
         let reason = errors.map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ");
         let hint = problems.iter().find_map(|problem| problem.hint.clone());
@@ -132,15 +133,16 @@ impl LoadFailure {
     pub(super) fn read_timeout(config: &PluginConfig, limit: Duration) -> Self {
         let source = config.source.display();
         let reason = format!("reading `{source}` takes longer than {limit:?}");
-        let problem = Problem::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
-        let problem = problem.at(config.source_place.clone()).hint("check that its file system responds");
+        let problem = Diagnostic::error(format!("plugin `{}` can't be loaded: {reason}", config.id));
+        let problem =
+            problem.with_span(config.source_span.clone()).with_hint("check that its file system responds");
         Self { reason, recovery: Recovery::Retry, ..Self::new(vec![problem]) }
     }
 
     /// An internal error of the gateway.
     pub(super) fn internal(config: &PluginConfig, error: &dyn fmt::Display) -> Self {
         let message = format!("plugin `{}` can't be used: internal error: {error}", config.id);
-        let problem = Problem::error(message).at(config.place.clone());
+        let problem = Diagnostic::error(message).with_span(config.span.clone());
         Self { recovery: Recovery::Retry, ..Self::new(vec![problem]) }
     }
 }

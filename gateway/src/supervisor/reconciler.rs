@@ -16,27 +16,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Config, PluginConfig, Problem};
+use moongate_config::{Config, Diagnostic, PluginConfig};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
-use moongate_protocol::changes::Updates;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::changes::ResourceUpdates;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use moongate_host::{Inbox, Reported};
+use moongate_host::{ChangeInbox, ReportedChanges};
 
 use super::check::{self, CheckPermits, CheckResult};
-use super::control::Request;
+use super::control::ReloadRequest;
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
 use super::managed_plugin::ManagedPlugin;
 use super::plugin_host::{LoadedCode, LoadedPlugin, PluginHost};
 use super::reload_report::ReloadReport;
-use super::status::{Status, Watching};
+use super::status::{SupervisorStatus, WatchMode};
 use super::watch::{WatchClient, WatchEvent};
 
 mod announce;
@@ -52,19 +52,19 @@ pub(super) struct ReconcilerDeps {
     pub(super) host: Arc<dyn PluginHost>,
     pub(super) reader: Arc<dyn ConfigReader>,
     /// Reports from plugins.
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) inbox: Arc<ChangeInbox>,
     pub(super) watch: WatchClient,
     /// Reload requests.
-    pub(super) requests: mpsc::Receiver<Request>,
-    pub(super) gate: Arc<Gate>,
-    pub(super) updates: Arc<Updates>,
+    pub(super) requests: mpsc::Receiver<ReloadRequest>,
+    pub(super) gate: Arc<ConcurrencyLimiter>,
+    pub(super) updates: Arc<ResourceUpdates>,
     pub(super) catalog: watch::Sender<Arc<Catalog>>,
 }
 
 /// The loop and its state.
 pub(super) struct Reconciler {
     deps: ReconcilerDeps,
-    watching: Watching,
+    watching: WatchMode,
     check_permits: Arc<CheckPermits>,
     tasks: JoinSet<TaskResult>,
     desired: DesiredConfig,
@@ -73,11 +73,11 @@ pub(super) struct Reconciler {
     last_serial: u64,
     list_refreshes: ListRefreshes,
     report: ReloadReport,
-    status: watch::Sender<Arc<Status>>,
+    status: watch::Sender<Arc<SupervisorStatus>>,
     /// The time since when finished work has been waiting to be published.
     ready_since: Option<Instant>,
     /// Problems of the last catalog that was built.
-    catalog_problems: Vec<Problem>,
+    catalog_problems: Vec<Diagnostic>,
     retired: Vec<RetiredCode>,
     phase: Phase,
 }
@@ -100,8 +100,8 @@ enum Phase {
 #[derive(Debug)]
 enum Event {
     Watch(WatchEvent),
-    ReloadRequested(Request),
-    ReportedByPlugins(BTreeMap<PluginId, Reported>),
+    ReloadRequested(ReloadRequest),
+    ReportedByPlugins(BTreeMap<PluginId, ReportedChanges>),
     TaskEnded(Box<TaskResult>),
     /// A deadline has passed.
     Timer,
@@ -126,7 +126,7 @@ enum TaskResult {
         result: RefreshResult,
     },
     /// The configuration was read.
-    ConfigRead(Box<moongate_config::Loaded>),
+    ConfigRead(Box<moongate_config::LoadedConfig>),
 }
 
 impl Reconciler {
@@ -138,7 +138,7 @@ impl Reconciler {
         let status = announce::initial_status(&desired);
         let mut reconciler = Self {
             deps,
-            watching: Watching::Off,
+            watching: WatchMode::Off,
             check_permits: Arc::default(),
             tasks: JoinSet::new(),
             desired,
@@ -186,11 +186,11 @@ impl Reconciler {
     }
 
     /// Problems of the plugins, in configuration order.
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    pub(super) fn problems(&self) -> Vec<Diagnostic> {
         let failures = self.plugins.iter().flat_map(ManagedPlugin::failures);
         let problems = failures.flat_map(|failure| &failure.problems).chain(&self.catalog_problems);
         let mut problems: Vec<_> = problems.cloned().collect();
-        problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.start));
+        problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
         problems
     }
 
@@ -200,7 +200,7 @@ impl Reconciler {
         inactive.map(|plugin| plugin.id().clone()).collect()
     }
 
-    pub(super) fn status(&self) -> watch::Receiver<Arc<Status>> {
+    pub(super) fn status(&self) -> watch::Receiver<Arc<SupervisorStatus>> {
         self.status.subscribe()
     }
 
@@ -350,7 +350,7 @@ async fn sleep_until(time: Option<Instant>) {
 fn retire_delay(before: &PluginConfig, after: Option<&PluginConfig>) -> Duration {
     let running = before.limits.timeout + before.limits.cancel_grace;
     match after {
-        Some(after) if before.wider_than(Some(after)).is_empty() => mcp::PATIENCE + running,
+        Some(after) if before.widened_grants(Some(after)).is_empty() => mcp::QUESTION_TIMEOUT + running,
         Some(_) | None => running,
     }
 }

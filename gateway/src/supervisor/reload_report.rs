@@ -5,18 +5,18 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::{Catalog, Diff};
+use moongate_protocol::catalog::{Catalog, CatalogDiff};
 use tokio::sync::oneshot;
 
-use super::control::{Reloaded, RequestNumber};
+use super::control::{ReloadResult, RequestNumber};
 use super::plugin_host::LoadedPlugin;
-use super::status::{REMEMBERED, Reload, Reloads};
+use super::status::{MAX_RELOAD_HISTORY, ReloadCounts, ReloadRecord};
 
 /// Past reloads, and unanswered requests.
 #[derive(Debug, Default)]
 pub(super) struct ReloadReport {
-    pub(super) counts: Reloads,
-    pub(super) history: VecDeque<Reload>,
+    pub(super) counts: ReloadCounts,
+    pub(super) history: VecDeque<ReloadRecord>,
     requests: Vec<OpenRequest>,
     last_number: u64,
 }
@@ -25,13 +25,13 @@ pub(super) struct ReloadReport {
 #[derive(Debug)]
 struct OpenRequest {
     number: RequestNumber,
-    done: oneshot::Sender<Reloaded>,
+    done: oneshot::Sender<ReloadResult>,
     changed: Vec<String>,
 }
 
 impl ReloadReport {
     /// Adds a request, which is answered with all changes from now on.
-    pub(super) fn add_request(&mut self, done: oneshot::Sender<Reloaded>) -> RequestNumber {
+    pub(super) fn add_request(&mut self, done: oneshot::Sender<ReloadResult>) -> RequestNumber {
         self.requests.retain(|request| !request.done.is_closed());
         self.last_number += 1;
         let number = RequestNumber(self.last_number);
@@ -55,8 +55,13 @@ impl ReloadReport {
     }
 
     fn remember(&mut self, plugin: Option<&PluginId>, took: Duration, outcome: Result<String, String>) {
-        self.history.truncate(REMEMBERED - 1);
-        self.history.push_front(Reload { at: SystemTime::now(), took, plugin: plugin.cloned(), outcome });
+        self.history.truncate(MAX_RELOAD_HISTORY - 1);
+        self.history.push_front(ReloadRecord {
+            at: SystemTime::now(),
+            took,
+            plugin: plugin.cloned(),
+            outcome,
+        });
     }
 
     pub(super) fn has_open_requests(&self) -> bool {
@@ -80,7 +85,7 @@ impl ReloadReport {
         for OpenRequest { number: _, done, changed } in done {
             let needs_restart = needs_restart.to_vec();
             // Fails if the client has disconnected.
-            let _ = done.send(Reloaded { changed, failed: failed.clone(), needs_restart });
+            let _ = done.send(ReloadResult { changed, failed: failed.clone(), needs_restart });
         }
     }
 }
@@ -89,7 +94,7 @@ impl ReloadReport {
 pub(super) fn describe_activation(
     before: Option<&LoadedPlugin>,
     after: &LoadedPlugin,
-    diff: &Diff,
+    diff: &CatalogDiff,
     took: Duration,
 ) -> String {
     let to = after.digest();
@@ -110,7 +115,8 @@ pub(super) fn describe_activation(
 
 /// Describes the removal of a plugin, with every difference that clients see. `before` is `None` if it wasn't served.
 pub(super) fn describe_removal(id: &PluginId, before: Option<&LoadedPlugin>) -> String {
-    let lines = before.map(|before| Diff::between(&catalog_of(Some(before)), &catalog_of(None)).lines());
+    let lines =
+        before.map(|before| CatalogDiff::between(&catalog_of(Some(before)), &catalog_of(None)).lines());
     match lines.unwrap_or_default().as_slice() {
         [] => format!("`{id}` removed"),
         lines => format!("`{id}` removed ({})", lines.join("; ")),
@@ -118,8 +124,8 @@ pub(super) fn describe_removal(id: &PluginId, before: Option<&LoadedPlugin>) -> 
 }
 
 /// The differences that clients see of one plugin.
-pub(super) fn diff(before: Option<&LoadedPlugin>, after: &LoadedPlugin) -> Diff {
-    Diff::between(&catalog_of(before), &catalog_of(Some(after)))
+pub(super) fn diff(before: Option<&LoadedPlugin>, after: &LoadedPlugin) -> CatalogDiff {
+    CatalogDiff::between(&catalog_of(before), &catalog_of(Some(after)))
 }
 
 fn catalog_of(plugin: Option<&LoadedPlugin>) -> Catalog {

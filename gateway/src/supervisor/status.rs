@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 use moongate_model::names::{Digest, PluginId};
 
 /// The maximum number of remembered reloads.
-pub const REMEMBERED: usize = 20;
+pub const MAX_RELOAD_HISTORY: usize = 20;
 
 /// The state of the gateway's plugins at one moment. Published through a `watch` channel at each change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct SupervisorStatus {
     /// The number of the current catalog.
     pub generation: u64,
     /// The configuration in use.
@@ -19,13 +19,13 @@ pub struct Status {
     /// The plugins, in the order of `gateway.toml`.
     pub plugins: Vec<PluginStatus>,
     /// The method of detecting file changes.
-    pub watching: Watching,
+    pub watch_mode: WatchMode,
     /// True if no work is in progress or queued. Future retries don't count.
-    pub settled: bool,
+    pub is_settled: bool,
     /// Counts since the start.
-    pub reloads: Reloads,
-    /// The last reloads, newest first, up to [`REMEMBERED`].
-    pub history: VecDeque<Reload>,
+    pub reload_counts: ReloadCounts,
+    /// The last reloads, newest first, up to [`MAX_RELOAD_HISTORY`].
+    pub history: VecDeque<ReloadRecord>,
 }
 
 /// The status of the configuration.
@@ -40,7 +40,7 @@ pub struct ConfigStatus {
     /// Keys and tables that changed since the start and need a restart, such as `http.listen`.
     pub needs_restart: Vec<String>,
     /// Keys that changed and need a reload request, such as `gateway.wider_grants`.
-    pub waiting: Vec<String>,
+    pub pending_keys: Vec<String>,
     /// How long running calls get to finish on shutdown.
     pub stop_grace: Duration,
 }
@@ -59,16 +59,16 @@ pub struct PluginStatus {
     /// The time when that code became active.
     pub since: Option<SystemTime>,
     /// Its description. `None` if no version is active.
-    pub about: Option<About>,
+    pub about: Option<PluginAbout>,
     /// Counts of its items.
-    pub offers: Offers,
+    pub offer_counts: OfferCounts,
     /// A change that needs a reload request.
-    pub waiting: Option<Waiting>,
+    pub pending_change: Option<PendingChange>,
 }
 
 /// A plugin's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct PluginAbout {
     /// Its display name.
     pub title: Option<String>,
     /// Its purpose.
@@ -85,14 +85,14 @@ pub enum PluginState {
     /// It serves its current file and configuration.
     Serving,
     /// An earlier version serves, because the current file or configuration can't be used.
-    Degraded(Trouble),
+    Degraded(PluginIssue),
     /// It can't be used, and it has no earlier version.
-    Failed(Trouble),
+    Failed(PluginIssue),
 }
 
 /// A problem with a plugin's current file or configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct PluginIssue {
     /// The reason, in one line.
     pub reason: String,
     /// The hint for the operator.
@@ -105,7 +105,7 @@ pub struct Trouble {
 
 /// Counts of the items that a plugin offers to clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offers {
+pub struct OfferCounts {
     /// Tools.
     pub tools: usize,
     /// Listed resources.
@@ -118,7 +118,7 @@ pub struct Offers {
 
 /// A change that needs a reload request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waiting {
+pub enum PendingChange {
     /// New code of a plugin with `reload = "pinned"`.
     Code(Digest),
     /// These new grants, because of `wider_grants = "wait"`.
@@ -127,7 +127,7 @@ pub enum Waiting {
 
 /// The method of detecting file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watching {
+pub enum WatchMode {
     /// Reports from the system. In addition, files are polled.
     Events,
     /// Polling, because the system doesn't report everything, for this reason.
@@ -138,7 +138,7 @@ pub enum Watching {
 
 /// Counts of reloads since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reloads {
+pub struct ReloadCounts {
     /// Plugins that got new code or a new configuration.
     pub replaced: u64,
     /// Files that were written without new content.
@@ -153,7 +153,7 @@ pub struct Reloads {
 
 /// A completed reload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reload {
+pub struct ReloadRecord {
     /// The time when it completed.
     pub at: SystemTime,
     /// The time from detecting the change until it completed.

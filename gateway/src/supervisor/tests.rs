@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use moongate_config::load;
+use moongate_config::load_config;
 
 use super::*;
 
@@ -21,17 +21,17 @@ async fn failed_plugins_are_reported_at_their_source() {
     );
     let cache = folder.path().join("cache").display().to_string();
     let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
-    let loaded = load(&folder.path().join("gateway.toml"), &variables);
-    let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
+    let loaded = load_config(&folder.path().join("gateway.toml"), &variables);
+    let supervisor = Supervisor::start(loaded.config.unwrap(), SupervisorOptions::once()).await.unwrap();
 
     let problems: Vec<(&str, &str)> = supervisor
         .problems()
         .iter()
-        .map(|problem| (problem.message.as_str(), &loaded.source.text[problem.place.clone().unwrap()]))
+        .map(|problem| (problem.message.as_str(), &loaded.source.text[problem.span.clone().unwrap()]))
         .collect();
     let [(first, at_first), (second, at_second)] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(first.starts_with("plugin `b` can't be loaded: "), "{first}");
     assert!(second.starts_with("plugin `a` can't be loaded: "), "{second}");
     assert_eq!((*at_first, *at_second), ("\"text.wasm\"", "\"core.wasm\""));
-    assert_eq!(supervisor.totals(), Totals { refused: 2, ..Totals::default() });
+    assert_eq!(supervisor.totals(), CatalogTotals { failed: 2, ..CatalogTotals::default() });
 }

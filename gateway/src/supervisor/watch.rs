@@ -20,7 +20,7 @@ use moongate_config::WatchConfig;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::status::Watching;
+use super::status::WatchMode;
 
 mod burst;
 mod file_watcher;
@@ -60,7 +60,7 @@ pub(super) enum WatchEvent {
     /// These files may have new content, or may be gone.
     FilesChanged(BTreeSet<PathBuf>),
     /// The method of detecting changes is now a different one.
-    ModeChanged(Watching),
+    ModeChanged(WatchMode),
 }
 
 /// The reconciler's end: it names files and receives events.
@@ -157,7 +157,7 @@ fn run_thread(server: &WatchServer, system: Arc<dyn System>, since: SystemTime) 
     };
     if catch_unwind(AssertUnwindSafe(watch)).is_err() {
         tracing::error!("file watching stopped because of an internal error; restart the gateway");
-        let _ = events.blocking_send(WatchEvent::ModeChanged(Watching::Off));
+        let _ = events.blocking_send(WatchEvent::ModeChanged(WatchMode::Off));
     }
 }
 

@@ -26,7 +26,7 @@ fn moongate_log_overrides_rust_log_and_flags() {
 fn every_verbosity_has_a_valid_filter() {
     use Verbosity::{Debugging, Low, Normal, Quiet, Ungranted, Verbose};
     for verbosity in [Quiet, Ungranted, Low, Normal, Verbose, Debugging] {
-        assert!(EnvFilter::try_new(verbosity.filter()).is_ok(), "{verbosity:?}");
+        assert!(EnvFilter::try_new(verbosity.log_filter()).is_ok(), "{verbosity:?}");
     }
 }
 
@@ -46,13 +46,13 @@ impl Write for Output {
 }
 
 /// Runs `action` and returns the log lines at this verbosity.
-pub(crate) fn said(verbosity: Verbosity, action: impl FnOnce()) -> String {
+pub(crate) fn captured_log(verbosity: Verbosity, action: impl FnOnce()) -> String {
     let builder = || -> SubscriberBuilder<DefaultFields, Format> { tracing_subscriber::fmt() };
     // With a single dispatcher, tracing caches the interest of the first thread that reaches a callsite for all.
     let _another = tracing::Dispatch::new(builder().with_writer(io::sink).finish());
     let output = Output::default();
     let writer = output.clone();
-    let builder = builder().with_env_filter(EnvFilter::new(verbosity.filter()));
+    let builder = builder().with_env_filter(EnvFilter::new(verbosity.log_filter()));
     let subscriber = builder.with_writer(move || writer.clone()).with_ansi(false).finish();
     tracing::subscriber::with_default(subscriber, action);
     String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
@@ -64,8 +64,8 @@ fn ungranted_hides_missing_grants_but_not_limits() {
         tracing::warn!(target: "moongate::grants", "missing");
         tracing::warn!("limit");
     };
-    assert_eq!(said(Verbosity::Low, log).lines().count(), 2);
-    let ungranted = said(Verbosity::Ungranted, log);
+    assert_eq!(captured_log(Verbosity::Low, log).lines().count(), 2);
+    let ungranted = captured_log(Verbosity::Ungranted, log);
     assert!(ungranted.contains("limit") && !ungranted.contains("missing"), "{ungranted}");
 }
 

@@ -13,9 +13,9 @@ use moongate_model::call::{
 use moongate_model::json::Json;
 use moongate_model::manifest::{Manifest, Tool, ToolHints};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
+use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogPlugin, Plugin, PluginFuture};
 use moongate_protocol::dispatch::Dispatcher;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ impl FakeServer {
             updates: Arc::default(),
             close_streams_after: None,
         };
-        let server = Server::new(Dispatcher::new(seen, Arc::new(Gate::new(64))), options);
+        let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }
     }
 
@@ -106,13 +106,13 @@ fn catalog(generation: u64, tools: &[&str], cancel_grace: Duration, signals: &Ar
     let id = PluginId::new("fake").unwrap();
     let tools = [&["whoami", "text", "wait", "clean_up"], tools].concat();
     let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
-    let mut config = PluginConfig::bare(id.clone(), PathBuf::from("fake.wasm"));
+    let mut config = PluginConfig::ungranted(id.clone(), PathBuf::from("fake.wasm"));
     config.prefix = String::new();
     config.limits.cancel_grace = cancel_grace;
     let digest = Digest::of(&generation.to_be_bytes());
     let plugin = FakePlugin { id, digest, manifest, signals: Arc::clone(signals) };
-    let member = Member::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
-    let Build { catalog, refused, .. } = Catalog::build(generation, vec![member], None);
+    let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, vec![member], None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }
@@ -135,7 +135,7 @@ impl Plugin for FakePlugin {
         context: Arc<CallContext>,
         name: &'a ToolName,
         arguments: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         Box::pin(async move {
             let text = match name.as_str() {
                 "text" => {
@@ -163,7 +163,7 @@ impl Plugin for FakePlugin {
         &'a self,
         _: Arc<CallContext>,
         _: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         Box::pin(async { Err(CallError::Cancelled) })
     }
 
@@ -172,7 +172,7 @@ impl Plugin for FakePlugin {
         _: Arc<CallContext>,
         _: &'a PromptName,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         Box::pin(async { Err(CallError::Cancelled) })
     }
 
@@ -183,7 +183,7 @@ impl Plugin for FakePlugin {
         _: &'a str,
         _: &'a str,
         _: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         Box::pin(async { Err(CallError::Cancelled) })
     }
 }

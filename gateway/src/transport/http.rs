@@ -8,7 +8,7 @@ use axum::routing::any;
 use moongate_config::HttpConfig;
 use moongate_protocol::server::Server;
 
-use crate::transport::Ending;
+use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
 mod auth;
@@ -23,10 +23,10 @@ pub(crate) mod connections;
 
 use endpoint::Endpoint;
 pub use listener::BindError;
-use listener::{Listener, Purpose};
+use listener::{HttpListener, ListenerPurpose};
 
 /// The path of the MCP endpoint.
-pub const PATH: &str = "/mcp";
+pub const MCP_PATH: &str = "/mcp";
 
 /// The maximum number of open connections. At the limit, the connection that has been idle longest is closed. Far more
 /// than hosts open; together with plugins' descriptors, below the usual limit of 1,024 open files.
@@ -34,15 +34,15 @@ const MAX_CONNECTIONS: usize = 768;
 
 /// A bound address. Connections wait until [`Bound::serve`].
 #[derive(Debug)]
-pub struct Bound(Listener);
+pub struct BoundEndpoint(HttpListener);
 
-impl Bound {
+impl BoundEndpoint {
     /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
     /// The address is in use, isn't an address of this machine, or isn't permitted.
-    pub async fn new(address: SocketAddr) -> Result<Self, BindError> {
-        Listener::bind(address, Purpose::Mcp).await.map(Self)
+    pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
+        HttpListener::bind(address, ListenerPurpose::Mcp).await.map(Self)
     }
 
     /// The address, with the actual port.
@@ -58,16 +58,16 @@ impl Bound {
         server: Arc<Server>,
         config: &HttpConfig,
         trace: Option<Trace>,
-        ending: Ending,
+        ending: TransportShutdown,
     ) -> usize {
         let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace));
-        let mut router = Router::new().route(PATH, any(endpoint::mcp));
+        let mut router = Router::new().route(MCP_PATH, any(endpoint::mcp));
         if config.legacy_sse {
             router = router.route(legacy_sse::STREAM_PATH, any(legacy_sse::stream));
             router = router.route(legacy_sse::MESSAGES_PATH, any(legacy_sse::messages));
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
-        let Ending { stop, over, .. } = ending;
+        let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
         self.0.serve(router, MAX_CONNECTIONS, stop, over.cancelled_owned()).await
     }
 }

@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::transport::Ending;
+use crate::transport::TransportShutdown;
 use crate::transport::trace::Tap;
 
 pub mod fds;
@@ -25,7 +25,7 @@ mod lines;
 mod writer;
 
 use lines::{LineFrame, LineReader};
-use writer::{Answer, BytesWritten};
+use writer::{BytesWritten, OutgoingAnswer};
 
 /// The maximum length of a line, in bytes, the same as in the TypeScript SDK.
 pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
@@ -46,7 +46,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reason that a stdio connection ended. None is a failure: hosts end a server in each of these ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum StdioEnd {
     /// The peer closed its side.
     Eof,
     /// The peer no longer reads.
@@ -57,16 +57,22 @@ pub enum Ended {
 
 /// The outcome of a stdio connection.
 #[derive(Debug)]
-pub struct Served {
+pub struct StdioOutcome {
     /// The reason for its end.
-    pub ended: Ended,
+    pub end: StdioEnd,
     /// The number of calls that were still running after the grace period and were dropped.
-    pub abandoned: usize,
+    pub abandoned_calls: usize,
 }
 
 /// Serves one peer until it closes a side or the gateway stops. Running calls continue until the time is up. `tap`
 /// records every message.
-pub async fn serve<R, W>(server: Arc<Server>, input: R, output: W, tap: Tap, ending: Ending) -> Served
+pub async fn serve<R, W>(
+    server: Arc<Server>,
+    input: R,
+    output: W,
+    tap: Tap,
+    ending: TransportShutdown,
+) -> StdioOutcome
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -86,14 +92,14 @@ where
         _notifications: AbortOnDropHandle::new(notifications),
     };
     let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.written), tap));
-    let gone = ending.gone.clone().drop_guard(); // also cancelled if this future is dropped
+    let gone = ending.peer_gone.clone().drop_guard(); // also cancelled if this future is dropped
     let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES), &mut writer, &ending).await;
     match ended {
-        Ended::Eof | Ended::Closed => drop(gone),
-        Ended::Stopped => drop(gone.disarm()),
+        StdioEnd::Eof | StdioEnd::Closed => drop(gone),
+        StdioEnd::Stopped => drop(gone.disarm()),
     }
     let abandoned = peer.finish(writer, ended, &ending).await;
-    Served { ended, abandoned }
+    StdioOutcome { end: ended, abandoned_calls: abandoned }
 }
 
 /// The connected peer and its running calls.
@@ -101,49 +107,49 @@ struct StdioPeer {
     server: Arc<Server>,
     connection: Arc<StdioConnection>,
     permits: Arc<Semaphore>,
-    answers: mpsc::Sender<Answer>,
+    answers: mpsc::Sender<OutgoingAnswer>,
     calls: JoinSet<()>,
     written: BytesWritten,
     tap: Tap,
     _notifications: AbortOnDropHandle<()>,
 }
 
-type Writer = JoinHandle<io::Result<()>>;
+type WriterTask = JoinHandle<io::Result<()>>;
 
 impl StdioPeer {
     /// Handles lines until the input ends or responses are no longer read.
     async fn read<R: AsyncRead + Unpin>(
         &mut self,
         mut lines: LineReader<R>,
-        writer: &mut Writer,
-        Ending { stop, .. }: &Ending,
-    ) -> Ended {
+        writer: &mut WriterTask,
+        TransportShutdown { stop_accepting: stop, .. }: &TransportShutdown,
+    ) -> StdioEnd {
         let written = Arc::clone(&self.written);
         loop {
             while let Some(frame) = lines.take() {
                 let handled = tokio::select! {
                     biased;
                     handled = self.handle(frame) => handled,
-                    _ = &mut *writer => return Ended::Closed,
-                    () = stop.cancelled() => return Ended::Stopped,
-                    () = stalled(&mut lines, &written) => return Ended::Eof,
+                    _ = &mut *writer => return StdioEnd::Closed,
+                    () = stop.cancelled() => return StdioEnd::Stopped,
+                    () = stalled(&mut lines, &written) => return StdioEnd::Eof,
                 };
                 if handled.is_none() {
-                    return Ended::Closed;
+                    return StdioEnd::Closed;
                 }
             }
             self.reap();
             let filled = tokio::select! {
                 filled = lines.fill() => filled,
-                _ = &mut *writer => return Ended::Closed,
-                () = stop.cancelled() => return Ended::Stopped,
+                _ = &mut *writer => return StdioEnd::Closed,
+                () = stop.cancelled() => return StdioEnd::Stopped,
             };
             match filled {
                 Ok(true) => {}
-                Ok(false) => return Ended::Eof,
+                Ok(false) => return StdioEnd::Eof,
                 Err(error) => {
                     tracing::warn!(%error, "can't read stdin");
-                    return Ended::Eof;
+                    return StdioEnd::Eof;
                 }
             }
         }
@@ -165,7 +171,7 @@ impl StdioPeer {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {
                 let permit = Some(self.permit().await?);
-                self.answers.send(Answer { text, permit }).await.ok()
+                self.answers.send(OutgoingAnswer { text, permit }).await.ok()
             }
             LineReply::Stream(mut messages) => {
                 let mut permit = Some(self.permit().await?);
@@ -176,7 +182,11 @@ impl StdioPeer {
                             OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
                             OutgoingMessage::Response { .. } => permit.take(),
                         };
-                        if answers.send(Answer { text: message.into_message(), permit }).await.is_err() {
+                        if answers
+                            .send(OutgoingAnswer { text: message.into_message(), permit })
+                            .await
+                            .is_err()
+                        {
                             break; // the peer has disconnected
                         }
                     }
@@ -189,7 +199,7 @@ impl StdioPeer {
                 self.calls.spawn(async move {
                     if let Some(text) = call.await {
                         // Fails only if the peer has disconnected.
-                        let _ = answers.send(Answer { text, permit }).await;
+                        let _ = answers.send(OutgoingAnswer { text, permit }).await;
                     }
                 });
                 Some(())
@@ -210,10 +220,15 @@ impl StdioPeer {
 
     /// Lets running calls finish, drops those that don't, and writes the remaining responses. Returns the number of
     /// dropped calls.
-    async fn finish(mut self, mut writer: Writer, ended: Ended, Ending { over, .. }: &Ending) -> usize {
+    async fn finish(
+        mut self,
+        mut writer: WriterTask,
+        ended: StdioEnd,
+        TransportShutdown { time_up: over, .. }: &TransportShutdown,
+    ) -> usize {
         let is_writable = match ended {
-            Ended::Eof | Ended::Stopped => true,
-            Ended::Closed => false,
+            StdioEnd::Eof | StdioEnd::Stopped => true,
+            StdioEnd::Closed => false,
         };
         if is_writable {
             self.connection.close_streams();
@@ -273,11 +288,11 @@ async fn stalled<R: AsyncRead + Unpin>(lines: &mut LineReader<R>, written: &Byte
 }
 
 /// Sends change notifications, one at a time: the next one is created only after the last one was written.
-async fn send_notifications(connection: Arc<StdioConnection>, answers: mpsc::Sender<Answer>) {
+async fn send_notifications(connection: Arc<StdioConnection>, answers: mpsc::Sender<OutgoingAnswer>) {
     let one = Arc::new(Semaphore::new(1));
     while let Ok(permit) = Arc::clone(&one).acquire_owned().await {
         let text = connection.next_notification().await;
-        if answers.send(Answer { text, permit: Some(permit) }).await.is_err() {
+        if answers.send(OutgoingAnswer { text, permit: Some(permit) }).await.is_err() {
             break; // the peer has disconnected
         }
     }

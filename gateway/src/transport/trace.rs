@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use moongate_config::{Config, Loaded, Problem, Secret, overlap};
+use moongate_config::{Config, Diagnostic, LoadedConfig, Secret, overlap};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,7 +24,7 @@ mod writer;
 
 pub use tap::Tap;
 
-use line::{Direction, Payload, TracedPeer};
+use line::{MessageDirection, Payload, TracedPeer};
 use mask::SecretMask;
 
 /// The maximum size of messages waiting to be written: several times the largest message.
@@ -49,22 +49,22 @@ pub enum TraceError {
     },
     /// The path is a directory, a pipe or a device.
     #[error("can't write the trace to `{}`: not a regular file", .0.display())]
-    NoFile(PathBuf),
+    NotRegularFile(PathBuf),
     /// The path is a symbolic link.
     #[error("can't write the trace to `{}`: it is a symlink", .0.display())]
-    Link(PathBuf),
+    Symlink(PathBuf),
     /// The file has hard links.
     #[error("can't write the trace to `{}`: it has several hard links", .0.display())]
-    Linked(PathBuf),
+    HardLinked(PathBuf),
     /// The gateway reads the file itself.
     #[error("can't write the trace to `{}`: the gateway reads this file", .0.display())]
-    Own(PathBuf),
+    GatewayFile(PathBuf),
     /// The file belongs to another user.
     #[error("can't write the trace to `{}`: it belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    OtherOwner(PathBuf),
     /// Other users can read or write the file.
     #[error("can't write the trace to `{}`: other users can access it (mode {mode:03o})", path.display())]
-    Shared {
+    OtherUsersHaveAccess {
         /// The file.
         path: PathBuf,
         /// Its permissions.
@@ -72,7 +72,7 @@ pub enum TraceError {
     },
     /// A plugin can access the file.
     #[error("can't write the trace where a plugin can access it")]
-    Granted(Box<Problem>),
+    PluginHasAccess(Box<Diagnostic>),
 }
 
 impl TraceError {
@@ -83,17 +83,19 @@ impl TraceError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "create the directory, or choose another file with `--trace`".to_owned()
             }
-            Self::Io { .. } | Self::NoFile(_) | Self::Own(_) => {
+            Self::Io { .. } | Self::NotRegularFile(_) | Self::GatewayFile(_) => {
                 "choose another file with `--trace`".to_owned()
             }
-            Self::Link(_) => "use the path of the file itself with `--trace`".to_owned(),
-            Self::Linked(_) | Self::Foreign(_) => {
+            Self::Symlink(_) => "use the path of the file itself with `--trace`".to_owned(),
+            Self::HardLinked(_) | Self::OtherOwner(_) => {
                 "remove it, or choose another file with `--trace`".to_owned()
             }
-            Self::Shared { path, .. } => {
+            Self::OtherUsersHaveAccess { path, .. } => {
                 format!("run `chmod 600 {}`; a new file gets this mode by itself", path.display())
             }
-            Self::Granted(_) => "choose a file outside of the directories that plugins can access".to_owned(),
+            Self::PluginHasAccess(_) => {
+                "choose a file outside of the directories that plugins can access".to_owned()
+            }
         }
     }
 }
@@ -126,14 +128,14 @@ struct TraceState {
 enum TraceItem {
     Entry(TraceEntry),
     /// Writes everything that was queued before.
-    End(oneshot::Sender<()>),
+    Flush(oneshot::Sender<()>),
 }
 
 /// A message to record.
 #[derive(Debug)]
 struct TraceEntry {
     at: SystemTime,
-    direction: Direction,
+    direction: MessageDirection,
     peer: Arc<TracedPeer>,
     /// The status of an HTTP response with a single message.
     status: Option<u16>,
@@ -151,11 +153,11 @@ impl Trace {
     pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
         let path =
             std::path::absolute(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
-        if let Some(problem) = overlap::of_trace(&path, &config.plugins) {
-            return Err(TraceError::Granted(Box::new(problem)));
+        if let Some(problem) = overlap::check_trace(&path, &config.plugins) {
+            return Err(TraceError::PluginHasAccess(Box::new(problem)));
         }
         if file::is_one_of(&path, config) {
-            return Err(TraceError::Own(path));
+            return Err(TraceError::GatewayFile(path));
         }
         let (file, is_torn) = file::open(&path)?;
         let trace =
@@ -195,21 +197,21 @@ impl Trace {
 
     /// Checks a configuration before it is used: adds its secrets, and rejects it if it lets a plugin access the trace.
     #[must_use]
-    pub fn look_at(&self, loaded: Loaded) -> Loaded {
-        let Loaded { source, config, mut problems, of_http, files } = loaded;
+    pub fn check_config(&self, loaded: LoadedConfig) -> LoadedConfig {
+        let LoadedConfig { source, config, mut problems, http_problems: of_http, files } = loaded;
         let problem = config.as_ref().and_then(|config| {
             self.add_secrets(&config.secrets);
-            overlap::of_trace(self.path(), &config.plugins)
+            overlap::check_trace(self.path(), &config.plugins)
         });
         let config = config.filter(|_| problem.is_none());
         problems.extend(problem);
-        Loaded { source, config, problems, of_http, files }
+        LoadedConfig { source, config, problems, http_problems: of_http, files }
     }
 
     /// Waits until everything so far is written, with a time limit.
-    pub async fn end(&self) {
+    pub async fn flush(&self) {
         let (done, written) = oneshot::channel();
-        let is_queued = self.sender.send(TraceItem::End(done)).is_ok();
+        let is_queued = self.sender.send(TraceItem::Flush(done)).is_ok();
         if is_queued && timeout(FLUSH_TIMEOUT, written).await.is_err() {
             tracing::warn!(file = %self.path().display(), "timed out while writing the end of the trace");
         }
@@ -218,7 +220,7 @@ impl Trace {
     /// Queues a message, or drops it if too much is waiting.
     fn queue_message(
         &self,
-        direction: Direction,
+        direction: MessageDirection,
         peer: &Arc<TracedPeer>,
         status: Option<u16>,
         message: &[u8],
@@ -232,7 +234,7 @@ impl Trace {
 
     fn queue(
         &self,
-        direction: Direction,
+        direction: MessageDirection,
         peer: &Arc<TracedPeer>,
         status: Option<u16>,
         size: usize,

@@ -14,9 +14,9 @@ use tokio::task::{JoinError, spawn_blocking};
 
 /// Limits how many blocking threads do something at once.
 #[derive(Debug, Clone)]
-pub struct Lane(Arc<Semaphore>);
+pub struct BlockingLimiter(Arc<Semaphore>);
 
-impl Lane {
+impl BlockingLimiter {
     /// `width` is the number of threads.
     pub fn new(width: usize) -> Self {
         Self(Arc::new(Semaphore::new(width)))
@@ -39,28 +39,28 @@ impl Lane {
     }
 }
 
-/// A [`Lane`] for each plugin, which stays the same if the plugin's configuration or code changes.
+/// A [`BlockingLimiter`] for each plugin, which stays the same if the plugin's configuration or code changes.
 #[derive(Debug)]
-pub struct Lanes {
+pub struct PluginBlockingLimiters {
     width: usize,
     /// A lane exists while something refers to it, such as a thread that works.
-    all: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
+    limiters: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
 }
 
-impl Lanes {
+impl PluginBlockingLimiters {
     /// `width` is the number of threads for each plugin.
     pub fn new(width: usize) -> Self {
-        Self { width, all: Mutex::default() }
+        Self { width, limiters: Mutex::default() }
     }
 
     /// The plugin's lane.
-    pub fn of(&self, plugin: &PluginId) -> Lane {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn for_plugin(&self, plugin: &PluginId) -> BlockingLimiter {
+        let mut all = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = all.get(plugin).and_then(Weak::upgrade) {
-            return Lane(lane);
+            return BlockingLimiter(lane);
         }
         all.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Lane::new(self.width);
+        let lane = BlockingLimiter::new(self.width);
         all.insert(plugin.clone(), Arc::downgrade(&lane.0));
         lane
     }

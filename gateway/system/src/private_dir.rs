@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The reason why a directory isn't used.
 #[derive(Debug, thiserror::Error)]
-pub enum FolderError {
+pub enum PrivateDirError {
     /// The directory can't be created or inspected.
     #[error("`{}` can't be used: {reason}", dir.display())]
     Io {
@@ -19,13 +19,13 @@ pub enum FolderError {
     },
     /// The path is a symlink or a file.
     #[error("`{}` isn't a directory, or is a symlink", .0.display())]
-    NoFolder(PathBuf),
+    NotADirectory(PathBuf),
     /// The directory belongs to another user.
     #[error("`{}` belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    OtherOwner(PathBuf),
     /// Other users can write to the directory.
     #[error("`{}` is writable by others (mode {mode:03o}; it should be 700)", dir.display())]
-    Writable {
+    WritableByOthers {
         /// The directory.
         dir: PathBuf,
         /// The permissions of the directory.
@@ -33,17 +33,19 @@ pub enum FolderError {
     },
 }
 
-impl FolderError {
+impl PrivateDirError {
     /// The fix.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
-            Self::NoFolder(_) => "set the path of the directory itself, or move the file away".to_owned(),
-            Self::Foreign(_) => {
+            Self::NotADirectory(_) => {
+                "set the path of the directory itself, or move the file away".to_owned()
+            }
+            Self::OtherOwner(_) => {
                 "run the gateway as that user, or `chown` the directory to the gateway's user".to_owned()
             }
-            Self::Writable { dir, .. } => format!("`chmod 700 {}`", dir.display()),
+            Self::WritableByOthers { dir, .. } => format!("`chmod 700 {}`", dir.display()),
         }
     }
 }
@@ -69,8 +71,8 @@ pub fn io_hint(reason: &io::Error) -> &'static str {
 ///
 /// # Errors
 /// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
-pub fn private(dir: &Path) -> Result<(), FolderError> {
-    let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
+pub fn create(dir: &Path) -> Result<(), PrivateDirError> {
+    let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
     check(dir, &fs::symlink_metadata(dir).map_err(io)?)
 }
@@ -79,8 +81,8 @@ pub fn private(dir: &Path) -> Result<(), FolderError> {
 ///
 /// # Errors
 /// It would fail, as far as can be checked.
-pub fn would_be_private(dir: &Path) -> Result<(), FolderError> {
-    let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
+pub fn check_creatable(dir: &Path) -> Result<(), PrivateDirError> {
+    let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
     match fs::symlink_metadata(dir) {
         Ok(meta) => {
             check(dir, &meta)?;
@@ -104,59 +106,61 @@ fn check_writable(dir: &Path) -> io::Result<()> {
     Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
-fn check(dir: &Path, meta: &Metadata) -> Result<(), FolderError> {
+fn check(dir: &Path, meta: &Metadata) -> Result<(), PrivateDirError> {
     if !meta.is_dir() {
-        return Err(FolderError::NoFolder(dir.to_owned()));
+        return Err(PrivateDirError::NotADirectory(dir.to_owned()));
     }
-    Hands::Own.check(meta).map_err(|stranger| match stranger {
-        Stranger::Owner => FolderError::Foreign(dir.to_owned()),
-        Stranger::Others { mode } => FolderError::Writable { dir: dir.to_owned(), mode },
+    Ownership::OwnerWrites.check(meta).map_err(|stranger| match stranger {
+        OwnershipError::Owner => PrivateDirError::OtherOwner(dir.to_owned()),
+        OwnershipError::Permissions { mode } => {
+            PrivateDirError::WritableByOthers { dir: dir.to_owned(), mode }
+        }
     })
 }
 
 /// The permitted owners and permissions of a file or a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hands {
+pub enum Ownership {
     /// Owned by this user; others can neither read nor write.
-    Secret,
+    OwnerOnly,
     /// Owned by this user; others can't write.
-    Own,
+    OwnerWrites,
     /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
-    Sources,
+    SourceTree,
 }
 
-/// A violation of [`Hands`].
+/// A violation of [`Ownership`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stranger {
+pub enum OwnershipError {
     /// The owner is another user.
     Owner,
     /// The permissions give others access.
-    Others {
+    Permissions {
         /// All permissions.
         mode: u32,
     },
 }
 
-impl Hands {
+impl Ownership {
     /// Checks the owner and the permissions of a file or a directory.
     ///
     /// # Errors
     /// Another user owns it or has access to it.
-    pub fn check(self, meta: &Metadata) -> Result<(), Stranger> {
+    pub fn check(self, meta: &Metadata) -> Result<(), OwnershipError> {
         self.check_mode(meta.uid(), meta.mode() & 0o777)
     }
 
-    fn check_mode(self, owner: u32, mode: u32) -> Result<(), Stranger> {
+    fn check_mode(self, owner: u32, mode: u32) -> Result<(), OwnershipError> {
         let is_own = owner == rustix::process::geteuid().as_raw();
         let (is_permitted_owner, forbidden) = match self {
-            Self::Secret => (false, 0o077),
-            Self::Own => (false, 0o022),
-            Self::Sources => (owner == 0, 0o002),
+            Self::OwnerOnly => (false, 0o077),
+            Self::OwnerWrites => (false, 0o022),
+            Self::SourceTree => (owner == 0, 0o002),
         };
         if !is_own && !is_permitted_owner {
-            return Err(Stranger::Owner);
+            return Err(OwnershipError::Owner);
         }
-        if mode & forbidden == 0 { Ok(()) } else { Err(Stranger::Others { mode }) }
+        if mode & forbidden == 0 { Ok(()) } else { Err(OwnershipError::Permissions { mode }) }
     }
 }
 

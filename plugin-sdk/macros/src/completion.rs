@@ -7,22 +7,22 @@ use syn::{Error, LitStr, Result};
 use crate::method::{Method, Param};
 use crate::options::Options;
 
-/// A completion, read.
-pub(crate) struct Complete {
+/// A parsed completion.
+pub(crate) struct Completion {
     method: Method,
     pub(crate) target: Target,
     pub(crate) argument: LitStr,
 }
 
-/// Whose argument it completes.
+/// The item whose argument is completed.
 pub(crate) enum Target {
-    /// That of the prompt of this name.
+    /// The prompt with this name.
     Prompt(LitStr),
-    /// A variable of the resource of this template.
+    /// The resource with this template.
     Template(LitStr),
 }
 
-impl Complete {
+impl Completion {
     pub(crate) fn read(method: Method, tokens: TokenStream) -> Result<Self> {
         let span = method.ident.span();
         let options = Options::parse(tokens, span, &["prompt", "resource", "argument"])?;
@@ -32,29 +32,29 @@ impl Complete {
             (Some(_), Some(_)) | (None, None) => {
                 return Err(Error::new(
                     span,
-                    "say whose argument it is: `prompt = \"…\"` or `resource = \"…\"`",
+                    "set what it completes: `prompt = \"…\"` or `resource = \"…\"`",
                 ));
             }
         };
-        let argument = options.needed("argument")?;
+        let argument = options.required("argument")?;
         if method.params.iter().any(|param| matches!(param, Param::Context)) {
             return Err(Error::new(
                 span,
-                "a completion can't take `&Context`: it is made anew at every keystroke, so there is nothing to ask and no \
-                 progress to report",
+                "a completion can't take `&Context`: completions run at every keystroke and can't ask questions or \
+                 report progress",
             ));
         }
-        let count = method.ones().count();
+        let count = method.arguments().count();
         if method.args().is_some() || !(1..=2).contains(&count) {
             return Err(Error::new(
                 span,
-                "take what was typed as `&str`, and if needed the other arguments as `&[(String, String)]`",
+                "take the typed value as `&str`, and optionally the other arguments as `&[(String, String)]`",
             ));
         }
         Ok(Self { method, target, argument })
     }
 
-    /// One step of completing: returns if it is this argument.
+    /// The code of one step of `complete`: it returns if the argument matches.
     pub(crate) fn step(&self) -> TokenStream {
         let Self { method, target, argument } = self;
         let cfgs = &method.cfgs;

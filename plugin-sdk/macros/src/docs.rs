@@ -2,7 +2,7 @@
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The text of a doc comment, without the space that begins each line; nothing if there is no text.
+/// The text of a doc comment, without the leading space of each line. `None` if it is empty.
 pub(crate) fn text(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
@@ -11,7 +11,7 @@ pub(crate) fn text(attributes: &[Attribute]) -> Option<String> {
             lines.extend(text.value().split('\n').map(str::to_owned));
         }
     }
-    // `/// text` starts with a space; the lines of `/** … */` with as many as the author likes.
+    // `/// text` starts with one space; lines of `/** … */` can have more.
     let indent = lines
         .iter()
         .filter(|line| !line.trim().is_empty())

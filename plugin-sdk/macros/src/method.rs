@@ -1,4 +1,4 @@
-//! The signature of one function: what the macro can call, and what is wrong with the rest.
+//! The signature of a function, and errors in it.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use syn::{Attribute, Error, FnArg, Ident, ImplItemFn, Pat, PatType, ReturnType, 
 
 use crate::{docs, question};
 
-/// What a function is to the plugin.
+/// The kind of a plugin's item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ItemKind {
     Tool,
     Resource,
     Prompt,
     Completion,
 }
 
-impl Kind {
-    /// The attribute that says so.
-    pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
+impl ItemKind {
+    /// The kind of an attribute.
+    pub(crate) fn from_attribute(attribute: &Attribute) -> Option<Self> {
         let kinds = [
             ("tool", Self::Tool),
             ("resource", Self::Resource),
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ItemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tool => "tool",
@@ -48,37 +48,37 @@ impl fmt::Display for Kind {
 pub(crate) struct Method {
     pub(crate) ident: Ident,
     pub(crate) description: String,
-    /// `#[cfg(…)]`, to be repeated on everything that mentions the function.
+    /// `#[cfg(…)]`, to be repeated on all generated code for the function.
     pub(crate) cfgs: Vec<Attribute>,
     pub(crate) params: Vec<Param>,
     pub(crate) output: TokenStream,
     pub(crate) output_span: Span,
-    on_self: bool,
+    has_receiver: bool,
 }
 
-/// One parameter after `self`.
+/// A parameter after `self`.
 pub(crate) enum Param {
     /// `&Context`.
     Context,
-    /// All arguments as one object.
-    Args(Box<Args>),
+    /// The object of all arguments.
+    Args(Box<ArgsObject>),
     /// One argument.
-    One(Box<One>),
+    Argument(Box<Argument>),
 }
 
-/// The whole object.
-pub(crate) struct Args {
+/// The object of all arguments.
+pub(crate) struct ArgsObject {
     pub(crate) ty: Type,
-    /// The function takes a reference to it.
+    /// `true` if the function takes a reference.
     borrowed: bool,
 }
 
-/// One argument.
-pub(crate) struct One {
+/// An argument.
+pub(crate) struct Argument {
     pub(crate) ident: Ident,
-    /// What the argument is read as: for `&str`, a `String`.
+    /// The owned type of the argument: `String` for `&str`.
     pub(crate) ty: Type,
-    /// The function takes a reference to it.
+    /// `true` if the function takes a reference.
     pub(crate) borrowed: bool,
     pub(crate) description: Option<String>,
     /// `#[doc]`, `#[serde]` and `#[schemars]`.
@@ -86,26 +86,24 @@ pub(crate) struct One {
 }
 
 impl Method {
-    /// Reads `function`, takes the attributes of its parameters out, and puts what is wrong with it into `errors`.
-    pub(crate) fn read(function: &mut ImplItemFn, what: Kind, errors: &mut Vec<Error>) -> Self {
+    /// Parses `function`, removes the attributes of its parameters, and adds its errors to `errors`.
+    pub(crate) fn read(function: &mut ImplItemFn, what: ItemKind, errors: &mut Vec<Error>) -> Self {
         let signature = &function.sig;
         if let Some(word) = &signature.asyncness {
             errors.push(Error::new_spanned(word, format!(
-                "a {what} can't be `async`: every call has a sandbox of its own, so waiting in it holds up nobody else; \
-                 write a plain `fn`"
+                "a {what} can't be `async`: every call has its own sandbox, so blocking is fine; write a plain `fn`"
             )));
         }
         if !signature.generics.params.is_empty() {
             errors.push(Error::new_spanned(
                 &signature.generics,
-                format!("a {what} can't be generic: clients are told one form of it; name the types"),
+                format!("a {what} can't be generic: its schema must be known; use concrete types"),
             ));
         }
         let description = docs::text(&function.attrs).unwrap_or_default();
-        if description.is_empty() && what != Kind::Completion {
+        if description.is_empty() && what != ItemKind::Completion {
             errors.push(Error::new(signature.ident.span(), format!(
-                "this {what} needs a doc comment, which is the description by which models and people choose it: write \
-                 `/// …` above it"
+                "this {what} needs a doc comment, which is its description for models and users; add one with `///`"
             )));
         }
         let cfgs =
@@ -116,67 +114,71 @@ impl Method {
                 if let Type::ImplTrait(_) = **ty {
                     errors.push(Error::new_spanned(
                         ty,
-                        format!("a {what} can't return `impl …`: name the type, such as `String`"),
+                        format!("a {what} can't return `impl …`; use a concrete type, such as `String`"),
                     ));
                 }
                 (ty.to_token_stream(), ty.span())
             }
         };
-        errors.extend(question::lost(function));
+        errors.extend(question::check_error_type(function));
         let ident = function.sig.ident.clone();
-        let (on_self, params) = read_params(function, what, errors);
-        Self { ident, description, cfgs, params, output, output_span, on_self }
+        let (has_receiver, params) = read_params(function, what, errors);
+        Self { ident, description, cfgs, params, output, output_span, has_receiver }
     }
 
-    /// The arguments that stand for themselves.
-    pub(crate) fn ones(&self) -> impl Iterator<Item = &One> {
+    /// The separate arguments.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
         self.params.iter().filter_map(|param| match param {
-            Param::One(one) => Some(&**one),
+            Param::Argument(argument) => Some(&**argument),
             Param::Context | Param::Args(_) => None,
         })
     }
 
-    /// The type of the whole object, where the function takes it.
+    /// The type of `args`, if the function takes it.
     pub(crate) fn args(&self) -> Option<&Type> {
         self.params.iter().find_map(|param| match param {
             Param::Args(args) => Some(&args.ty),
-            Param::Context | Param::One(_) => None,
+            Param::Context | Param::Argument(_) => None,
         })
     }
 
-    /// The call, with `ctx` for the context, `whole` for the whole object and `one` for each argument.
-    pub(crate) fn call(&self, whole: &TokenStream, mut one: impl FnMut(&One) -> TokenStream) -> TokenStream {
+    /// The code of the call, with `ctx` for the context, `whole` for `args` and the result of `value_of` for each argument.
+    pub(crate) fn call(
+        &self,
+        whole: &TokenStream,
+        mut value_of: impl FnMut(&Argument) -> TokenStream,
+    ) -> TokenStream {
         let ident = &self.ident;
         let values = self.params.iter().map(|param| match param {
             Param::Context => quote!(ctx),
             Param::Args(args) if args.borrowed => quote!(&#whole),
             Param::Args(_) => whole.clone(),
-            Param::One(argument) => {
-                let value = one(argument);
+            Param::Argument(argument) => {
+                let value = value_of(argument);
                 if argument.borrowed { quote!(&#value) } else { value }
             }
         });
-        let target = if self.on_self { quote!(self.) } else { quote!(Self::) };
+        let target = if self.has_receiver { quote!(self.) } else { quote!(Self::) };
         quote_spanned!(ident.span()=> #target #ident(#(#values),*))
     }
 }
 
-fn read_params(function: &mut ImplItemFn, what: Kind, errors: &mut Vec<Error>) -> (bool, Vec<Param>) {
-    let mut on_self = false;
+fn read_params(function: &mut ImplItemFn, what: ItemKind, errors: &mut Vec<Error>) -> (bool, Vec<Param>) {
+    let mut has_receiver = false;
     let mut params: Vec<Param> = Vec::new();
     for input in &mut function.sig.inputs {
         match input {
             FnArg::Receiver(receiver) => {
-                on_self = true;
+                has_receiver = true;
                 if receiver.mutability.is_some() && receiver.reference.is_some() {
                     errors.push(Error::new_spanned(&*receiver, format!(
-                        "a {what} can't take `&mut self`: every call gets a plugin of its own, so a change would be \
+                        "a {what} can't take `&mut self`: every call gets a new plugin, so changes would be \
                          lost; take `&self`"
                     )));
                 } else if receiver.reference.is_none() {
                     errors.push(Error::new_spanned(
                         &*receiver,
-                        format!("a {what} can't take `self`: take `&self`"),
+                        format!("a {what} can't take `self`; take `&self`"),
                     ));
                 }
             }
@@ -187,16 +189,16 @@ fn read_params(function: &mut ImplItemFn, what: Kind, errors: &mut Vec<Error>) -
         }
     }
     let whole = params.iter().any(|param| matches!(param, Param::Args(_)));
-    if let Some(Param::One(one)) = params.iter().find(|param| matches!(param, Param::One(_)))
+    if let Some(Param::Argument(argument)) = params.iter().find(|param| matches!(param, Param::Argument(_)))
         && whole
     {
         let message = format!(
-            "`args` is the whole object of arguments, so `{}` can't be another one; make it a field",
-            one.ident.unraw()
+            "`args` is the object of all arguments, so `{}` can't be a separate argument; make it a field of `args`",
+            argument.ident.unraw()
         );
-        errors.push(Error::new(one.ident.span(), message));
+        errors.push(Error::new(argument.ident.span(), message));
     }
-    (on_self, params)
+    (has_receiver, params)
 }
 
 fn read_param(typed: &mut PatType) -> Result<Param, Error> {
@@ -208,14 +210,14 @@ fn read_param(typed: &mut PatType) -> Result<Param, Error> {
     let owned = owner(&typed.ty);
     let borrowed = owned.is_some();
     let ty = owned.unwrap_or_else(|| (*typed.ty).clone());
-    let whole = Param::Args(Box::new(Args { ty: ty.clone(), borrowed }));
+    let whole = Param::Args(Box::new(ArgsObject { ty: ty.clone(), borrowed }));
     let ident = match &*typed.pat {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => pattern.ident.clone(),
         Pat::Struct(_) | Pat::TupleStruct(_) => return Ok(whole),
         other => return Err(Error::new_spanned(other, "an argument needs a name")),
     };
     if ident == "args" {
-        refuse_no_object(&ty, &typed.ty)?;
+        refuse_non_object(&ty, &typed.ty)?;
         return Ok(whole);
     }
     let ours = |attribute: &Attribute| {
@@ -224,13 +226,19 @@ fn read_param(typed: &mut PatType) -> Result<Param, Error> {
     if let Some(foreign) = attributes.iter().find(|attribute| !ours(attribute)) {
         return Err(Error::new_spanned(
             foreign,
-            "a parameter can have doc comments, `#[serde]` and `#[schemars]`",
+            "only doc comments, `#[serde]` and `#[schemars]` are supported on parameters",
         ));
     }
-    Ok(Param::One(Box::new(One { ident, ty, borrowed, description: docs::text(&attributes), attributes })))
+    Ok(Param::Argument(Box::new(Argument {
+        ident,
+        ty,
+        borrowed,
+        description: docs::text(&attributes),
+        attributes,
+    })))
 }
 
-/// Is it `&Context`, by whatever path? The context is lent, so no other form of it can be taken.
+/// Returns `true` for `&Context` with any path. Other forms, such as `Context`, are errors.
 pub(crate) fn is_context(ty: &Type) -> Result<bool, Error> {
     let (inner, lent) = match ty {
         Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
@@ -242,22 +250,22 @@ pub(crate) fn is_context(ty: &Type) -> Result<bool, Error> {
             if lent {
                 return Ok(true);
             }
-            Err(Error::new_spanned(ty, "the context is the gateway's, and only lent: take `&Context`"))
+            Err(Error::new_spanned(ty, "the context belongs to the gateway; take `&Context`"))
         }
         Some(_) | None => Ok(false),
     }
 }
 
-/// Arguments are read into values that the call owns, of types that have one form.
+/// Rejects types that aren't concrete or contain references, because arguments are deserialized into owned values.
 fn refuse_type(ty: &Type) -> Result<(), Error> {
     match ty {
         Type::ImplTrait(_) => {
-            let message = "an argument can't be `impl …`: clients are told one form of it; name the type";
+            let message = "an argument can't be `impl …`: its schema must be known; use a concrete type";
             Err(Error::new_spanned(ty, message))
         }
         Type::Reference(reference) if reference.mutability.is_some() => Err(Error::new_spanned(
             ty,
-            "an argument can't be `&mut`: nobody would see what is written; take it by value, or as `&`",
+            "an argument can't be `&mut`, because changes would be lost; take it by value or as `&`",
         )),
         Type::Reference(reference) => refuse_borrowed(&reference.elem),
         other => refuse_borrowed(other),
@@ -285,36 +293,35 @@ fn refuse_borrowed(ty: &Type) -> Result<(), Error> {
     if !borrows(ty.to_token_stream()) {
         return Ok(());
     }
-    let message =
-        "an argument can't hold a reference: write the type that owns the value, such as `String` for `&str`";
+    let message = "an argument can't contain a reference; use an owned type, such as `String` for `&str`";
     Err(Error::new_spanned(ty, message))
 }
 
-/// `args` stands for all arguments, which are an object.
-fn refuse_no_object(ty: &Type, written: &Type) -> Result<(), Error> {
-    const NO_OBJECTS: &[&str] = &[
+/// Rejects types for `args` that aren't objects.
+fn refuse_non_object(ty: &Type, written: &Type) -> Result<(), Error> {
+    const NON_OBJECTS: &[&str] = &[
         "String", "str", "bool", "char", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32",
         "i64", "i128", "isize", "f32", "f64", "Vec", "Option",
     ];
     let object = match ty {
         Type::Path(path) => {
-            !path.path.segments.last().is_some_and(|last| NO_OBJECTS.iter().any(|name| last.ident == name))
+            !path.path.segments.last().is_some_and(|last| NON_OBJECTS.iter().any(|name| last.ident == name))
         }
         Type::Tuple(_) | Type::Array(_) => false,
-        _ => true, // syn's enum, and rustc's to judge
+        _ => true, // syn's enum is non-exhaustive; rustc reports the error
     };
     if object {
         return Ok(());
     }
     let message = format!(
-        "`args` is the whole object of arguments, which `{}` can't be: give a single argument another name, or write a \
+        "`args` is the object of all arguments, but `{}` isn't an object; rename a single argument, or use a \
          struct",
         written.to_token_stream().to_string().replace(' ', "")
     );
     Err(Error::new_spanned(written, message))
 }
 
-/// The type that owns what a reference borrows: arguments are read into it.
+/// The owned type for a reference, into which the argument is deserialized.
 fn owner(ty: &Type) -> Option<Type> {
     let Type::Reference(reference) = ty else { return None };
     Some(match &*reference.elem {

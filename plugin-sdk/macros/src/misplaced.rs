@@ -1,16 +1,16 @@
-//! Attributes where they mean nothing, and what belongs there.
+//! Errors for misplaced attributes, with the correct place.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Attribute, Error, FnArg, ImplItem, ImplItemFn, Item};
 
-use crate::method::Kind;
+use crate::method::ItemKind;
 
-/// `#[tool]` and its like where no `#[plugin]` has read them: the item as it is, and an error.
-pub(crate) fn mark(name: &str, item: &TokenStream) -> TokenStream {
+/// Returns the item with an error for `#[tool]` or another attribute outside of a `#[plugin]` block.
+pub(crate) fn attribute(name: &str, item: &TokenStream) -> TokenStream {
     let (item, place, message) = match syn::parse2::<ImplItemFn>(item.clone()) {
         Ok(mut function) => {
-            // Those of its parameters mean nothing either; one error is enough.
+            // Remove the attributes of parameters, so that there is only one error.
             for input in &mut function.sig.inputs {
                 if let FnArg::Typed(typed) = input {
                     typed.attrs.clear();
@@ -18,11 +18,11 @@ pub(crate) fn mark(name: &str, item: &TokenStream) -> TokenStream {
             }
             let message = if function.sig.receiver().is_some() {
                 format!(
-                    "nothing reads `#[{name}]` here: put `#[plugin]` above the `impl` block of this function"
+                    "`#[{name}]` has no effect here; add `#[plugin]` to the `impl` block of this function"
                 )
             } else {
                 format!(
-                    "nothing reads `#[{name}]` here: put `#[plugin]` above the `impl` block of this function, or move it \
+                    "`#[{name}]` has no effect here; add `#[plugin]` to the `impl` block of this function, or move it \
                      into such a block"
                 )
             };
@@ -30,57 +30,58 @@ pub(crate) fn mark(name: &str, item: &TokenStream) -> TokenStream {
         }
         Err(_) if matches!(syn::parse2::<Item>(item.clone()), Ok(Item::Impl(_))) => (
             item.clone(),
-            beginning(item),
+            first_span(item),
             format!(
-                "`#[{name}]` marks a function; put `#[plugin]` above the `impl` block, and `#[{name}]` into it"
+                "`#[{name}]` is only for functions; add `#[plugin]` to the `impl` block, and `#[{name}]` to a function in it"
             ),
         ),
-        Err(_) => (item.clone(), beginning(item), no_function(name)),
+        Err(_) => (item.clone(), first_span(item), only_for_functions(name)),
     };
     let error = Error::new(place, message).to_compile_error();
     quote!(#item #error)
 }
 
-/// What is wrong with the marks of something that is no function; they are taken away.
-pub(crate) fn marks_of(item: &mut ImplItem) -> Option<Error> {
+/// Removes the attributes of an item that isn't a function, and returns an error for them.
+pub(crate) fn remove_from(item: &mut ImplItem) -> Option<Error> {
     let attributes = match item {
         ImplItem::Const(item) => &mut item.attrs,
         ImplItem::Type(item) => &mut item.attrs,
         ImplItem::Macro(item) => &mut item.attrs,
-        _ => return None, // syn's enum
+        _ => return None, // syn's enum is non-exhaustive
     };
-    let (marks, rest): (Vec<Attribute>, _) =
-        std::mem::take(attributes).into_iter().partition(|attribute| Kind::of(attribute).is_some());
+    let (marks, rest): (Vec<Attribute>, _) = std::mem::take(attributes)
+        .into_iter()
+        .partition(|attribute| ItemKind::from_attribute(attribute).is_some());
     *attributes = rest;
     let mark = marks.first()?;
     let name = &mark.path().segments.last()?.ident;
-    Some(Error::new_spanned(mark, no_function(&name.to_string())))
+    Some(Error::new_spanned(mark, only_for_functions(&name.to_string())))
 }
 
-/// What is wrong with `#[plugin]` above this.
+/// The error for `#[plugin]` on an item that isn't an `impl` block.
 pub(crate) fn plugin(item: &TokenStream) -> Error {
     let (place, message) = match syn::parse2::<Item>(item.clone()) {
-        Ok(Item::Struct(item)) => (item.ident, "not above the type: move it to the block with the functions"),
-        Ok(Item::Enum(item)) => (item.ident, "not above the type: move it to the block with the functions"),
+        Ok(Item::Struct(item)) => (item.ident, "not on the type; move it to the block with the functions"),
+        Ok(Item::Enum(item)) => (item.ident, "not on the type; move it to the block with the functions"),
         Ok(Item::Fn(item)) => {
-            (item.sig.ident, "and `#[tool]` above a function in it: move the function into such a block")
+            (item.sig.ident, "and `#[tool]` on a function in it; move the function into such a block")
         }
-        Ok(Item::Mod(item)) => (item.ident, "not above a module: move it to the block with the functions"),
-        Ok(Item::Trait(item)) => (item.ident, "not above a trait: move it to a block with functions"),
+        Ok(Item::Mod(item)) => (item.ident, "not on a module; move it to the block with the functions"),
+        Ok(Item::Trait(item)) => (item.ident, "not on a trait; move it to a block with functions"),
         Ok(_) => {
-            let message = "`#[plugin]` stands above an `impl` block: move it to the one with the functions";
+            let message = "`#[plugin]` belongs on an `impl` block; move it to the one with the functions";
             return Error::new_spanned(item, message);
         }
-        // An `impl` block that syn can't read.
+        // An `impl` block that syn can't parse.
         Err(error) => return error,
     };
-    Error::new(place.span(), format!("`#[plugin]` stands above an `impl` block, {message}"))
+    Error::new(place.span(), format!("`#[plugin]` belongs on an `impl` block, {message}"))
 }
 
-fn beginning(item: &TokenStream) -> Span {
+fn first_span(item: &TokenStream) -> Span {
     item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span())
 }
 
-fn no_function(name: &str) -> String {
-    format!("`#[{name}]` marks a function in an `impl` block with `#[plugin]` above it; this is none")
+fn only_for_functions(name: &str) -> String {
+    format!("`#[{name}]` is only for functions in an `impl` block with `#[plugin]`")
 }

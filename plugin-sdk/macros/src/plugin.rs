@@ -1,122 +1,124 @@
-//! `#[plugin]`: reads the block, and writes either the plugin or everything that is wrong with it.
+//! `#[plugin]`: parses the block, and generates either the plugin or all errors.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ItemImpl, Path, Result};
 
-use crate::offers::Offers;
+use crate::items::PluginItems;
 use crate::options::Options;
 use crate::{docs, misplaced};
 
 const OPTIONS: &[&str] =
     &["name", "version", "title", "description", "website_url", "instructions", "config", "parts", "part"];
 
-/// What a block is of the component.
-enum Role {
-    /// The plugin: what it says of itself, and the types of its other blocks.
+/// The role of a block in the component.
+enum BlockRole {
+    /// The plugin: its metadata, and the types of its parts.
     Plugin { info: TokenStream, parts: Vec<Path> },
-    /// Tools of a plugin whose own block names this one.
+    /// A part: tools of a plugin whose own block names this type.
     Part,
 }
 
-/// A block that the macro can't make a plugin of.
-struct Refused {
-    /// The block without the marks.
+/// A block with errors.
+struct InvalidBlock {
+    /// The block without our attributes.
     block: TokenStream,
-    /// All that is wrong with it.
+    /// All errors.
     errors: Vec<Error>,
 }
 
-/// `#[plugin(options)] block`.
+/// Expands `#[plugin(options)] block`.
 pub(crate) fn expand(options: TokenStream, block: &TokenStream) -> TokenStream {
-    read(options, block).unwrap_or_else(|Refused { block, errors }| {
+    read(options, block).unwrap_or_else(|InvalidBlock { block, errors }| {
         let errors = errors.iter().map(Error::to_compile_error);
         quote!(#block #(#errors)*)
     })
 }
 
-fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenStream, Refused> {
+fn read(options: TokenStream, block: &TokenStream) -> std::result::Result<TokenStream, InvalidBlock> {
     let Ok(mut item) = syn::parse2::<ItemImpl>(block.clone()) else {
-        return Err(Refused { block: block.clone(), errors: vec![misplaced::plugin(block)] });
+        return Err(InvalidBlock { block: block.clone(), errors: vec![misplaced::plugin(block)] });
     };
     let mut errors = Vec::new();
     if let Some((_, path, _)) = &item.trait_ {
-        let message = "`#[plugin]` stands above a plain `impl` block, not one of a trait: move the functions into an \
-                       `impl` block of the type alone";
+        let message = "`#[plugin]` belongs on an inherent `impl` block, not on a trait's; move the functions into an \
+                       inherent `impl` block";
         errors.push(Error::new_spanned(path, message));
     }
     if !item.generics.params.is_empty() {
-        errors.push(Error::new_spanned(&item.generics, "a plugin can't be generic: it is one component"));
+        errors.push(Error::new_spanned(&item.generics, "a plugin can't be generic"));
     }
     let can_be_plugin = errors.is_empty();
-    let offers = Offers::read(&mut item, &mut errors);
+    let items = PluginItems::read(&mut item, &mut errors);
     let plugin = &item.self_ty;
     match role(options, &item) {
         Err(error) => errors.push(error),
-        Ok(Role::Part) => {
-            errors.extend(offers.other_than_tools());
-            if errors.is_empty() && offers.is_empty() {
-                let message = "this part offers nothing; mark a function `#[tool]`";
+        Ok(BlockRole::Part) => {
+            errors.extend(items.other_than_tools());
+            if errors.is_empty() && items.is_empty() {
+                let message = "this part has no tools; add `#[tool]` to a function";
                 errors.push(Error::new_spanned(plugin, message));
             }
             if errors.is_empty() {
-                let implementation = offers.part(plugin);
+                let implementation = items.part(plugin);
                 return Ok(quote!(#item #implementation));
             }
         }
-        Ok(Role::Plugin { info, parts }) => {
-            if errors.is_empty() && offers.is_empty() && parts.is_empty() {
+        Ok(BlockRole::Plugin { info, parts }) => {
+            if errors.is_empty() && items.is_empty() && parts.is_empty() {
                 let message =
-                    "the plugin offers nothing; mark a function `#[tool]`, `#[resource]` or `#[prompt]`";
+                    "the plugin is empty; add `#[tool]`, `#[resource]` or `#[prompt]` to a function";
                 errors.push(Error::new_spanned(plugin, message));
             }
             if errors.is_empty() {
-                let implementation = offers.implementation(plugin, &info, &parts);
+                let implementation = items.implementation(plugin, &info, &parts);
                 return Ok(quote!(#item #implementation));
             }
         }
     }
-    // An empty implementation goes with the block, so that the author isn't told of its absence too.
-    let stand_in = can_be_plugin.then(|| {
+    // Add an empty implementation, so that the author doesn't also get an error about a missing one.
+    let stub = can_be_plugin.then(|| {
         quote! {
             impl ::moongate_sdk::Plugin for #plugin {
                 fn info() -> ::moongate_sdk::PluginInfo { ::core::unreachable!() }
             }
         }
     });
-    Err(Refused { block: quote!(#item #stand_in), errors })
+    Err(InvalidBlock { block: quote!(#item #stub), errors })
 }
 
-/// What the options make of the block.
-fn role(options: TokenStream, item: &ItemImpl) -> Result<Role> {
+/// Parses the role of the block from the options.
+fn role(options: TokenStream, item: &ItemImpl) -> Result<BlockRole> {
     let options = Options::parse(options, item.self_ty.span(), OPTIONS)?;
     if options.flag("part")? == Some(true) {
-        return match options.other_than("part") {
+        return match options.first_key_except("part") {
             Some(key) => {
-                let message = format!("`{key}` belongs to the plugin's own block, not to a part of it");
+                let message = format!("`{key}` belongs in the plugin's own block, not in a part");
                 Err(Error::new(key.span(), message))
             }
-            None => Ok(Role::Part),
+            None => Ok(BlockRole::Part),
         };
     }
     let parts = match options.expr("parts")? {
         None => Vec::new(),
         Some(Expr::Array(list)) => list.elems.iter().map(part).collect::<Result<_>>()?,
-        Some(other) => return Err(Error::new_spanned(other, "`parts` is a list: `parts = [Files, Words]`")),
+        Some(other) => {
+            return Err(Error::new_spanned(other, "`parts` must be a list: `parts = [Files, Words]`"));
+        }
     };
-    Ok(Role::Plugin { info: info(&options, item)?, parts })
+    Ok(BlockRole::Plugin { info: info(&options, item)?, parts })
 }
 
 /// The type of a part.
 fn part(named: &Expr) -> Result<Path> {
     match named {
         Expr::Path(path) => Ok(path.path.clone()),
-        other => Err(Error::new_spanned(other, "a part is the type of a block marked `#[plugin(part)]`")),
+        other => Err(Error::new_spanned(other, "a part must be the type of a block with `#[plugin(part)]`")),
     }
 }
 
-/// What the plugin says of itself.
+/// The code of the plugin's metadata.
 fn info(options: &Options, item: &ItemImpl) -> Result<TokenStream> {
     let given = |key: &str| options.expr(key).map(|value| value.map(ToTokens::to_token_stream));
     let name = given("name")?.unwrap_or_else(|| quote!(::core::env!("CARGO_PKG_NAME")));

@@ -1,4 +1,4 @@
-//! `#[prompt]`: one entry of the list, and one arm of getting it.
+//! `#[prompt]`: the generated list entry, and the match arm of `get_prompt`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -9,7 +9,7 @@ use crate::method::{self, Method};
 use crate::options::{self, Options};
 use crate::tool::{listed, optional};
 
-/// A prompt, read.
+/// A parsed prompt.
 pub(crate) struct Prompt {
     pub(crate) name: LitStr,
     method: Method,
@@ -27,26 +27,26 @@ impl Prompt {
         Ok(Self { name, method, title, when })
     }
 
-    /// Whether it has this argument, as far as it can be known here.
+    /// Returns `true` if the prompt has this argument, or could have it in `args`.
     pub(crate) fn takes(&self, argument: &str) -> bool {
-        self.method.args().is_some() || self.method.ones().any(|one| one.ident.unraw() == argument)
+        self.method.args().is_some() || self.method.arguments().any(|own| own.ident.unraw() == argument)
     }
 
-    /// The entry of the list.
+    /// The code of the list entry.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { name, method, title, when } = self;
         let Method { description, cfgs, .. } = method;
         let args = if let Some(ty) = method.args() {
             quote!(::moongate_sdk::expansion::prompt_arguments::<#ty>())
         } else {
-            let ones = method.ones().map(|one| {
-                let method::One { ident, ty, description, .. } = one;
+            let ones = method.arguments().map(|argument| {
+                let method::Argument { ident, ty, description, .. } = argument;
                 let name = ident.unraw().to_string();
                 let description = match description {
                     Some(text) => quote!(::core::option::Option::Some(#text)),
                     None => quote!(::core::option::Option::None),
                 };
-                quote!(::moongate_sdk::expansion::Of::<#ty>::new().argument_of_prompt(#name, #description))
+                quote!(::moongate_sdk::expansion::ListType::<#ty>::new().argument_of_prompt(#name, #description))
             });
             quote!(::std::vec![#(#ones),*])
         };
@@ -59,13 +59,13 @@ impl Prompt {
         listed(cfgs, when.as_ref(), &prompt)
     }
 
-    /// The arm of getting it.
+    /// The match arm of `get_prompt`.
     pub(crate) fn arm(&self) -> TokenStream {
         let Self { name, method, .. } = self;
         let cfgs = &method.cfgs;
         let whole = method.args().map(|ty| quote!(::moongate_sdk::expansion::prompt_values::<#ty>(args)?));
-        let call = method.call(&whole.unwrap_or_default(), |one| {
-            let method::One { ident, ty, .. } = one;
+        let call = method.call(&whole.unwrap_or_default(), |argument| {
+            let method::Argument { ident, ty, .. } = argument;
             let name = ident.unraw().to_string();
             quote!(::moongate_sdk::expansion::prompt_value::<#ty>(args, #name)?)
         });

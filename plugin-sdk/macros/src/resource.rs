@@ -1,20 +1,20 @@
-//! `#[resource]`: one entry of the list of resources or templates, and one step of reading.
+//! `#[resource]`: the generated list entry, and one step of `read_resource`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Error, LitStr, Result};
 
-use crate::method::{Method, One};
+use crate::method::{Argument, Method};
 use crate::options::{self, Options};
 use crate::tool::{listed, optional};
 
 const OPTIONS: &[&str] = &["uri", "name", "title", "mime_type", "when"];
 
-/// A resource or a template, read.
+/// A parsed resource or template.
 pub(crate) struct Resource {
     pub(crate) uri: LitStr,
-    /// The template's variables, in order; none for a plain resource.
+    /// The template's variables, in order. Empty for a fixed resource.
     variables: Vec<String>,
     method: Method,
     name: LitStr,
@@ -26,7 +26,7 @@ pub(crate) struct Resource {
 impl Resource {
     pub(crate) fn read(method: Method, tokens: TokenStream) -> Result<Self> {
         let options = Options::parse(tokens, method.ident.span(), OPTIONS)?;
-        let uri = options.needed("uri")?;
+        let uri = options.required("uri")?;
         let variables = check_uri(&uri)?;
         let name = options::name(&options, &method.ident)?;
         let title = optional(options.text("title")?);
@@ -34,17 +34,20 @@ impl Resource {
         if let Some(ty) = method.args() {
             return Err(Error::new_spanned(
                 ty,
-                "a resource has no arguments; its parameters are the variables of `uri`",
+                "a resource has no arguments; its parameters must be the variables of `uri`",
             ));
         }
-        let named = |one: &One| one.ident.unraw().to_string();
-        if let Some(stray) = method.ones().find(|one| named(one) != "uri" && !variables.contains(&named(one)))
+        let named = |argument: &Argument| argument.ident.unraw().to_string();
+        if let Some(stray) = method
+            .arguments()
+            .find(|argument| named(argument) != "uri" && !variables.contains(&named(argument)))
         {
             let ident = stray.ident.unraw();
             return Err(Error::new(stray.ident.span(), format!("`uri` has no variable `{{{ident}}}`")));
         }
-        if let Some(left) =
-            variables.iter().find(|variable| !method.ones().any(|one| named(one) == **variable))
+        if let Some(left) = variables
+            .iter()
+            .find(|variable| !method.arguments().any(|argument| named(argument) == **variable))
         {
             return Err(Error::new(
                 uri.span(),
@@ -59,12 +62,12 @@ impl Resource {
         !self.variables.is_empty()
     }
 
-    /// Whether its URI has this variable.
+    /// Returns `true` if the URI has this variable.
     pub(crate) fn takes(&self, variable: &str) -> bool {
         self.variables.iter().any(|name| name == variable)
     }
 
-    /// The entry of its list.
+    /// The code of the list entry.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { uri, method, name, title, mime_type, when, .. } = self;
         let Method { description, cfgs, .. } = method;
@@ -81,7 +84,7 @@ impl Resource {
         listed(cfgs, when.as_ref(), &resource)
     }
 
-    /// One step of reading: returns if `uri` is this resource.
+    /// The code of one step of `read_resource`: it returns if `uri` matches.
     pub(crate) fn step(&self) -> TokenStream {
         let Self { uri, method, mime_type, variables, .. } = self;
         let cfgs = &method.cfgs;
@@ -89,17 +92,17 @@ impl Resource {
             Some(text) => quote!(::core::option::Option::Some(#text)),
             None => quote!(::core::option::Option::None),
         };
-        let call = method.call(&TokenStream::new(), |one| {
-            let name = one.ident.unraw().to_string();
+        let call = method.call(&TokenStream::new(), |argument| {
+            let name = argument.ident.unraw().to_string();
             match variables.iter().position(|variable| *variable == name) {
                 Some(index) => {
-                    let ty = &one.ty;
+                    let ty = &argument.ty;
                     quote!(::moongate_sdk::expansion::variable::<#ty>(uri, #name, &values[#index])?)
                 }
                 None => quote!(::std::string::String::from(uri)),
             }
         });
-        // A closure, so that `?` ends the reading of the arguments and not the function.
+        // A closure, so that `?` ends only the parsing of the arguments.
         let value = quote! {
             (|| ::core::result::Result::<_, ::moongate_sdk::ToolError>::Ok(#call))()
         };
@@ -118,7 +121,7 @@ impl Resource {
     }
 }
 
-/// Checks that `uri` is absolute, and gives the variables that stand in it.
+/// Checks that `uri` is absolute, and returns its variables.
 fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
     let text = uri.value();
     let bad = |message: String| Err(Error::new(uri.span(), message));
@@ -126,26 +129,26 @@ fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(fits) {
         return bad(format!(
-            "`{text}` is no absolute URI: it must start with a scheme, as in `notes://today`"
+            "`{text}` isn't an absolute URI: it must start with a scheme, as in `notes://today`"
         ));
     }
-    if let Some(wrong) = wrong_beginning(&text, scheme) {
-        return bad(wrong);
+    if let Some(problem) = invalid_prefix(&text, scheme) {
+        return bad(problem);
     }
     let mut variables = Vec::new();
     let mut rest = text.as_str();
     while let Some((_, after)) = rest.split_once('{') {
         let Some((variable, after)) = after.split_once('}') else {
-            return bad(format!("a `{{` in `{text}` is never closed"));
+            return bad(format!("unclosed `{{` in `{text}`"));
         };
         let name = variable.strip_prefix('+').unwrap_or(variable);
         if syn::parse_str::<syn::Ident>(name).is_err() {
             return bad(format!(
-                "`{{{variable}}}` isn't supported; write `{{name}}` for one part of a path or `{{+name}}` for anything"
+                "`{{{variable}}}` isn't supported; write `{{name}}` for a path segment or `{{+name}}` for any string"
             ));
         }
         if variables.iter().any(|earlier| earlier == name) {
-            return bad(format!("`{{{name}}}` stands in `{text}` twice"));
+            return bad(format!("`{text}` contains `{{{name}}}` twice"));
         }
         variables.push(name.to_owned());
         rest = after;
@@ -153,11 +156,13 @@ fn check_uri(uri: &LitStr) -> Result<Vec<String>> {
     Ok(variables)
 }
 
-/// What the gateway would refuse of a URI with this scheme, up to its first variable.
-fn wrong_beginning(text: &str, scheme: &str) -> Option<String> {
-    let no_uri = |c: &char| !c.is_ascii_graphic() || "\"<>\\^`".contains(*c);
-    if let Some(c) = text.chars().find(no_uri) {
-        return Some(format!("`{text}` holds {c:?}, which no URI has; write it as a `%` escape (RFC 3986)"));
+/// The error for a URI that the gateway would reject, checked up to the first variable.
+fn invalid_prefix(text: &str, scheme: &str) -> Option<String> {
+    let is_invalid = |c: &char| !c.is_ascii_graphic() || "\"<>\\^`".contains(*c);
+    if let Some(c) = text.chars().find(is_invalid) {
+        return Some(format!(
+            "`{text}` contains {c:?}, which isn't allowed in a URI; percent-encode it (RFC 3986)"
+        ));
     }
     let (beginning, is_template) = match text.split_once('{') {
         Some((beginning, _)) => (beginning, true),
@@ -167,12 +172,10 @@ fn wrong_beginning(text: &str, scheme: &str) -> Option<String> {
     if !(after.is_empty() || is_template && after == "//") {
         return None;
     }
-    let cure = if is_template {
-        format!(
-            "it says which resources are this plugin's; write `{scheme}://all/{{…}}`, or another word for `all`"
-        )
+    let fix = if is_template {
+        format!("write `{scheme}://all/{{…}}`, or another word for `all`")
     } else {
         format!("write `{scheme}:today`, or another word for `today`")
     };
-    Some(format!("`{beginning}` names nothing but a scheme: {cure}"))
+    Some(format!("`{beginning}` contains only a scheme, but must identify this plugin's resources; {fix}"))
 }

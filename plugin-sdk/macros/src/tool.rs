@@ -1,4 +1,4 @@
-//! `#[tool]`: one entry of the list, and one arm of the call.
+//! `#[tool]`: the generated list entry, and the match arm of `call_tool`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -21,7 +21,7 @@ const OPTIONS: &[&str] = &[
     "when",
 ];
 
-/// A tool, read.
+/// A parsed tool.
 pub(crate) struct Tool {
     pub(crate) name: LitStr,
     method: Method,
@@ -53,7 +53,7 @@ impl Tool {
             Some(text) if output.is_some() => {
                 return Err(Error::new_spanned(
                     text,
-                    "`output` and `output_schema` say the same; leave one out",
+                    "`output` and `output_schema` are redundant; remove one",
                 ));
             }
             Some(text) => Some(quote!(::core::option::Option::Some(::std::string::String::from(#text)))),
@@ -65,19 +65,19 @@ impl Tool {
         Ok(Self { name, method, title, hints, input_schema, output_schema, when })
     }
 
-    /// The struct that several arguments are read into.
+    /// The struct into which the arguments are deserialized.
     pub(crate) fn arguments(&self) -> TokenStream {
-        if self.method.ones().next().is_none() {
+        if self.method.arguments().next().is_none() {
             return TokenStream::new();
         }
         let Method { cfgs, .. } = &self.method;
-        let fields = self.method.ones().map(|one| {
-            let method::One { ident, ty, attributes, .. } = one;
+        let fields = self.method.arguments().map(|argument| {
+            let method::Argument { ident, ty, attributes, .. } = argument;
             quote!(#(#attributes)* #ident: #ty)
         });
-        // `derive` says of a type only that it has no schema; this says what to write.
-        let described = self.method.ones().map(|one| {
-            let ty = &one.ty;
+        // The error of `derive` only says that a type has no schema; this one explains the fix.
+        let described = self.method.arguments().map(|argument| {
+            let ty = &argument.ty;
             quote_spanned!(ty.span()=> ::moongate_sdk::expansion::described::<#ty>();)
         });
         let ident = self.struct_ident();
@@ -85,7 +85,7 @@ impl Tool {
             #(#cfgs)*
             const _: fn() = || { #(#described)* };
             #(#cfgs)*
-            #[allow(non_camel_case_types, reason = "it is named after the function")]
+            #[allow(non_camel_case_types, reason = "named after the function")]
             #[derive(::moongate_sdk::serde::Deserialize, ::moongate_sdk::schemars::JsonSchema)]
             #[serde(crate = "::moongate_sdk::serde", deny_unknown_fields)]
             #[schemars(crate = "::moongate_sdk::schemars")]
@@ -93,20 +93,20 @@ impl Tool {
         }
     }
 
-    /// The entry of the list.
+    /// The code of the list entry.
     pub(crate) fn entry(&self) -> TokenStream {
         let Self { name, method, title, hints, .. } = self;
         let Method { description, cfgs, output, output_span, .. } = method;
         let input_schema = self.input_schema.clone().unwrap_or_else(|| match method.args() {
             Some(ty) => quote!(::moongate_sdk::expansion::input_schema::<#ty>()),
-            None if method.ones().next().is_none() => quote!(::moongate_sdk::expansion::no_arguments()),
+            None if method.arguments().next().is_none() => quote!(::moongate_sdk::expansion::no_arguments()),
             None => {
                 let ident = self.struct_ident();
                 quote!(::moongate_sdk::expansion::input_schema::<#ident>())
             }
         });
         let output_schema = self.output_schema.clone().unwrap_or_else(
-            || quote_spanned!(*output_span=> ::moongate_sdk::expansion::Of::<#output>::new().result_schema()),
+            || quote_spanned!(*output_span=> ::moongate_sdk::expansion::ListType::<#output>::new().result_schema()),
         );
         let tool = quote! {
             ::moongate_sdk::Tool {
@@ -119,17 +119,17 @@ impl Tool {
         listed(cfgs, self.when.as_ref(), &tool)
     }
 
-    /// The arm of the call.
+    /// The match arm of `call_tool`.
     pub(crate) fn arm(&self) -> TokenStream {
         let Self { name, method, .. } = self;
         let cfgs = &method.cfgs;
-        let call = method.call(&quote!(values), |one| {
-            let ident = &one.ident;
+        let call = method.call(&quote!(values), |argument| {
+            let ident = &argument.ident;
             quote!(values.#ident)
         });
         let ty = match method.args() {
             Some(ty) => Some(quote!(#ty)),
-            None if method.ones().next().is_none() => None,
+            None if method.arguments().next().is_none() => None,
             None => {
                 let ident = self.struct_ident();
                 Some(quote!(#ident))
@@ -144,8 +144,8 @@ impl Tool {
         quote!(#(#cfgs)* #name => #called(#value),)
     }
 
-    /// The arm that knows its name.
-    pub(crate) fn known(&self) -> TokenStream {
+    /// The match arm of `has_tool`.
+    pub(crate) fn name_arm(&self) -> TokenStream {
         let (name, cfgs) = (&self.name, &self.method.cfgs);
         quote!(#(#cfgs)* #name => true,)
     }
@@ -155,7 +155,7 @@ impl Tool {
     }
 }
 
-/// Puts an entry into its list, where `when` says so or says nothing.
+/// The code that adds an entry to its list, if `when` allows it.
 pub(crate) fn listed(cfgs: &[Attribute], when: Option<&TokenStream>, entry: &TokenStream) -> TokenStream {
     match when {
         None => quote!(#(#cfgs)* list.push(#entry);),

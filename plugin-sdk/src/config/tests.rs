@@ -28,7 +28,7 @@ fn settings(pairs: &[(&str, &str)]) -> Result<Settings, ConfigError> {
 }
 
 #[test]
-fn each_field_is_read_in_its_own_way() {
+fn parses_each_field_by_its_type() {
     let read = settings(&[
         ("name", "5"),
         ("retries", "3"),
@@ -46,33 +46,33 @@ fn each_field_is_read_in_its_own_way() {
     assert_eq!(read, Ok(expected));
 }
 
-/// What the operator is told of these settings.
-fn told(pairs: &[(&str, &str)]) -> String {
+/// The error message for these settings.
+fn message(pairs: &[(&str, &str)]) -> String {
     settings(pairs).unwrap_err().to_string()
 }
 
 #[test]
-fn a_wrong_setting_is_named_with_its_table_and_what_it_must_be() {
-    for (key, text, said) in [
-        ("retries", "many", "it must be a whole number, 0 or more"),
-        ("retries", "-1", "it must be a whole number, 0 or more"),
-        ("retries", "\"secret\"", "it must be a whole number, 0 or more"),
-        ("ratio", "half", "it must be a number"),
-        ("hosts", "a", "it must be a list"),
-        ("hosts", "[1]", "it must be a list: invalid type: integer `1`, expected a string"),
-        ("mode", "warp", "it must be `fast` or `slow`"),
+fn names_an_invalid_setting_and_the_expected_value() {
+    for (key, text, expected) in [
+        ("retries", "many", "expected an integer, 0 or more"),
+        ("retries", "-1", "expected an integer, 0 or more"),
+        ("retries", "\"secret\"", "expected an integer, 0 or more"),
+        ("ratio", "half", "expected a number"),
+        ("hosts", "a", "expected a list"),
+        ("hosts", "[1]", "expected a list: invalid type: integer `1`, expected a string"),
+        ("mode", "warp", "expected `fast` or `slow`"),
     ] {
-        let place = format!("`{key}` below `[plugins.<name>.config]` in `gateway.toml`");
-        assert_eq!(told(&[("name", "x"), (key, text)]), format!("{place}: {said}"));
+        let place = format!("invalid `{key}` in `[plugins.<name>.config]` of `gateway.toml`");
+        assert_eq!(message(&[("name", "x"), (key, text)]), format!("{place}: {expected}"));
     }
 }
 
 #[test]
-fn a_missing_setting_is_named_with_its_table_and_what_it_must_be() {
-    let missing = "`name` is missing below `[plugins.<name>.config]` in `gateway.toml`; it must be a text";
-    assert_eq!(told(&[("retries", "1")]), missing);
-    // And isn't blamed on another.
-    assert_eq!(told(&[("mode", "fast"), ("retries", "3")]), missing);
+fn names_a_missing_setting_and_the_expected_value() {
+    let missing = "missing `name` in `[plugins.<name>.config]` of `gateway.toml`; expected a string";
+    assert_eq!(message(&[("retries", "1")]), missing);
+    // The error isn't blamed on another setting.
+    assert_eq!(message(&[("mode", "fast"), ("retries", "3")]), missing);
 
     #[derive(Debug, Deserialize)]
     struct Others {
@@ -83,14 +83,14 @@ fn a_missing_setting_is_named_with_its_table_and_what_it_must_be() {
     }
     #[derive(Debug, Deserialize)]
     struct Limit(#[expect(dead_code, reason = "only reading it matters")] u8);
-    let told = |pairs: &[(String, String)]| read::<Others>(pairs).unwrap_err().to_string();
-    assert!(told(&[]).ends_with("; it must be `fast` or `slow`"));
+    let message = |pairs: &[(String, String)]| read::<Others>(pairs).unwrap_err().to_string();
+    assert!(message(&[]).ends_with("; expected `fast` or `slow`"));
     let mode = ("mode".to_owned(), "slow".to_owned());
-    assert!(told(&[mode]).ends_with("; it must be a whole number from 0 to 255"));
+    assert!(message(&[mode]).ends_with("; expected an integer from 0 to 255"));
 }
 
 #[test]
-fn what_a_table_lacks_is_the_fault_of_the_table() {
+fn blames_the_table_for_its_missing_field() {
     #[derive(Debug, Deserialize)]
     struct Nested {
         #[serde(rename = "server")]
@@ -102,15 +102,15 @@ fn what_a_table_lacks_is_the_fault_of_the_table() {
         _port: u16,
     }
     let error = read::<Nested>(&[("server".to_owned(), "{}".to_owned())]).unwrap_err();
-    let said = "`server` below `[plugins.<name>.config]` in `gateway.toml`: it must be a table: missing field `port`";
-    assert_eq!(error.to_string(), said);
+    let expected = "invalid `server` in `[plugins.<name>.config]` of `gateway.toml`: expected a table: missing field `port`";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
-fn what_stands_behind_a_value_is_not_passed_over() {
+fn rejects_trailing_text() {
     for (key, text) in [("retries", "5 apples"), ("ratio", "10:30"), ("hosts", r#"["a"] ["b"]"#)] {
-        let error = told(&[("name", "x"), (key, text)]);
-        assert!(error.starts_with(&format!("`{key}`")), "{text}: {error}");
+        let error = message(&[("name", "x"), (key, text)]);
+        assert!(error.starts_with(&format!("invalid `{key}`")), "{text}: {error}");
     }
     assert_eq!(settings(&[("name", "x"), ("retries", " 5 ")]).unwrap().retries, 5);
 }

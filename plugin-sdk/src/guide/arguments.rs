@@ -1,7 +1,7 @@
-//! Arguments: what a tool takes, and what clients are told of it.
+//! Arguments of tools, and their JSON Schemas.
 //!
-//! Each **parameter** is an argument, and its doc comment the argument's description. The types give the JSON Schema that
-//! clients see; the gateway checks every call against it, so a function only sees arguments that fit.
+//! Each **parameter** is an argument, and its doc comment is the argument's description. The types determine the JSON
+//! Schema that clients see. The gateway validates every call against it, so a function only gets valid arguments.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -18,20 +18,20 @@
 //! #[derive(Default)]
 //! struct Weather;
 //!
-//! /// The weather.
+//! /// Weather forecasts.
 //! #[plugin]
 //! impl Weather {
-//!     /// Tell the weather of the next days.
+//!     /// Get the forecast for the next days.
 //!     #[tool(read_only)]
 //!     fn forecast(
 //!         &self,
 //!         /// The city, in English.
 //!         city: &str,
-//!         /// How many days.
+//!         /// The number of days.
 //!         #[serde(default = "one")]
 //!         #[schemars(range(min = 1, max = 10))]
 //!         days: u8,
-//!         /// The unit of temperatures. Without it, that of the country.
+//!         /// The unit of temperatures. Default: the unit used in the country.
 //!         unit: Option<Unit>,
 //!     ) -> String {
 //!         format!("{city} {days} {unit:?}")
@@ -45,21 +45,21 @@
 //! # use moongate_sdk::testing::Client;
 //! # use serde_json::{Value, json};
 //! let client = Client::<Weather>::new();
-//! let said = client.call("forecast", json!({ "city": "Oslo", "unit": "celsius" })).unwrap();
-//! assert_eq!(said.all_text(), "Oslo 1 Some(Celsius)");
+//! let result = client.call("forecast", json!({ "city": "Oslo", "unit": "celsius" })).unwrap();
+//! assert_eq!(result.all_text(), "Oslo 1 Some(Celsius)");
 //!
 //! let schema: Value = serde_json::from_str(&client.tools()[0].input_schema).unwrap();
 //! assert_eq!(schema["required"], json!(["city"]));
 //! assert_eq!(schema["properties"]["days"]["maximum"], 10);
 //! ```
 //!
-//! - An `Option` may be left out, and so may what has a `#[serde(default)]`.
-//! - `&str` and `&[T]` work: the call owns the value, the function borrows it. Types that hold references (`Option<&str>`)
-//!   don't.
-//! - A type of your own derives `serde::Deserialize` and `schemars::JsonSchema`; add both crates to `Cargo.toml`.
-//! - `#[serde(…)]` and `#[schemars(…)]` can stand at a parameter as they can at a field.
-//! - A member that no parameter has is refused, so that a model which mistypes a name is told. Inside of your own types
-//!   `#[serde(deny_unknown_fields)]` does that: without it, what a model mistypes there is left out.
+//! - An `Option` is optional, and so is a parameter with `#[serde(default)]`.
+//! - `&str` and `&[T]` work: the call owns the value, and the function borrows it. Types that contain references
+//!   (`Option<&str>`) don't work.
+//! - Your own types derive `serde::Deserialize` and `schemars::JsonSchema`; add both crates to `Cargo.toml`.
+//! - `#[serde(…)]` and `#[schemars(…)]` work on a parameter as they do on a field.
+//! - Unknown arguments are rejected, so that a model notices a mistyped name. In your own types, add
+//!   `#[serde(deny_unknown_fields)]`: without it, unknown members are ignored.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -69,7 +69,7 @@
 //! #[serde(deny_unknown_fields)]
 //! struct Guest {
 //!     name: String,
-//!     /// What they eat. Without it, everything.
+//!     /// Dietary restrictions. Default: none.
 //!     diet: Option<String>,
 //! }
 //!
@@ -91,14 +91,14 @@
 //! let mistyped = client.call("invite", json!({ "guests": [{ "name": "Ada", "diett": "vegan" }] })).unwrap();
 //! assert!(mistyped.failed() && mistyped.all_text().contains("unknown field `diett`"));
 //!
-//! // In a gateway it doesn't come so far: the schema says it, too.
+//! // A gateway rejects it earlier, because the schema forbids it too.
 //! let schema: Value = serde_json::from_str(&client.tools()[0].input_schema).unwrap();
 //! assert_eq!(schema["properties"]["guests"]["items"]["additionalProperties"], false);
 //! ```
 //!
 //! # All of them as a struct
-//! A single parameter called `args` is the whole object. A struct can be tested and passed on as one thing, and decides
-//! itself what becomes of unknown members.
+//! A single parameter called `args` is the whole object. A struct can be tested and passed on as a unit, and controls
+//! how unknown members are treated.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -128,6 +128,6 @@
 //! ```
 //!
 //! # A schema by hand
-//! `input_schema = TEXT` takes the text of a JSON Schema as it is, for `args` of any type that reads such objects, such as
-//! `serde_json::Map<String, Value>`. What the schema lets through and the type doesn't becomes an error that the model
-//! reads.
+//! `input_schema = TEXT` uses a JSON Schema as is, for `args` of any type that can be deserialized from such an
+//! object, such as `serde_json::Map<String, Value>`. If the schema allows a value but the type doesn't, the model
+//! gets an error.

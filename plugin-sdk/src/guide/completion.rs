@@ -1,4 +1,4 @@
-//! Completion: suggestions while a person types an argument of a prompt or of a resource's template.
+//! Completion: suggestions while a user types an argument of a prompt or of a resource template.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -33,7 +33,7 @@
 //! assert_eq!(suggested.values, ["Oslo", "Bergen"]);
 //! ```
 //!
-//! For a template, name it exactly as `#[resource]` has it:
+//! For a template, name it exactly as in `#[resource]`:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -43,7 +43,7 @@
 //! # /// Notes.
 //! # #[plugin]
 //! # impl Notes {
-//! /// The note of one day.
+//! /// The note of a day.
 //! #[resource(uri = "notes://days/{year}/{day}")]
 //! fn day(&self, year: u16, day: u16) -> Result<String, ToolError> {
 //!     # Ok(format!("{year}-{day}"))
@@ -64,8 +64,8 @@
 //! assert_eq!(client.complete(&target, "year", "2", &[]).unwrap().values, ["2026"]);
 //! ```
 //!
-//! The best suggestion goes first; clients are given 100. A
-//! [`Completion`](crate::Completion) in place of the list says how many there are in all.
+//! Return the best suggestion first; clients get at most 100. Return a [`Completion`](crate::Completion) instead of a
+//! list to include the total number.
 //!
-//! It is called at every keystroke, so it should be quick, and it can't ask anything. It may return a `Result`, for what
-//! broke; an argument without suggestions is no error, and has none.
+//! A completion runs at every keystroke, so it should be fast, and it can't ask questions. It can return a `Result`
+//! for internal errors. If there are no suggestions, return an empty list, not an error.

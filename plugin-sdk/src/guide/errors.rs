@@ -1,7 +1,7 @@
-//! Errors: how a call ends without what was asked for.
+//! Errors: how a call fails.
 //!
-//! `?` works on any error in a function that returns `Result<_, ToolError>`; its message, with those of its sources, is
-//! what the model reads. So write messages for a model: what is wrong, and what to do instead.
+//! `?` works on any error in a function that returns `Result<_, ToolError>`. The model reads the error's message with
+//! those of its sources. So write messages for a model: explain what is wrong and what to do instead.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -9,10 +9,10 @@
 //! #[derive(Default)]
 //! struct Numbers;
 //!
-//! /// Numbers.
+//! /// Arithmetic.
 //! #[plugin]
 //! impl Numbers {
-//!     /// Divide two whole numbers, given as text.
+//!     /// Divide two integers, given as strings.
 //!     #[tool]
 //!     fn divide(&self, a: &str, b: &str) -> Result<i64, ToolError> {
 //!         let (a, b): (i64, i64) = (a.trim().parse()?, b.trim().parse()?);
@@ -32,19 +32,19 @@
 //! ```
 //!
 //! # For the model or for the program
-//! | made by | who is told |
+//! | constructor | reported to |
 //! |---|---|
-//! | [`ToolError::failed`](crate::ToolError::failed), `?` | the model, by a result that says `isError`; it can try again |
-//! | [`invalid_params`](crate::ToolError::invalid_params), [`not_found`](crate::ToolError::not_found), [`internal`](crate::ToolError::internal), [`custom`](crate::ToolError::custom) | the program, by a JSON-RPC error; a model may never see it |
-//! | [`missing_capability`](crate::ToolError::missing_capability) | the program: what it would have to be able to do |
+//! | [`ToolError::failed`](crate::ToolError::failed), `?` | the model, as a result with `isError`; it can try again |
+//! | [`invalid_params`](crate::ToolError::invalid_params), [`not_found`](crate::ToolError::not_found), [`internal`](crate::ToolError::internal), [`custom`](crate::ToolError::custom) | the client program, as a JSON-RPC error; the model may never see it |
+//! | [`missing_capability`](crate::ToolError::missing_capability) | the client program, with the capabilities that it is missing |
 //!
-//! If in doubt, `failed` is right. Resources and prompts have no `isError`; there each is a JSON-RPC error.
+//! If in doubt, use `failed`. Resources and prompts have no `isError`, so for them every error is a JSON-RPC error.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
 //! # fn check(days: u32) -> Result<(), ToolError> {
 //! if days > 10 {
-//!     return Err(ToolError::invalid_params("no forecast goes so far").at("/days").data(&10));
+//!     return Err(ToolError::invalid_params("forecasts are limited to 10 days").at("/days").data(&10));
 //! }
 //! # Ok(())
 //! # }
@@ -52,13 +52,13 @@
 //! ```
 //!
 //! # Other error types
-//! A function may also return `Result<_, E>` with any `E` that can become a `ToolError`: each [`std::error::Error`] that
-//! borrows nothing, `Box<dyn Error>`, `anyhow::Error`, a `String`. An enum of your own implements `Error`, or
-//! `From<MyError> for ToolError` where it decides itself; but not both.
+//! A function can also return `Result<_, E>` with any `E` that can be converted to a `ToolError`: each
+//! [`std::error::Error`] that borrows nothing, `Box<dyn Error>`, `anyhow::Error`, or a `String`. For your own enum,
+//! implement `Error`, or `From<MyError> for ToolError` if you want control over the conversion, but not both.
 //!
-//! A function that asks the client ([`input`](crate::input)) returns `ToolError` itself, or an enum that can hold one,
-//! because a question travels as one.
+//! A function that asks the client ([`input`](crate::input)) returns `ToolError` itself, or an enum that can contain
+//! one, because questions travel as errors of this type.
 //!
 //! # Panics
-//! A panic ends this one call. The gateway's log has the message and the place, for you; the caller reads one sentence
-//! without either. The next call gets a new sandbox. So `expect` is fine for what can't happen, and nothing else.
+//! A panic ends only this call. The gateway's log contains the message and location for you; the caller gets a short
+//! error without them. The next call gets a new sandbox. Use `expect` only for conditions that can't occur.

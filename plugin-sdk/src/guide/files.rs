@@ -1,19 +1,19 @@
-//! Files, in directories that the operator grants.
+//! Files in directories that the operator grants.
 //!
 //! ```toml
 //! [plugins.notes.allow]
-//! dirs = [{ host = "./notes", guest = "/notes", mode = "rw" }]   # without `mode` it may only read
+//! dirs = [{ host = "./notes", guest = "/notes", mode = "rw" }]   # the default `mode` is read-only
 //! ```
 //!
-//! `guest` is the path that the plugin sees; [`std::fs`] works below it as anywhere. Outside of it nothing exists, and
-//! links that lead out of it can't be followed.
+//! `guest` is the path that the plugin sees. [`std::fs`] works there as usual. Paths outside of it don't exist, and
+//! symlinks that lead out of it can't be followed.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
 //! use std::fs;
 //! use std::path::{Path, PathBuf};
 //!
-//! /// Notes in files. The directory is a setting, so that a test can give another one.
+//! /// Notes in files. The directory is a setting, so that tests can use another one.
 //! #[derive(Default)]
 //! struct Notes;
 //!
@@ -46,18 +46,18 @@
 //! # use serde_json::json;
 //! # let folder = std::env::temp_dir().join(format!("moongate-sdk-files-{}", std::process::id()));
 //! # fs::create_dir_all(&folder).unwrap();
-//! // In a test these are real files, of a temporary directory:
+//! // In a test, these are real files in a temporary directory:
 //! let client = Client::<Notes>::new().config("directory", folder.to_str().unwrap());
 //! client.call("write", json!({ "name": "moon.md", "text": "Full." })).unwrap();
 //! assert_eq!(client.call("list", json!({})).unwrap().all_text(), "moon.md");
 //! # fs::remove_dir_all(&folder).unwrap();
 //! ```
 //!
-//! Bytes read and written in a call have limits (`limits.read`, `limits.written`); beyond them the system says that the
-//! quota is used up. Where several calls write to one file, write to another one and rename it; small things that many
-//! calls change are better kept in [`kv`](crate::kv), which has atomic updates.
+//! The bytes that a call can read and write are limited (`limits.read`, `limits.written`); above the limit you get a
+//! "quota exceeded" error. If several calls write to one file, write to a temporary file and rename it. For small
+//! values that many calls change, prefer [`kv`](crate::kv), which has atomic updates.
 //!
-//! An error of the system names no path: add it, so that the model learns which file it was.
+//! I/O errors don't contain a path. Add it, so that the model knows the file:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;

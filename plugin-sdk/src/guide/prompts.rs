@@ -1,4 +1,4 @@
-//! Prompts: prepared messages that a person chooses from a menu.
+//! Prompts: prepared messages that a user chooses from a menu.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -6,7 +6,7 @@
 //! #[derive(Default)]
 //! struct Editor;
 //!
-//! /// Helps with texts.
+//! /// Edits texts.
 //! #[plugin]
 //! impl Editor {
 //!     /// Shorten a text.
@@ -15,7 +15,7 @@
 //!         &self,
 //!         /// The text.
 //!         text: &str,
-//!         /// How many words should be left.
+//!         /// The maximum number of words.
 //!         words: Option<u32>,
 //!     ) -> String {
 //!         format!("Shorten this text to {} words:\n\n{text}", words.unwrap_or(100))
@@ -38,10 +38,10 @@
 //! assert_eq!(messages, [PromptMessage::user("Shorten this text to 1 words:\n\nA moon.")]);
 //! ```
 //!
-//! MCP passes the arguments of a prompt as text, typed by a person: so they are of types that are made from text (`String`,
-//! numbers, `bool`, `char`, an `Option` of these, or your own with [`PromptArg`](crate::PromptArg)). What can't be read
-//! ends the call with an error that names the argument.
+//! MCP passes the arguments of a prompt as strings, typed by the user. So their types must be parseable from a
+//! string: `String`, numbers, `bool`, `char`, an `Option` of these, or your own with [`PromptArg`](crate::PromptArg).
+//! An invalid value ends the call with an error that names the argument.
 //!
-//! A parameter called `args` is a struct of all of them, each field read from its text. Messages can hold more than text:
-//! [`PromptMessage::user`](crate::PromptMessage::user) takes any [`Content`](crate::Content), such as an embedded resource.
-//! [`completion`](super::completion) suggests values while the person types.
+//! A parameter called `args` is a struct of all arguments; each field is parsed from its string. Messages can contain
+//! more than text: [`PromptMessage::user`](crate::PromptMessage::user) takes any [`Content`](crate::Content), such as
+//! an embedded resource. [`completion`](super::completion) suggests values while the user types.

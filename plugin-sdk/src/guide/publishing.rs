@@ -1,9 +1,9 @@
-//! Publishing: from a crate to a component that others use.
+//! Publishing: from a crate to a component that others can use.
 //!
 //! # Build
 //! ```toml
 //! [package]
-//! name = "weather"                       # the plugin's name, unless `#[plugin(name = …)]` says otherwise
+//! name = "weather"                       # the plugin's name, unless `#[plugin(name = …)]` overrides it
 //! version = "1.2.0"                      # its version, which `moongate list plugins` shows
 //! description = "Forecasts."
 //! edition = "2024"
@@ -30,8 +30,8 @@
 //! $ cargo build --release --target wasm32-wasip2
 //! ```
 //!
-//! The component is `target/wasm32-wasip2/release/weather.wasm`: one file, a few hundred kilobytes, which needs nothing
-//! beside it.
+//! The component is `target/wasm32-wasip2/release/weather.wasm`: a single file of a few hundred kilobytes without
+//! dependencies.
 //!
 //! # Look at it as an operator does
 //! ```console
@@ -39,25 +39,25 @@
 //! $ moongate call --config try.toml --explain weather_forecast city=Oslo
 //! ```
 //!
-//! `inspect` shows tools, schemas, sizes, and what the component imports, which is what an operator will be asked to grant.
-//! `call` loads what the table `[plugins.weather]` of `try.toml` names, and `--explain` says which grants it used and
-//! lacked.
+//! `inspect` shows tools, schemas, sizes, and the component's imports, which show the grants that it will need.
+//! `call` loads the plugin in section `[plugins.weather]` of `try.toml`, and `--explain` shows which grants it used
+//! and which were missing.
 //!
 //! # Say what it needs
-//! A README has the table that runs it, with each grant and why:
+//! In the README, show the configuration with a reason for each grant:
 //!
 //! ```toml
 //! [plugins.weather]
 //! source = "weather.wasm"
-//! sha256 = "…"                           # of the file that you publish: then no other is loaded
+//! sha256 = "…"                           # of the published file, so that no other file is loaded
 //!
 //! [plugins.weather.allow]
 //! http = ["https://api.weather.example"] # forecasts
-//! state = true                           # the cities asked for last
+//! state = true                           # recent cities
 //! ```
 //!
 //! # Versions
-//! A component speaks a version of the contract, `moongate:plugin@0.1.0`, not one of MCP: clients of new revisions of MCP
-//! get old plugins too. Gateways that speak 0.1 run every plugin that was built for 0.1.x, and refuse others with a
-//! sentence that names both versions. For the plugin's own version the usual rules hold: a tool that goes, is renamed, or
-//! takes or gives something else is a breaking change for whoever calls it.
+//! A component implements a version of the contract, `moongate:plugin@0.1.0`, not of MCP, so old plugins work with
+//! clients of new MCP revisions. Gateways with contract 0.1 run every plugin that was built for 0.1.x, and reject
+//! others with an error that names both versions. For the plugin's own version, follow semantic versioning: removing
+//! or renaming a tool, or changing its arguments or results, is a breaking change for its callers.

@@ -1,4 +1,4 @@
-//! Resources: data that a host may read, by its URI.
+//! Resources: data that a host can read by its URI.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -9,13 +9,13 @@
 //! /// Notes.
 //! #[plugin]
 //! impl Notes {
-//!     /// What is to be done today.
+//!     /// Today's to-do list.
 //!     #[resource(uri = "notes://today", mime_type = "text/markdown", title = "Today")]
 //!     fn today(&self) -> Result<String, ToolError> {
 //!         Ok(kv::get("today")?.unwrap_or_default())
 //!     }
 //!
-//!     /// The note of one day.
+//!     /// The note of a day.
 //!     #[resource(uri = "notes://days/{year}/{day}")]
 //!     fn day(&self, year: u16, day: u16) -> Result<String, ToolError> {
 //!         let note: Option<String> = kv::get(&format!("{year}-{day}"))?;
@@ -26,7 +26,7 @@
 //!     #[tool]
 //!     fn write(&self, text: &str) -> Result<(), ToolError> {
 //!         kv::set("today", text)?;
-//!         changes::resource("notes://today"); // clients that subscribed to it are told
+//!         changes::resource("notes://today"); // notifies clients that subscribed to it
 //!         Ok(())
 //!     }
 //! }
@@ -40,16 +40,17 @@
 //! assert!(client.read("notes://days/2026/x").is_err());
 //! ```
 //!
-//! A `uri` without braces is a resource with a place in the list. With braces it is a **template**: `{name}` is one part of
-//! a path, `{+name}` is anything, and each is a parameter of that name, of any type that is made from text. A parameter
-//! `uri: &str` is the whole URI.
+//! A `uri` without braces is a fixed resource in the list. With braces it is a **template**: `{name}` is a single
+//! path segment, `{+name}` is any string, and each is a parameter with that name, of any type that can be parsed from
+//! a string. A parameter `uri: &str` is the whole URI.
 //!
-//! URIs are the plugin's own: no prefix is added. Choose a scheme that names the plugin, because two plugins can't own the
-//! same beginning; the gateway refuses the second, and says so. What stands before the first `{` of a template is such a
-//! beginning, and has to name more than a scheme: `notes://days/{day}`, not `notes://{day}`.
+//! URIs are used as they are: no prefix is added. Choose a scheme that names the plugin, because two plugins can't
+//! own the same prefix; the gateway rejects the second with an error. The part of a template before its first `{` is
+//! such a prefix, and must contain more than a scheme: `notes://days/{day}`, not `notes://{day}`.
 //!
-//! A function returns a `String`, bytes (`Vec<u8>`), [`Json`](crate::Json), [`ResourceContents`](crate::ResourceContents)
-//! or several of them. A [`ReadResult`](crate::ReadResult) also says how long a copy may be kept:
+//! A function returns a `String`, bytes (`Vec<u8>`), [`Json`](crate::Json),
+//! [`ResourceContents`](crate::ResourceContents) or several of them. Use a [`ReadResult`](crate::ReadResult) to set
+//! how long the result can be cached:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -63,5 +64,5 @@
 //! # assert_eq!(table().shareable, Some(true));
 //! ```
 //!
-//! Resources that aren't known when the plugin is built are listed by an implementation of
-//! [`Plugin`](crate::Plugin) by hand; [`changes::resources`](crate::changes::resources) has the gateway ask again.
+//! If the resources are only known at run time, implement [`Plugin`](crate::Plugin) by hand. Call
+//! [`changes::resources`](crate::changes::resources) to make the gateway list them again.

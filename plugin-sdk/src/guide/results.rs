@@ -1,17 +1,17 @@
-//! Results: what a tool may answer.
+//! Results of tools.
 //!
-//! | a function returns | the model gets |
+//! | return type | result for the model |
 //! |---|---|
-//! | `String`, `&str`, a number, `bool` | a text |
-//! | [`Json<T>`](crate::Json), [`Pretty<T>`](crate::Pretty) | structured content, and the same as text; the type gives the output schema |
-//! | [`Content`](crate::Content), `Vec<Content>` | texts, images, sounds, links, resources |
-//! | [`ToolResult`](crate::ToolResult) | all of that together |
+//! | `String`, `&str`, a number, `bool` | text |
+//! | [`Json<T>`](crate::Json), [`Pretty<T>`](crate::Pretty) | structured content, and the same as text; the output schema is generated from the type |
+//! | [`Content`](crate::Content), `Vec<Content>` | text, images, audio, links, resources |
+//! | [`ToolResult`](crate::ToolResult) | all of these combined |
 //! | `()` | nothing |
 //! | `Result` of one of them | see [`errors`](super::errors) |
 //!
 //! # Structured content
-//! Programs read it, and hosts check it against the schema. The gateway does so first: a result that doesn't fit never
-//! leaves it.
+//! Structured content is for programs. Hosts validate it against the schema, and the gateway does so first: it
+//! rejects results that don't match.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -20,9 +20,9 @@
 //!
 //! #[derive(Serialize, JsonSchema)]
 //! struct Size {
-//!     /// In bytes.
+//!     /// The size in bytes.
 //!     bytes: usize,
-//!     /// Words that white space divides.
+//!     /// The number of words, separated by white space.
 //!     words: usize,
 //! }
 //!
@@ -52,21 +52,21 @@
 //! use moongate_sdk::{Annotations, ResourceInfo, Role};
 //!
 //! # fn chart(png: Vec<u8>) -> ToolResult {
-//! // For the person, not for the model:
+//! // For the user, not for the model:
 //! let picture = Content::image(png, "image/png").annotated(Annotations::audience([Role::User]));
-//! // Large things are linked: the host reads them if it wants to.
+//! // Link large data: the host reads it on demand.
 //! let report = ResourceInfo::new("reports://2026", "report").mime_type("text/csv").size(120_000);
 //! ToolResult::text("Sales rose by a tenth.").with(picture).with(Content::link(report))
 //! # }
 //! # assert_eq!(chart(vec![]).content.len(), 3);
 //! ```
 //!
-//! [`Content::audio`](crate::Content::audio) and [`Content::embedded`](crate::Content::embedded) are the others;
-//! [`Content::other`](crate::Content::other) is for a kind of block that is newer than the SDK, and `meta` adds members of
-//! `_meta`.
+//! There are also [`Content::audio`](crate::Content::audio) and [`Content::embedded`](crate::Content::embedded), and
+//! [`Content::other`](crate::Content::other) for kinds that are newer than the SDK. `meta` adds members to `_meta`.
 //!
 //! # Both by hand
-//! A [`ToolResult`](crate::ToolResult) can hold structured content next to a text of its own. `output` names its type:
+//! A [`ToolResult`](crate::ToolResult) can combine structured content with a different text. Name its type with
+//! `output`:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -88,4 +88,4 @@
 //! # assert_eq!(client.call("measure", serde_json::json!({ "text": "a" })).unwrap().all_text(), "1 words");
 //! ```
 //!
-//! A type of your own that implements [`IntoToolResult`](crate::IntoToolResult) can be returned like those above.
+//! You can also return your own types that implement [`IntoToolResult`](crate::IntoToolResult).

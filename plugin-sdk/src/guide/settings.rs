@@ -1,6 +1,6 @@
-//! Settings, secrets and the environment: what the operator tells a plugin.
+//! Settings, secrets and environment variables from the operator.
 //!
-//! Settings stand in the plugin's table of `gateway.toml`:
+//! Settings are in the plugin's section of `gateway.toml`:
 //!
 //! ```toml
 //! [plugins.weather.config]
@@ -9,8 +9,8 @@
 //! cities = ["Oslo", "Lima"]
 //! ```
 //!
-//! A struct reads them all. Named in `#[plugin(config = …)]` its schema is told to the gateway, which checks the table
-//! when it loads the plugin.
+//! Read them into a struct. If you name it in `#[plugin(config = …)]`, the gateway knows its schema and checks the
+//! settings when it loads the plugin.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -21,10 +21,10 @@
 //! struct Settings {
 //!     /// The unit of temperatures: `celsius` or `fahrenheit`.
 //!     unit: String,
-//!     /// How many days a forecast has. Default: 3.
+//!     /// The length of a forecast in days. Default: 3.
 //!     #[serde(default = "three")]
 //!     days: u8,
-//!     /// Cities that may be asked for. Default: all.
+//!     /// The allowed cities. Default: all.
 //!     #[serde(default)]
 //!     cities: Vec<String>,
 //! }
@@ -36,10 +36,10 @@
 //! #[derive(Default)]
 //! struct Weather;
 //!
-//! /// The weather.
+//! /// Weather forecasts.
 //! #[plugin(config = Settings)]
 //! impl Weather {
-//!     /// Tell how a forecast is made.
+//!     /// Describe how forecasts are made.
 //!     #[tool]
 //!     fn about(&self) -> Result<String, ToolError> {
 //!         let Settings { unit, days, cities } = config::typed()?;
@@ -53,21 +53,22 @@
 //! assert_eq!(client.call("about", json!({})).unwrap().all_text(), "3 days in celsius for 1 cities");
 //!
 //! let wrong = Client::<Weather>::new().config("unit", "celsius").config("days", "many");
-//! let said = wrong.call("about", json!({})).unwrap().all_text();
+//! let message = wrong.call("about", json!({})).unwrap().all_text();
 //! assert_eq!(
-//!     said,
-//!     "`days` below `[plugins.<name>.config]` in `gateway.toml`: it must be a whole number from 0 to 255"
+//!     message,
+//!     "invalid `days` in `[plugins.<name>.config]` of `gateway.toml`: expected an integer from 0 to 255"
 //! );
 //! ```
 //!
 //! [`config::get`](crate::config::get), [`config::parsed`](crate::config::parsed) and
-//! [`config::required`](crate::config::required) read a single one. A plugin must
-//! describe itself without any settings, so give what lists depend on a default.
+//! [`config::required`](crate::config::required) read a single setting. A plugin must be able to describe itself
+//! without settings, so use a default for settings that its lists depend on.
 //!
 //! # Secrets
-//! For a key or a token of a server, let the operator set `credentials` in the plugin's grants ([`http`](crate::http)): the
-//! gateway adds it to requests, and the plugin never holds it. A secret that the plugin itself needs is a setting that the
-//! operator takes from elsewhere; the plugin sees a text like any other:
+//! For the API key or token of a server, let the operator set `credentials` in the plugin's grants
+//! ([`http`](crate::http)): the gateway adds them to requests, and the plugin never sees them. If the plugin needs a
+//! secret itself, use a setting whose value the operator reads from elsewhere; for the plugin it is an ordinary
+//! string:
 //!
 //! ```toml
 //! [plugins.weather.config]
@@ -75,5 +76,5 @@
 //! ```
 //!
 //! # The environment
-//! [`env`](crate::env) reads variables that the operator grants by name. Prefer settings: they have a schema, a
-//! description, and a place that people look at.
+//! [`env`](crate::env) reads environment variables that the operator grants by name. Prefer settings, because they
+//! have a schema and a description and are in one place.

@@ -1,4 +1,4 @@
-//! Telling: progress, log lines, changes; and noticing that nobody waits any more.
+//! Progress, log messages, change notifications and cancellation.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -36,20 +36,20 @@
 //! ```
 //!
 //! # Progress
-//! [`progress::report`](crate::progress::report) and [`report_with`](crate::progress::report_with) reach the client where
-//! it asked for them, and cost next to nothing where it didn't. First comes how far the call is, then how far it has to go,
-//! if that is known. Each report needs a larger number than the one before, or it is dropped.
+//! [`progress::report`](crate::progress::report) and [`report_with`](crate::progress::report_with) send progress to
+//! the client if it requested it, and otherwise cost almost nothing. The first argument is the current value, the
+//! second the total, if it is known. The value must increase with each report, or the report is dropped.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
 //! progress::report(3.0, 10.0); // 3 of 10
-//! progress::report(4.0, None); // nobody knows of how many
+//! progress::report(4.0, None); // the total is unknown
 //! ```
 //!
 //! # Log
-//! [`log`](crate::log) has a function for each level. Lines go to the gateway's log with the plugin's id, and to a client
-//! that asked for that level; so never log a secret. [`log::data`](crate::log::data) logs any value that can be
-//! serialised, as the part of the plugin that its second argument names:
+//! [`log`](crate::log) has a function for each level. Messages go to the gateway's log with the plugin's id, and to
+//! clients that requested this level, so never log a secret. [`log::data`](crate::log::data) logs any serializable
+//! value; its second argument names the part of the plugin:
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -58,14 +58,14 @@
 //! log::data(LogLevel::Info, None, &["a", "b"]);
 //! ```
 //!
-//! What a plugin prints (`println!`, `eprintln!`) reaches the gateway's log too, and no client. The numbers of
-//! lines and bytes in a call have limits; what is beyond them is dropped and counted.
+//! Output of `println!` and `eprintln!` also goes to the gateway's log, but not to clients. The number of lines and
+//! bytes per call is limited; output above the limit is dropped and counted.
 //!
 //! # Cancellation and time
-//! [`Context::cancelled`](crate::Context::cancelled) says that the client took its request back or went away. A call that
-//! doesn't look is dropped after a grace (`limits.cancel_grace`), so look where something has to be put in order first.
-//! [`Context::remaining`](crate::Context::remaining) is the time until the gateway ends the call.
+//! [`Context::cancelled`](crate::Context::cancelled) reports that the client cancelled the request or disconnected. A
+//! call that doesn't check it is dropped after a grace period (`limits.cancel_grace`), so check it if you need to
+//! clean up. [`Context::remaining`](crate::Context::remaining) is the time until the gateway ends the call.
 //!
 //! # Changes
-//! [`changes`](crate::changes) says that a list or a resource is different now. The gateway acts on it after the call: it
-//! lists the plugin anew, and tells its clients.
+//! [`changes`](crate::changes) reports that a list or a resource has changed. After the call, the gateway lists the
+//! plugin again and notifies its clients.

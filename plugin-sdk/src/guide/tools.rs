@@ -1,4 +1,4 @@
-//! Tools: functions that a model may call.
+//! Tools: functions that a model can call.
 //!
 //! ```
 //! use moongate_sdk::prelude::*;
@@ -9,7 +9,7 @@
 //! /// Counts words.
 //! #[plugin(title = "Counter", instructions = "Count before you shorten a text.")]
 //! impl Counter {
-//!     /// Count the words of a text. Words are what white space divides.
+//!     /// Count the words of a text, separated by white space.
 //!     #[tool(title = "Count words", read_only, idempotent, open_world = false)]
 //!     fn count(&self, text: &str) -> usize {
 //!         text.split_whitespace().count()
@@ -21,22 +21,22 @@
 //! # assert_eq!(Client::<Counter>::new().call("count", json!({ "text": "a b" })).unwrap().all_text(), "2");
 //! ```
 //!
-//! The **doc comment** is what the model chooses by: say what the tool does and when to use it. The **name** is the
-//! function's, or `name = "…"`; clients see it with the plugin's id before it, as in `counter_count`, and hosts take 64
-//! characters in all. Functions and types may be private.
+//! The model chooses tools by their **doc comment**: describe what the tool does and when to use it. The **name** is
+//! the function's, or set with `name = "…"`. Clients see it prefixed with the plugin's id, as in `counter_count`;
+//! hosts accept 64 characters in total. Functions and types can be private.
 //!
 //! # Hints
-//! `read_only`, `destructive`, `idempotent` and `open_world` say what a call may do, alone or with `= false`. Hosts ask a
-//! person before calls that may destroy something, and that is what MCP has them assume of a tool that says nothing.
+//! `read_only`, `destructive`, `idempotent` and `open_world` describe the effects of a call, alone or with `= false`.
+//! Hosts ask the user before calls that can be destructive, which MCP assumes for tools without these hints.
 //!
 //! # A value for each call
-//! The plugin is a value of its type, made by [`Default`] for each call in a sandbox of its own. Fields are for what is
-//! made anew each time; what should remain goes into [`kv`](crate::kv). So a tool takes `&self` or no `self` at all, and
-//! can't be `async`: waiting in it holds up nobody else.
+//! Each call gets a new value of the plugin's type, made by [`Default`], in its own sandbox. So fields don't keep
+//! values between calls; use [`kv`](crate::kv) for that. A tool takes `&self` or no `self` at all, and can't be
+//! `async`: a waiting call doesn't block other calls.
 //!
 //! # Tools that come and go
-//! `when` names a function that says whether the tool is listed. The gateway asks when it lists the plugin: once it is
-//! loaded, and again after [`changes::tools`](crate::changes::tools).
+//! `when` names a function that decides whether the tool is listed. The gateway calls it when it lists the plugin:
+//! after loading it, and again after [`changes::tools`](crate::changes::tools).
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -74,11 +74,11 @@
 //! assert_eq!(client.tools().len(), 2);
 //! ```
 //!
-//! Where the tools aren't known when the plugin is built at all, implement [`Plugin`](crate::Plugin) by hand.
+//! If the tools are only known at run time, implement [`Plugin`](crate::Plugin) by hand.
 //!
 //! # Many tools
-//! Tools can stand in several blocks, each of a type of its own: `#[plugin(part)]` marks the others, and the plugin names
-//! them. A component holds one plugin.
+//! You can split the tools into several blocks, each with its own type: mark the others with `#[plugin(part)]`, and
+//! name them in the plugin. A component contains one plugin.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
@@ -97,10 +97,10 @@
 //! #[derive(Default)]
 //! struct Texts;
 //!
-//! /// Works on texts.
+//! /// Processes texts.
 //! #[plugin(parts = [Words])]
 //! impl Texts {
-//!     /// Turn a text round.
+//!     /// Reverse a text.
 //!     #[tool]
 //!     fn reverse(&self, text: &str) -> String {
 //!         text.chars().rev().collect()

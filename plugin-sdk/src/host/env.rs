@@ -1,4 +1,4 @@
-//! The environment that the gateway gives the component.
+//! The component's environment.
 
 pub(crate) fn get(name: &str) -> Option<String> {
     std::env::var(name).ok()

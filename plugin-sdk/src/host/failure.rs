@@ -1,22 +1,22 @@
-//! From the error codes of `wasi:http` to [`HttpError`].
+//! Converts the error codes of `wasi:http` to [`HttpError`].
 
 use wasip2::http::types::ErrorCode;
 
-use crate::http::{HttpError, Place};
+use crate::http::{HttpError, RequestTarget};
 
-pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
+pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
     use ErrorCode as E;
-    let Place { method, origin } = place;
+    let RequestTarget { method, origin } = place;
     let connect = |origin, reason: &str| HttpError::Connect { origin, reason: reason.to_owned() };
     match code {
         E::HttpRequestDenied => HttpError::NotGranted { method, origin },
         E::DestinationIpProhibited => HttpError::PrivateAddress { origin },
-        E::DnsTimeout => HttpError::Dns { origin, reason: "nobody said in time which".to_owned() },
+        E::DnsTimeout => HttpError::Dns { origin, reason: "DNS lookup timed out".to_owned() },
         E::DnsError(details) => HttpError::Dns { origin, reason: details.rcode.clone().unwrap_or_default() },
         E::DestinationNotFound => HttpError::Dns { origin, reason: String::new() },
-        E::DestinationUnavailable => connect(origin, "the host can't be reached"),
-        E::DestinationIpUnroutable => connect(origin, "no way leads to its address"),
-        E::ConnectionRefused => connect(origin, "it was refused"),
+        E::DestinationUnavailable => connect(origin, "host unreachable"),
+        E::DestinationIpUnroutable => connect(origin, "no route to its address"),
+        E::ConnectionRefused => connect(origin, "connection refused"),
         E::ConnectionTerminated => connect(origin, "it broke"),
         E::ConnectionTimeout
         | E::ConnectionReadTimeout
@@ -24,29 +24,25 @@ pub(crate) fn explain(code: &ErrorCode, place: Place) -> HttpError {
         | E::HttpResponseTimeout => HttpError::Timeout { origin },
         E::ConnectionLimitReached => HttpError::TooManyRequests { origin },
         E::TlsProtocolError => {
-            HttpError::Tls { origin, reason: "it speaks no TLS, or none that the gateway knows".to_owned() }
+            HttpError::Tls { origin, reason: "unsupported TLS version, or not TLS".to_owned() }
         }
-        E::TlsCertificateError => HttpError::Tls {
-            origin,
-            reason: "nobody whom the machine trusts vouches for its certificate".to_owned(),
-        },
+        E::TlsCertificateError => {
+            HttpError::Tls { origin, reason: "certificate verification failed".to_owned() }
+        }
         E::TlsAlertReceived(alert) => {
-            let reason =
-                alert.alert_message.clone().unwrap_or_else(|| "the other side gave an alert".to_owned());
+            let reason = alert.alert_message.clone().unwrap_or_else(|| "the server sent an alert".to_owned());
             HttpError::Tls { origin, reason }
         }
         E::HttpRequestBodySize(_) => {
-            limit(origin, "`limits.sent`, the bytes that the requests of a call may send")
+            limit(origin, "`limits.sent`, the bytes that the requests of a call can send")
         }
-        E::HttpResponseBodySize(_) => {
-            limit(origin, "`limits.received`, the bytes that a call's requests may be answered with")
-        }
+        E::HttpResponseBodySize(_) => limit(origin, "`limits.received`, the bytes that a call can receive"),
         E::InternalError(Some(reason)) => HttpError::Other(reason.clone()),
         E::LoopDetected => HttpError::Other(format!("`{origin}` is the gateway itself")),
-        E::ConfigurationError | E::InternalError(None) => HttpError::Other(format!(
-            "the gateway couldn't send the request to `{origin}`; its log says more"
-        )),
-        other => HttpError::Protocol { origin, reason: words(other) },
+        E::ConfigurationError | E::InternalError(None) => {
+            HttpError::Other(format!("the gateway couldn't send the request to `{origin}`; see its log"))
+        }
+        other => HttpError::Protocol { origin, reason: describe(other) },
     }
 }
 
@@ -54,18 +50,18 @@ fn limit(origin: String, reason: &str) -> HttpError {
     HttpError::Limit { origin, reason: reason.to_owned() }
 }
 
-/// The rest of the codes, by their names: what a server or a proxy did that HTTP doesn't allow.
-fn words(code: &ErrorCode) -> String {
+/// A message for the remaining codes, from their names: HTTP violations of a server or proxy.
+fn describe(code: &ErrorCode) -> String {
     let debug = format!("{code:?}");
     let name: String = debug.chars().skip_while(|c| !c.is_alphabetic()).collect();
-    let mut words = String::new();
+    let mut describe = String::new();
     for c in name.trim_start_matches("ErrorCode::").chars().take_while(|c| c.is_alphanumeric()) {
-        if c.is_uppercase() && !words.is_empty() {
-            words.push(' ');
+        if c.is_uppercase() && !describe.is_empty() {
+            describe.push(' ');
         }
-        words.extend(c.to_lowercase());
+        describe.extend(c.to_lowercase());
     }
-    words
+    describe
 }
 
 #[cfg(test)]

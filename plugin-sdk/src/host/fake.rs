@@ -1,7 +1,7 @@
-//! A gateway for native tests: what it answers is set beforehand, what it was told is kept.
+//! A fake gateway for native tests: a test sets its answers in advance and reads what the plugin reported afterwards.
 //!
-//! It is per thread, because tests run in parallel. [`testing::Client`](crate::testing::Client) puts its own in place
-//! for the time of a call; outside of one, everything is absent.
+//! The fake is per thread, because tests run in parallel. [`testing::Client`](crate::testing::Client) installs its
+//! own for the duration of a call. Without one, every value is absent.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,7 +17,7 @@ thread_local! {
     static CURRENT: RefCell<Gateway> = RefCell::default();
 }
 
-/// What the fake answers and what it was told.
+/// The configured answers, and the plugin's reports.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gateway {
     pub(crate) principal: Option<String>,
@@ -37,18 +37,18 @@ pub(crate) struct Gateway {
     pub(crate) changes: Vec<Change>,
     pub(crate) kv: BTreeMap<String, Vec<u8>>,
     pub(crate) kv_denied: bool,
-    /// What others write, each before a swap, which then comes too late.
+    /// Values that other calls write, one before each swap, which makes that swap fail.
     pub(crate) kv_meanwhile: VecDeque<(String, Vec<u8>)>,
-    /// How many of the next swaps come too late.
+    /// The number of upcoming swaps that fail because another call wrote first.
     pub(crate) kv_contention: u32,
-    /// What answers requests; without it none is granted.
+    /// The function that answers HTTP requests. `None` denies all of them.
     pub(crate) servers: Option<http::Servers>,
     pub(crate) requests: Vec<HttpRequest>,
     pub(crate) round: rounds::Round,
-    pub(crate) asked: rounds::Asked,
+    pub(crate) asked: rounds::QuestionsByKey,
 }
 
-/// Runs `call` with `gateway` in place and gives it back with what it was told.
+/// Runs `call` with `gateway` installed. `gateway` holds the plugin's reports afterwards.
 pub(crate) fn with<R>(gateway: &mut Gateway, call: impl FnOnce() -> R) -> R {
     struct Restore<'a>(&'a mut Gateway);
     impl Drop for Restore<'_> {
@@ -89,7 +89,7 @@ pub(crate) mod request {
     }
 
     pub(crate) fn capability(name: &str) -> bool {
-        // Who can do `sampling.tools` can do `sampling`.
+        // A client with `sampling.tools` also has `sampling`.
         read(|gateway| {
             gateway.capabilities.iter().any(|has| {
                 has.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -139,7 +139,7 @@ pub(crate) mod progress {
 
     pub(crate) fn report(current: f64, total: Option<f64>, message: Option<&str>) {
         tell(|gateway| {
-            // A gateway drops what doesn't go on: MCP forbids it.
+            // A gateway drops reports without progress, which MCP forbids.
             let last = gateway.round.progress;
             if !current.is_finite() || last.is_some_and(|last| current <= last) {
                 return;

@@ -1,6 +1,6 @@
-//! `wasi:http/outgoing-handler` as plain functions that wait, so that the fake needs no WASI resources.
+//! `wasi:http/outgoing-handler` as plain blocking functions, so that the fake needs no WASI resources.
 //!
-//! A resource of WASI may only go after those made of it, so fields stand in the order in which they have to be dropped.
+//! A WASI resource must be dropped after its children, so the order of the fields is the order of their drops.
 
 use std::time::{Duration, Instant};
 
@@ -14,32 +14,29 @@ use wasip2::io::poll::{Pollable, poll};
 use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
 use super::failure::explain;
-use crate::http::{Headers, HttpError, Outgoing, Place};
+use crate::http::{Headers, HttpError, PreparedRequest, RequestTarget};
 
-/// What is added where a request isn't granted: nothing, the gateway adds its own words to a failed answer.
-pub(crate) const ON_REFUSAL: &str = "";
-
-/// The head of an answer, and its body.
-pub(crate) struct Answer {
+/// The head of a response, and its body.
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
-    pub(crate) body: Body,
+    pub(crate) body: HttpBody,
 }
 
-/// A body that is still coming.
-pub(crate) struct Body {
+/// A body that is being received.
+pub(crate) struct HttpBody {
     stream: InputStream,
     _body: IncomingBody,
     _response: IncomingResponse,
-    place: Place,
+    place: RequestTarget,
 }
 
-/// Sends a request and waits for the head of the answer.
-pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Answer, HttpError> {
+/// Sends a request and waits for the head of the response.
+pub(crate) fn send(outgoing: &PreparedRequest, deadline: Option<Instant>) -> Result<HttpResponse, HttpError> {
     let place = outgoing.place();
     let request = request(outgoing, &place)?;
     let body = match &outgoing.body {
-        Some(bytes) => Some((request.body().map_err(|()| unexpected("its body was taken"))?, bytes)),
+        Some(bytes) => Some((request.body().map_err(|()| unexpected("its body is already taken"))?, bytes)),
         None => None,
     };
     let answer = outgoing_handler::handle(request, options(deadline))
@@ -50,13 +47,13 @@ pub(crate) fn send(outgoing: &Outgoing, deadline: Option<Instant>) -> Result<Ans
     let response = response(&answer, deadline, &place)?;
     let status = response.status();
     let headers = response.headers().entries().into_iter().collect();
-    let body = response.consume().map_err(|()| unexpected("its body was read"))?;
-    let stream = body.stream().map_err(|()| unexpected("its body was read"))?;
-    Ok(Answer { status, headers, body: Body { stream, _body: body, _response: response, place } })
+    let body = response.consume().map_err(|()| unexpected("its body is already read"))?;
+    let stream = body.stream().map_err(|()| unexpected("its body is already read"))?;
+    Ok(HttpResponse { status, headers, body: HttpBody { stream, _body: body, _response: response, place } })
 }
 
-impl Body {
-    /// What came next, at most `most` bytes; nothing at the end.
+impl HttpBody {
+    /// Returns the next chunk of at most `most` bytes. Empty at the end.
     pub(crate) fn read(&mut self, most: usize, deadline: Option<Instant>) -> Result<Vec<u8>, HttpError> {
         loop {
             match self.stream.read(most as u64) {
@@ -71,7 +68,7 @@ impl Body {
     }
 }
 
-fn request(outgoing: &Outgoing, place: &Place) -> Result<OutgoingRequest, HttpError> {
+fn request(outgoing: &PreparedRequest, place: &RequestTarget) -> Result<OutgoingRequest, HttpError> {
     let headers = Fields::new();
     for (name, value) in outgoing.headers.iter() {
         add(&headers, name, value)?;
@@ -94,7 +91,7 @@ fn request(outgoing: &Outgoing, place: &Place) -> Result<OutgoingRequest, HttpEr
     let set = set.and_then(|()| request.set_path_with_query(Some(&path)));
     set.map_err(|()| HttpError::InvalidUrl {
         url: place.origin.clone(),
-        reason: "the gateway reads its method, host or path in another way".to_owned(),
+        reason: "the gateway rejected its method, host or path".to_owned(),
     })?;
     Ok(request)
 }
@@ -120,35 +117,35 @@ fn method(name: &str) -> Method {
     }
 }
 
-/// The gateway has limits of its own; a shorter one of the author's lets it end the connection in time.
+/// Sets the timeouts of a shorter deadline, so that the gateway ends the connection in time.
 fn options(deadline: Option<Instant>) -> Option<RequestOptions> {
     let left = nanoseconds(deadline?.saturating_duration_since(Instant::now()));
     let options = RequestOptions::new();
-    // One that can't be set isn't needed: the wait ends at the deadline in any case.
+    // Ignore an unsupported timeout: the wait ends at the deadline in any case.
     let _ = options.set_connect_timeout(Some(left));
     let _ = options.set_first_byte_timeout(Some(left));
     let _ = options.set_between_bytes_timeout(Some(left));
     Some(options)
 }
 
-/// Writes the whole body. A server may answer before it has read all; then the rest isn't written.
+/// Writes the whole body, unless the server responds before it has read everything.
 fn upload(
     body: OutgoingBody,
     bytes: &[u8],
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
+    place: &RequestTarget,
 ) -> Result<(), HttpError> {
-    let stream = body.write().map_err(|()| unexpected("its body was written"))?;
+    let stream = body.write().map_err(|()| unexpected("its body is already written"))?;
     let written = write(&stream, bytes, answer, deadline, place)?;
     drop(stream);
     match written {
-        Written::All => OutgoingBody::finish(body, None).map_err(|error| explain(&error, place.clone())),
-        Written::NotAll => Ok(()), // the answer says why
+        UploadEnd::All => OutgoingBody::finish(body, None).map_err(|error| explain(&error, place.clone())),
+        UploadEnd::NotAll => Ok(()), // the response explains it
     }
 }
 
-enum Written {
+enum UploadEnd {
     All,
     NotAll,
 }
@@ -158,19 +155,19 @@ fn write(
     mut bytes: &[u8],
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
-) -> Result<Written, HttpError> {
+    place: &RequestTarget,
+) -> Result<UploadEnd, HttpError> {
     let (room, answered) = (stream.subscribe(), answer.subscribe());
     let mut flushing = false;
     loop {
         match stream.check_write() {
             Ok(0) => {
                 if answered.ready() {
-                    return Ok(Written::NotAll);
+                    return Ok(UploadEnd::NotAll);
                 }
                 wait(&[&room, &answered], deadline, place)?;
             }
-            Ok(_) if flushing => return Ok(Written::All),
+            Ok(_) if flushing => return Ok(UploadEnd::All),
             Ok(most) => {
                 let (now, later) =
                     bytes.split_at(bytes.len().min(usize::try_from(most).unwrap_or(usize::MAX)));
@@ -178,10 +175,10 @@ fn write(
                 flushing = later.is_empty();
                 let done = stream.write(now).and_then(|()| if flushing { stream.flush() } else { Ok(()) });
                 if done.is_err() {
-                    return Ok(Written::NotAll);
+                    return Ok(UploadEnd::NotAll);
                 }
             }
-            Err(_) => return Ok(Written::NotAll),
+            Err(_) => return Ok(UploadEnd::NotAll),
         }
     }
 }
@@ -189,19 +186,19 @@ fn write(
 fn response(
     answer: &FutureIncomingResponse,
     deadline: Option<Instant>,
-    place: &Place,
+    place: &RequestTarget,
 ) -> Result<IncomingResponse, HttpError> {
     loop {
         match answer.get() {
             Some(Ok(end)) => return end.map_err(|error| explain(&error, place.clone())),
-            Some(Err(())) => return Err(unexpected("it was answered twice")),
+            Some(Err(())) => return Err(unexpected("its response is already taken")),
             None => wait(&[&answer.subscribe()], deadline, place)?,
         }
     }
 }
 
-/// Waits until one of them is ready.
-fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &Place) -> Result<(), HttpError> {
+/// Waits until one of the pollables is ready.
+fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &RequestTarget) -> Result<(), HttpError> {
     let Some(deadline) = deadline else {
         poll(pollables);
         return Ok(());
@@ -216,7 +213,7 @@ fn wait(pollables: &[&Pollable], deadline: Option<Instant>, place: &Place) -> Re
     Ok(())
 }
 
-fn broken(error: &StreamError, place: &Place) -> HttpError {
+fn broken(error: &StreamError, place: &RequestTarget) -> HttpError {
     let StreamError::LastOperationFailed(error) = error else {
         return explain(&ErrorCode::HttpResponseIncomplete, place.clone());
     };
@@ -227,7 +224,7 @@ fn broken(error: &StreamError, place: &Place) -> HttpError {
 }
 
 fn unexpected(what: &str) -> HttpError {
-    HttpError::Other(format!("the gateway has lost a request: {what}"))
+    HttpError::Other(format!("internal error in an HTTP request: {what}"))
 }
 
 fn nanoseconds(time: Duration) -> u64 {

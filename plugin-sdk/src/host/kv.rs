@@ -4,10 +4,10 @@ use crate::bindings::imports::wasi::keyvalue::atomics::{self, Cas, CasError};
 use crate::bindings::imports::wasi::keyvalue::store::{self, Bucket};
 pub(crate) use crate::bindings::imports::wasi::keyvalue::store::{Error, KeyResponse};
 
-/// A key's value at one moment, to be replaced if it is still the same.
-pub(crate) struct Look(Cas);
+/// A snapshot of a key's value, to be replaced if it hasn't changed.
+pub(crate) struct KvSnapshot(Cas);
 
-impl Look {
+impl KvSnapshot {
     pub(crate) fn new(key: &str) -> Result<Self, Error> {
         Cas::new(&bucket()?, key).map(Self)
     }
@@ -16,7 +16,7 @@ impl Look {
         self.0.current()
     }
 
-    /// Gives back a newer look if the value isn't the same any more.
+    /// Replaces the value. Returns a newer snapshot if it has changed.
     pub(crate) fn swap(self, value: &[u8]) -> Result<Option<Self>, Error> {
         match atomics::swap(self.0, value) {
             Ok(()) => Ok(None),

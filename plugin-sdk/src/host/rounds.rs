@@ -1,19 +1,19 @@
-//! What only native tests watch over: in a component, nothing happens here.
+//! Checks that only native tests do. In a component, these functions do nothing.
 
 use crate::InputRequest;
 
-/// Questions are looked at even where their answer is there.
-pub(crate) const CHECKED: bool = false;
+/// Questions that have an answer aren't checked.
+pub(crate) const CHECKS_ANSWERED_QUESTIONS: bool = false;
 
-/// The time in which `once` works.
-pub(crate) struct Once;
+/// Marks the time while `once` runs its work.
+pub(crate) struct OnceGuard;
 
-pub(crate) fn once(_key: &str) -> Once {
-    Once
+pub(crate) fn once(_key: &str) -> OnceGuard {
+    OnceGuard
 }
 
-pub(crate) fn asked(_request: &InputRequest) {}
+pub(crate) fn record_question(_request: &InputRequest) {}
 
-pub(crate) fn asked_all() {}
+pub(crate) fn fail_on_problem() {}
 
-pub(crate) fn left_to_ask(_requests: &[InputRequest]) {}
+pub(crate) fn record_open_questions(_requests: &[InputRequest]) {}

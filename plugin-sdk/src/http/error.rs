@@ -1,124 +1,131 @@
-//! Why a request got no answer, in words that say who can do what about it.
+//! Errors of HTTP requests. Messages explain the fix where there is one.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use url::{Host, Url};
 
-use crate::host::http::ON_REFUSAL;
-
-/// Why a request got no answer, or its answer couldn't be used.
+/// An error of a request or its response.
 ///
-/// An origin is scheme, host and, where it isn't the usual one, port. Messages hold no path and no query of a URL that
-/// could be requested, because those may hold secrets.
+/// An origin consists of scheme, host and, if it isn't the default, port. Messages contain no path or query of a
+/// valid URL, because those can contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The text is no URL that can be requested.
+    /// The URL is invalid.
     InvalidUrl {
-        /// The text.
+        /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The method isn't a word of HTTP.
+    /// The method isn't a valid HTTP token.
     InvalidMethod(String),
     /// A header can't be sent.
     InvalidHeader {
-        /// Its name.
+        /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The operator doesn't let this plugin request that.
+    /// The operator hasn't granted this request.
     NotGranted {
         /// The method.
         method: String,
         /// The origin.
         origin: String,
     },
-    /// The host has only addresses that aren't public, and the operator granted none of them.
+    /// The host has only non-public addresses, and none of them is granted.
     PrivateAddress {
         /// The origin.
         origin: String,
     },
-    /// The host's name has no address, or nobody could say which.
+    /// The host's name couldn't be resolved.
     Dns {
         /// The origin.
         origin: String,
-        /// What was said, if anything.
+        /// The resolver's error, which can be empty.
         reason: String,
     },
-    /// No connection came about, or it broke.
+    /// The connection failed or broke.
     Connect {
         /// The origin.
         origin: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// The connection couldn't be made private, such as by a certificate that nobody vouches for.
+    /// TLS failed, for example because the certificate isn't trusted.
     Tls {
         /// The origin.
         origin: String,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// It took too long.
+    /// The request timed out.
     Timeout {
         /// The origin.
         origin: String,
     },
-    /// The answer's body is larger than [`Request::max_body`](super::Request::max_body) allows.
+    /// The response's body is larger than [`Request::max_body`](super::Request::max_body) allows.
     TooLarge {
         /// The origin.
         origin: String,
-        /// How much is allowed, in bytes.
+        /// The maximum size in bytes.
         limit: u64,
     },
-    /// The call has as many requests in flight as the operator allows. (One that has made all that it may gets
-    /// [`Self::Other`], which says so.)
+    /// The call has reached its limit of concurrent requests. (A call that has reached its total limit gets
+    /// [`Self::Other`].)
     TooManyRequests {
         /// The origin.
         origin: String,
     },
-    /// A limit of the operator's on what requests carry, other than on their number.
+    /// A limit of the operator other than the number of requests.
     Limit {
         /// The origin.
         origin: String,
-        /// Which one.
+        /// The limit.
         reason: String,
     },
-    /// The answers lead on and on.
+    /// There are too many redirects.
     TooManyRedirects {
-        /// How often [`Request::redirects`](super::Request::redirects) follows.
+        /// The limit set with [`Request::redirects`](super::Request::redirects).
         limit: usize,
     },
-    /// [`Response::error_for_status`](super::Response::error_for_status) was asked, and the status is one of an error.
+    /// The response has an error status, and the plugin called
+    /// [`Response::error_for_status`](super::Response::error_for_status).
     Status {
         /// The origin.
         origin: String,
         /// The status.
         status: u16,
     },
-    /// A value isn't the JSON that it should be.
+    /// A value can't be serialized or deserialized as JSON.
     Json {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The other side doesn't keep to HTTP.
+    /// The server violates HTTP.
     Protocol {
         /// The origin.
         origin: String,
-        /// What it did.
+        /// The violation.
         reason: String,
     },
-    /// Anything else, in the gateway's words.
+    /// Any other error, with the gateway's message.
     Other(String),
 }
 
-/// Where a request went, as far as a message may say it.
+/// The hint added to a denied request: in a native test, how to set up servers. In a component, the gateway adds its
+/// own.
+const DENIED_HINT: &str = if cfg!(target_family = "wasm") {
+    ""
+} else {
+    " (in a test, set up servers with `Client::http` or `Client::pages`)"
+};
+
+/// The target of a request, as far as messages can show it.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct RequestTarget {
     pub(crate) method: String,
     pub(crate) origin: String,
 }
@@ -126,47 +133,46 @@ pub(crate) struct Place {
 impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InvalidUrl { url, reason } => write!(f, "`{url}` can't be requested: {reason}"),
-            Self::InvalidMethod(method) => write!(f, "`{method}` is no method of HTTP"),
-            Self::InvalidHeader { name, reason } => write!(f, "the header `{name}` can't be sent: {reason}"),
+            Self::InvalidUrl { url, reason } => write!(f, "invalid URL `{url}`: {reason}"),
+            Self::InvalidMethod(method) => write!(f, "invalid HTTP method `{method}`"),
+            Self::InvalidHeader { name, reason } => write!(f, "cannot send the header `{name}`: {reason}"),
             Self::NotGranted { method, origin } => write!(
                 f,
-                "this {method} request to `{origin}` isn't granted; `http = [{}]` below `[plugins.<name>.allow]` in \
-                 `gateway.toml` grants every request there{ON_REFUSAL}",
+                "this {method} request to `{origin}` isn't granted; `http = [{}]` in `[plugins.<name>.allow]` of \
+                 `gateway.toml` grants all requests to it{DENIED_HINT}",
                 grant(origin)
             ),
             Self::PrivateAddress { origin } => write!(
                 f,
-                "`{origin}` has no public address, and the plugin may not reach others; `http = [{{ url = \"{origin}\", \
-                 networks = [\"…\"] }}]` below `[plugins.<name>.allow]` in `gateway.toml` grants a network"
+                "`{origin}` has no public address; to allow others, add `http = [{{ url = \"{origin}\", \
+                 networks = [\"…\"] }}]` with its network to `[plugins.<name>.allow]` of `gateway.toml`"
             ),
             Self::Dns { origin, reason } => {
-                write!(f, "no address was found for `{origin}`")?;
+                write!(f, "cannot resolve `{origin}`")?;
                 if reason.is_empty() { Ok(()) } else { write!(f, ": {reason}") }
             }
-            Self::Connect { origin, reason } => write!(f, "no connection to `{origin}`: {reason}"),
-            Self::Tls { origin, reason } => write!(f, "no private connection to `{origin}`: {reason}"),
-            Self::Timeout { origin } => write!(f, "`{origin}` took too long to answer"),
+            Self::Connect { origin, reason } => write!(f, "cannot connect to `{origin}`: {reason}"),
+            Self::Tls { origin, reason } => write!(f, "TLS error for `{origin}`: {reason}"),
+            Self::Timeout { origin } => write!(f, "request to `{origin}` timed out"),
             Self::TooLarge { origin, limit } => {
                 write!(
                     f,
-                    "the answer of `{origin}` is larger than {limit} bytes, which is the most that is read; `Request::max_body` \
-                     sets more"
+                    "the response of `{origin}` is larger than {limit} bytes; to allow more, set `Request::max_body`"
                 )
             }
             Self::TooManyRequests { origin } => write!(
                 f,
-                "the request to `{origin}` is one too many at the same time; `requests_at_once` below \
-                 `[plugins.<name>.limits]` in `gateway.toml` says how many a call may have"
+                "too many concurrent requests for one to `{origin}`; the limit is `requests_at_once` in \
+                 `[plugins.<name>.limits]` of `gateway.toml`"
             ),
             Self::Limit { origin, reason } => {
-                write!(f, "the request to `{origin}` ended at a limit: {reason}")
+                write!(f, "request to `{origin}` exceeded {reason}")
             }
-            Self::TooManyRedirects { limit } => write!(f, "redirected more than {limit} times"),
-            Self::Status { origin, status } => write!(f, "`{origin}` answered with status {status}"),
-            Self::Json { reason } => write!(f, "not the JSON that it should be: {reason}"),
+            Self::TooManyRedirects { limit } => write!(f, "more than {limit} redirects"),
+            Self::Status { origin, status } => write!(f, "`{origin}` returned status {status}"),
+            Self::Json { reason } => write!(f, "invalid JSON: {reason}"),
             Self::Protocol { origin, reason } => {
-                write!(f, "the answer of `{origin}` can't be read: {reason}")
+                write!(f, "invalid response from `{origin}`: {reason}")
             }
             Self::Other(reason) => f.write_str(reason),
         }
@@ -175,7 +181,7 @@ impl fmt::Display for HttpError {
 
 impl std::error::Error for HttpError {}
 
-/// The grant of an origin. An address that isn't public needs its network, too.
+/// The grant of an origin. A non-public address needs its network, too.
 fn grant(origin: &str) -> String {
     let url = Url::parse(origin).ok();
     let networks = match url.as_ref().and_then(Url::host) {
@@ -189,7 +195,7 @@ fn grant(origin: &str) -> String {
     format!("{{ url = \"{origin}\", networks = [{networks}] }}")
 }
 
-/// The addresses of this kind that people name; the gateway knows the others.
+/// Returns `true` for private and loopback addresses. The gateway knows the other non-public ones.
 fn is_inner(ip: Ipv4Addr) -> bool {
     ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
 }

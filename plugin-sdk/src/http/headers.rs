@@ -1,11 +1,11 @@
-//! [`Headers`]: names and values, in the order in which they came.
+//! [`Headers`]: names and values, in the order in which they arrived.
 
 use std::fmt;
 
 use super::HttpError;
 
-/// Headers that a plugin can't send: they belong to the connection, which is the gateway's.
-const OF_THE_CONNECTION: &[&str] = &[
+/// Headers that a plugin can't send, because they control the gateway's connection.
+const CONNECTION_HEADERS: &[&str] = &[
     "connection",
     "host",
     "http2-settings",
@@ -18,19 +18,19 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// The headers of an answer, or of a request that a test looks at. Names are compared without regard to case.
+/// The headers of a response, or of a request that a test inspects. Names are case-insensitive.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, Vec<u8>)>);
 
 impl Headers {
-    /// The first value of this name, if it is text.
+    /// Returns the first value of this name, if it is UTF-8.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let (_, value) = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
     }
 
-    /// Names, in lower case, with their values as they came.
+    /// Returns names, in lower case, and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
@@ -39,7 +39,7 @@ impl Headers {
         self.0.push((name.to_ascii_lowercase(), value));
     }
 
-    /// Puts this value in the place of all of the name.
+    /// Sets this header and removes other values of the name.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn replace(&mut self, name: &str, value: Vec<u8>) {
         self.remove(&[name]);
@@ -51,29 +51,29 @@ impl Headers {
     }
 }
 
-/// May a plugin send this header?
+/// Checks that a plugin can send this header.
 pub(super) fn check(name: &str, value: &[u8]) -> Result<(), HttpError> {
-    let wrong =
+    let invalid =
         |reason: &str| Err(HttpError::InvalidHeader { name: name.to_owned(), reason: reason.to_owned() });
     if name.is_empty() || !name.bytes().all(is_token) {
-        return wrong("the name has a character that names of headers can't have");
+        return invalid("the name contains a character that isn't allowed in header names");
     }
-    if OF_THE_CONNECTION.contains(&name.to_ascii_lowercase().as_str()) {
-        return wrong("it belongs to the connection, which is the gateway's");
+    if CONNECTION_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return invalid("the gateway sets it itself");
     }
     if value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
-        return wrong("the value has a control character");
+        return invalid("the value contains a control character");
     }
     Ok(())
 }
 
-/// Does the byte belong into a name of HTTP (RFC 9110, section 5.6.2)?
+/// Returns `true` if the byte is allowed in an HTTP token (RFC 9110, section 5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 impl fmt::Debug for Headers {
-    /// Names only: values may be secrets.
+    /// Shows only names, because values can be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }

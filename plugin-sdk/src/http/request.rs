@@ -1,4 +1,4 @@
-//! [`Request`]: what is asked, and how long and how much of an answer is waited for.
+//! [`Request`]: a request, its timeout and the maximum size of its response.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use url::Url;
 
-use super::error::Place;
-use super::{Headers, HttpError, Response, headers, redirect};
+use super::prepared::{PreparedRequest, check_url};
+use super::{HttpError, Response, headers, redirect};
 use crate::host::http as host;
 
-/// How much of an answer is read where [`Request::max_body`] says nothing.
-const MAX_BODY: u64 = 8 * 1024 * 1024;
+/// The default of [`Request::max_body`].
+const DEFAULT_MAX_BODY_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A request to be sent. What is wrong with it is said by [`send`](Self::send).
+/// A request. [`send`](Self::send) reports errors in any of its parts.
 #[derive(Clone)]
-#[must_use = "nothing is requested before `send`"]
+#[must_use = "a request does nothing until `send` is called"]
 pub struct Request {
     method: String,
     url: String,
@@ -25,15 +25,6 @@ pub struct Request {
     timeout: Option<Duration>,
     max_body: u64,
     redirects: Option<usize>,
-}
-
-/// One request as it goes out, without what the author says of it.
-#[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
-    pub(crate) method: String,
-    pub(crate) url: Url,
-    pub(crate) headers: Headers,
-    pub(crate) body: Option<Vec<u8>>,
 }
 
 impl Request {
@@ -46,37 +37,37 @@ impl Request {
             headers: Vec::new(),
             body: None,
             timeout: None,
-            max_body: MAX_BODY,
+            max_body: DEFAULT_MAX_BODY_BYTES,
             redirects: None,
         }
     }
 
-    /// `GET`: what is there?
+    /// A `GET` request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new("GET", url)
     }
 
-    /// `HEAD`: the headers that `GET` would bring.
+    /// A `HEAD` request.
     pub fn head(url: impl Into<String>) -> Self {
         Self::new("HEAD", url)
     }
 
-    /// `POST`: do something with this.
+    /// A `POST` request.
     pub fn post(url: impl Into<String>) -> Self {
         Self::new("POST", url)
     }
 
-    /// `PUT`: keep this there.
+    /// A `PUT` request.
     pub fn put(url: impl Into<String>) -> Self {
         Self::new("PUT", url)
     }
 
-    /// `PATCH`: change what is there.
+    /// A `PATCH` request.
     pub fn patch(url: impl Into<String>) -> Self {
         Self::new("PATCH", url)
     }
 
-    /// `DELETE`: remove what is there.
+    /// A `DELETE` request.
     pub fn delete(url: impl Into<String>) -> Self {
         Self::new("DELETE", url)
     }
@@ -87,61 +78,61 @@ impl Request {
         self
     }
 
-    /// Adds a header. Keys and tokens need none: what the operator sets as `credentials` is added by the gateway, and
-    /// the plugin never sees it.
+    /// Adds a header. You don't need it for API keys and tokens: if the operator sets `credentials`, the gateway adds
+    /// them, and the plugin never sees them.
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers.push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// Sends these bytes.
+    /// Sets the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
     }
 
-    /// Sends `value` as JSON.
+    /// Sets the body to `value` as JSON.
     ///
     /// # Errors
-    /// It can't be written as JSON.
+    /// The value can't be serialized as JSON.
     pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Result<Self, HttpError> {
         let body =
             serde_json::to_vec(value).map_err(|error| HttpError::Json { reason: error.to_string() })?;
         Ok(self.typed("application/json", body))
     }
 
-    /// Sends these fields as an HTML form does.
+    /// Sets the body to these fields, encoded as an HTML form.
     pub fn form<'a>(self, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         self.typed("application/x-www-form-urlencoded", body.into_bytes())
     }
 
-    /// Gives up after this time, which is for everything up to the last byte of the body, redirects included. Without it
-    /// only the operator's `limits.request_timeout` holds.
+    /// Sets the timeout for everything up to the last byte of the body, redirects included. By default, only the
+    /// operator's `limits.request_timeout` applies.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// Reads at most this many bytes of the answer's body; a larger one is an error. Without it 8 MiB.
+    /// Limits the size of the response's body; a larger one is an error. The default is 8 MiB.
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.max_body = bytes;
         self
     }
 
-    /// Follows up to this many redirects. Without it an answer with a status of 3xx is given back like any other.
+    /// Follows up to this many redirects. By default, a response with a 3xx status is returned like any other.
     ///
-    /// It is the plugin that follows, and each step needs a grant of its own. `authorization` and `cookie` aren't sent
-    /// on to another origin.
+    /// Each redirect is a new request of the plugin and needs its own grant. `authorization` and `cookie` aren't sent
+    /// to a different origin.
     pub fn redirects(mut self, most: usize) -> Self {
         self.redirects = Some(most);
         self
     }
 
-    /// Sends it and waits for the answer's head; the body is read from the [`Response`].
+    /// Sends the request and waits for the response's head. Read the body from the [`Response`].
     ///
     /// # Errors
-    /// There is no answer: [`HttpError`] says why. An answer with the status of an error is none of them.
+    /// There is no response; see [`HttpError`]. A response with an error status isn't an error.
     pub fn send(self) -> Result<Response, HttpError> {
         let deadline = self.timeout.and_then(|time| Instant::now().checked_add(time));
         let (max_body, redirects) = (self.max_body, self.redirects);
@@ -164,8 +155,8 @@ impl Request {
         unreachable!("counting doesn't end")
     }
 
-    /// Checks everything.
-    fn outgoing(self) -> Result<Outgoing, HttpError> {
+    /// Validates all parts.
+    fn outgoing(self) -> Result<PreparedRequest, HttpError> {
         let method = self.method;
         if method.is_empty() || !method.bytes().all(headers::is_token) {
             return Err(HttpError::InvalidMethod(method));
@@ -180,7 +171,7 @@ impl Request {
         for (name, value) in &self.headers {
             headers::check(name, value)?;
         }
-        Ok(Outgoing { method, url, headers: self.headers.into_iter().collect(), body: self.body })
+        Ok(PreparedRequest { method, url, headers: self.headers.into_iter().collect(), body: self.body })
     }
 
     fn typed(mut self, content_type: &str, body: Vec<u8>) -> Self {
@@ -191,30 +182,8 @@ impl Request {
     }
 }
 
-impl Outgoing {
-    pub(crate) fn place(&self) -> Place {
-        Place { method: self.method.clone(), origin: self.url.origin().ascii_serialization() }
-    }
-}
-
-/// Is this a URL that can be requested?
-pub(super) fn check_url(url: &Url) -> Result<(), HttpError> {
-    let wrong = |url: &Url, reason: &str| {
-        Err(HttpError::InvalidUrl { url: url.to_string(), reason: reason.to_owned() })
-    };
-    if !matches!(url.scheme(), "http" | "https") {
-        return wrong(url, "it begins neither with `http://` nor with `https://`");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        let mut shown = url.clone();
-        let _possible = shown.set_username("").and_then(|()| shown.set_password(None));
-        return wrong(&shown, "a name or password stands before the host; send a header `authorization`");
-    }
-    Ok(())
-}
-
 impl fmt::Debug for Request {
-    /// Without values of headers and without the body, which may be secrets.
+    /// Omits the values of headers and the body, because they can be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Request")

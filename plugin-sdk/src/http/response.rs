@@ -1,4 +1,4 @@
-//! [`Response`]: the head of an answer, and its body, which is read while it comes.
+//! [`Response`]: the head of a response, and its body, which is read as it arrives.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -7,28 +7,28 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::error::Place;
+use super::error::RequestTarget;
 use super::{Headers, HttpError, redirect};
 use crate::host::http as host;
 
-/// How much of a body is asked for at once, in bytes.
-const PIECE: u64 = 64 * 1024;
+/// The maximum size of a chunk of a body, in bytes.
+const MAX_CHUNK_BYTES: u64 = 64 * 1024;
 
-/// An answer. Its body is read by [`bytes`](Self::bytes), [`text`](Self::text) or [`json`](Self::json), or piece by piece
-/// as an [`io::Read`], whose errors hold an [`HttpError`].
-#[must_use = "the answer may be the one of an error"]
+/// A response. Read the body with [`bytes`](Self::bytes), [`text`](Self::text) or [`json`](Self::json), or in chunks
+/// as an [`io::Read`], whose errors contain an [`HttpError`].
+#[must_use = "the response can have an error status"]
 pub struct Response {
     status: u16,
     url: Url,
-    place: Place,
+    place: RequestTarget,
     headers: Headers,
-    body: host::Body,
+    body: host::HttpBody,
     deadline: Option<Instant>,
-    /// How much may be read in all.
+    /// The maximum size of the body.
     limit: u64,
-    /// How much of that may still be read.
+    /// The bytes that can still be read.
     left: u64,
-    /// What was read and not yet handed on, from `at` on.
+    /// The current chunk. The bytes from `at` on are unread.
     piece: Vec<u8>,
     at: usize,
 }
@@ -36,12 +36,12 @@ pub struct Response {
 impl Response {
     pub(crate) fn new(
         url: Url,
-        place: Place,
-        answer: host::Answer,
+        place: RequestTarget,
+        answer: host::HttpResponse,
         limit: u64,
         deadline: Option<Instant>,
     ) -> Self {
-        let host::Answer { status, headers, body } = answer;
+        let host::HttpResponse { status, headers, body } = answer;
         Self { status, url, place, headers, body, deadline, limit, left: limit, piece: Vec::new(), at: 0 }
     }
 
@@ -51,23 +51,23 @@ impl Response {
         self.status
     }
 
-    /// Is the status one of 2xx?
+    /// Returns `true` for a 2xx status.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The URL that answered: the last one if redirects were followed.
+    /// The URL of the response: the last one if redirects were followed.
     #[must_use]
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// Where a redirect leads to, as a whole URL; nothing if the answer is no redirect. For plugins that look before they
-    /// follow; [`Request::redirects`](super::Request::redirects) follows by itself.
+    /// The absolute target URL of a redirect, or `None` if the response isn't a redirect. Use it to check a redirect
+    /// before following it. [`Request::redirects`](super::Request::redirects) follows redirects automatically.
     ///
     /// # Errors
-    /// It leads to something that can't be requested.
+    /// The target isn't a valid URL.
     pub fn location(&self) -> Result<Option<String>, HttpError> {
         let target = redirect::target(&self.url, self.status, &self.headers)?;
         Ok(target.map(String::from))
@@ -79,16 +79,16 @@ impl Response {
         &self.headers
     }
 
-    /// The first value of a header, if it is text.
+    /// Returns the first value of a header, if it is UTF-8.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)
     }
 
-    /// The answer, unless its status is one of an error: 4xx or 5xx.
+    /// Converts an error status (4xx or 5xx) to an error.
     ///
     /// # Errors
-    /// It is.
+    /// The status is 4xx or 5xx.
     pub fn error_for_status(self) -> Result<Self, HttpError> {
         if self.status >= 400 {
             return Err(HttpError::Status { origin: self.place.origin, status: self.status });
@@ -96,10 +96,11 @@ impl Response {
         Ok(self)
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// It is larger than [`Request::max_body`](super::Request::max_body), it took too long, or the connection broke.
+    /// The body is larger than [`Request::max_body`](super::Request::max_body), the request timed out, or the
+    /// connection broke.
     pub fn bytes(mut self) -> Result<Vec<u8>, HttpError> {
         let length = self.header("content-length").and_then(|length| length.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.limit) {
@@ -115,7 +116,7 @@ impl Response {
         }
     }
 
-    /// The whole body as text of UTF-8, where anything else becomes `U+FFFD`. A byte order mark is left out.
+    /// Reads the whole body as UTF-8. Invalid bytes become `U+FFFD`, and a byte order mark is removed.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -125,19 +126,19 @@ impl Response {
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The whole body, read as JSON.
+    /// Reads the whole body as JSON.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes), or it is no JSON of a `T`.
+    /// As [`bytes`](Self::bytes), or the body can't be deserialized as a `T`.
     pub fn json<T: DeserializeOwned>(self) -> Result<T, HttpError> {
         let bytes = self.bytes()?;
         serde_json::from_slice(&bytes).map_err(|error| HttpError::Json { reason: error.to_string() })
     }
 
-    /// What came next; nothing at the end.
+    /// Returns the next chunk. Empty at the end.
     fn next_piece(&mut self) -> Result<Vec<u8>, HttpError> {
-        // Where nothing more may be read, one more byte tells a body that is too large from one that just fits.
-        let most = self.left.clamp(1, PIECE);
+        // At the limit, one more byte distinguishes a body that is too large from one that just fits.
+        let most = self.left.clamp(1, MAX_CHUNK_BYTES);
         let piece = self.body.read(usize::try_from(most).unwrap_or(usize::MAX), self.deadline)?;
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.too_large())?;
         Ok(piece)

@@ -1,4 +1,4 @@
-//! Blocks of content as MCP writes them in messages to and from a model.
+//! Content blocks in messages to and from a model, as MCP's JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Annotations, Content, MediaContent, Role, TextContent};
 
-/// The block as JSON, or why it can't be part of such a message.
+/// The block as JSON, or the reason why it can't be part of such a message.
 pub(super) fn write(block: &Content) -> Result<Value, String> {
     let (mut json, annotations, extra) = match block {
         Content::Text(TextContent { text, annotations, extra, .. }) => {
@@ -15,10 +15,11 @@ pub(super) fn write(block: &Content) -> Result<Value, String> {
         Content::Image(media) => (write_media("image", media), &media.annotations, &media.extra),
         Content::Audio(media) => (write_media("audio", media), &media.annotations, &media.extra),
         Content::Other(json) => {
-            return serde_json::from_str(json).map_err(|error| format!("a block isn't JSON: {error}"));
+            return serde_json::from_str(json)
+                .map_err(|error| format!("a content block isn't valid JSON: {error}"));
         }
         Content::Link(_) | Content::Embedded(_) => {
-            return Err("a message to a model holds texts, images and sounds, but no resources".to_owned());
+            return Err("messages to a model can contain text, images and audio, but no resources".to_owned());
         }
     };
     if let Some(annotations) = annotations {
@@ -31,7 +32,7 @@ pub(super) fn write(block: &Content) -> Result<Value, String> {
     Ok(json)
 }
 
-/// The block that JSON stands for; what isn't known here is [`Content::Other`].
+/// Parses a block. Unknown kinds become [`Content::Other`].
 pub(super) fn read(json: &Value) -> Content {
     known(json).unwrap_or_else(|| Content::Other(json.to_string()))
 }

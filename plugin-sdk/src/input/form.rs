@@ -1,4 +1,4 @@
-//! What a person is asked: [`Form`] and [`Url`] (MCP's elicitation).
+//! Questions to the user: [`Form`] and [`Url`] (MCP's elicitation).
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use super::sealed::Sealed;
 use super::{Question, read, restricted};
 use crate::{FormFields, ToolError, schema};
 
-/// Asks the person to fill in a form: the fields of the struct `Fields`.
+/// Asks the user to fill in a form: the fields of the struct `Fields`.
 ///
-/// A form is flat. A field is a text, number or boolean, a choice between texts (an enum without data), or several of
-/// such a choice (a `Vec` of that enum); `Option` makes it one that may be left empty. What the form says comes from
-/// where schemars has it: the doc comment of a field is its description; `#[schemars(title = "…")]` its title, also of
-/// a choice; `#[serde(default)]` its default; `#[schemars(length(min = 1))]`, `range(…)` and `email` its limits. A field
-/// that a form can't have makes [`Context::ask`](crate::Context::ask) fail with an error that names it.
+/// A form is flat. A field is a string, number or boolean, a choice (an enum without data), or several choices (a
+/// `Vec` of that enum). An `Option` makes it optional. schemars supplies the rest: a field's doc comment is its
+/// description; `#[schemars(title = "…")]` its title, also of a choice; `#[serde(default)]` its default;
+/// `#[schemars(length(min = 1))]`, `range(…)` and `email` its constraints. An unsupported field makes
+/// [`Context::ask`](crate::Context::ask) fail with an error that names it.
 ///
-/// Don't ask for passwords and the like: use [`Url`] for these.
+/// Don't ask for passwords and other secrets in a form. Use [`Url`] for these.
 ///
 /// ```
 /// use moongate_sdk::input::Form;
@@ -27,12 +27,12 @@ use crate::{FormFields, ToolError, schema};
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct Booking {
-///     /// How many will come.
+///     /// The number of guests.
 ///     #[schemars(range(min = 1, max = 8))]
 ///     persons: u8,
 ///     #[schemars(title = "Where to sit")]
 ///     place: Place,
-///     /// Anything else we should know.
+///     /// Special requests.
 ///     remarks: Option<String>,
 /// }
 ///
@@ -53,42 +53,42 @@ pub struct Form<Fields> {
     read: fn(Value) -> Result<Fields, ToolError>,
 }
 
-/// Where a form's schema comes from. That of a type is only made when the form is sent.
+/// The source of a form's schema. The schema of a type is only generated when the form is sent.
 #[derive(Debug)]
 enum FormSchema {
     OfType { make: fn() -> Value, name: &'static str },
     Written(Value),
 }
 
-/// Asks the person to open a page: to log in, to pay, to enter a secret that the client must not see. The answer is that
-/// they agreed to; what they did there, the plugin learns from the page's server.
+/// Asks the user to open a page: to log in, to pay, or to enter a secret that the client must not see. The answer is
+/// only that they agreed; the result has to come from the page's server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     message: String,
     url: String,
 }
 
-/// What a person did with a question.
+/// The user's decision on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision<T> {
-    /// They answered it.
+    /// The user answered.
     Accepted(T),
-    /// They said no.
+    /// The user declined.
     Declined,
-    /// They closed it without choosing.
+    /// The user dismissed the question.
     Dismissed,
 }
 
-/// A question that a person need not answer; made by [`Form::may_decline`] and [`Url::may_decline`].
+/// A question that the user can decline; made by [`Form::may_decline`] and [`Url::may_decline`].
 #[derive(Debug)]
 pub struct MayDecline<Q>(Q);
 
 // === impl Form ===
 
 impl<Fields: FormFields> Form<Fields> {
-    /// A form with the fields of the struct `Fields`. `message` tells the person what is wanted and what for.
+    /// A form with the fields of the struct `Fields`. `message` explains to the user what you need and why.
     ///
-    /// Where nothing else names the struct, do it here: `Form::<Booking>::new("…")`.
+    /// If nothing else determines the struct, name it here: `Form::<Booking>::new("…")`.
     pub fn new(message: impl Into<String>) -> Self {
         let schema =
             FormSchema::OfType { make: schema::input_value::<Fields>, name: std::any::type_name::<Fields>() };
@@ -97,8 +97,8 @@ impl<Fields: FormFields> Form<Fields> {
 }
 
 impl<Fields: DeserializeOwned> Form<Fields> {
-    /// A form with a schema written by hand: what MCP allows as `requestedSchema`. `Fields` is what its answer is read as, such
-    /// as a map of values.
+    /// A form with a schema written by hand, in the subset that MCP allows for `requestedSchema`. The answer is
+    /// deserialized as `Fields`, for example a map.
     ///
     /// ```
     /// use moongate_sdk::input::Form;
@@ -115,7 +115,7 @@ impl<Fields: DeserializeOwned> Form<Fields> {
 }
 
 impl<Fields> Form<Fields> {
-    /// The same form, as one that the person may decline without ending the call.
+    /// Lets the user decline the form without ending the call.
     #[must_use]
     pub fn may_decline(self) -> MayDecline<Self> {
         MayDecline(self)
@@ -131,12 +131,12 @@ impl<Fields> fmt::Debug for Form<Fields> {
 // === impl Url ===
 
 impl Url {
-    /// The page `url`, an absolute URI. `message` tells the person why they should open it.
+    /// The page at `url`, an absolute URI. `message` explains to the user why to open it.
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self { message: message.into(), url: url.into() }
     }
 
-    /// The same page, as one that the person may decline to open without ending the call.
+    /// Lets the user decline to open the page without ending the call.
     #[must_use]
     pub fn may_decline(self) -> MayDecline<Self> {
         MayDecline(self)
@@ -156,7 +156,7 @@ impl<Fields> Question for Form<Fields> {
     fn params(&self) -> Result<Value, String> {
         let schema = match &self.schema {
             FormSchema::OfType { make, name } => restricted::form(&make())
-                .map_err(|reason| format!("no form can be made of `{name}`: {reason}"))?,
+                .map_err(|reason| format!("`{name}` can't be shown as a form: {reason}"))?,
             FormSchema::Written(schema) => restricted::form(schema)?,
         };
         Ok(json!({ "mode": "form", "message": self.message, "requestedSchema": schema }))
@@ -201,7 +201,7 @@ impl<Q: Declinable> Question for MayDecline<Q> {
     }
 }
 
-/// A question that has a [`Decision`].
+/// A question that can be declined.
 trait Declinable: Question {
     fn decision(&self, answer: Value) -> Result<Decision<Self::Answer>, ToolError>;
 }
@@ -221,7 +221,7 @@ impl Declinable for Url {
 // === impl Decision ===
 
 impl<T> Decision<T> {
-    /// The answer, if there is one.
+    /// Returns the answer, if there is one.
     pub fn accepted(self) -> Option<T> {
         match self {
             Self::Accepted(answer) => Some(answer),
@@ -243,7 +243,7 @@ const ELICIT: &str = "elicitation/create";
 /// MCP's `ElicitResult`.
 fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
     #[derive(Deserialize)]
-    struct Elicited {
+    struct ElicitResult {
         action: Action,
         content: Option<Value>,
     }
@@ -254,7 +254,7 @@ fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
         Decline,
         Cancel,
     }
-    let Elicited { action, content } = read("one to a question", answer)?;
+    let ElicitResult { action, content } = read("an answer to a question", answer)?;
     Ok(match action {
         Action::Accept => Decision::Accepted(content.unwrap_or_else(|| Value::Object(Map::new()))),
         Action::Decline => Decision::Declined,
@@ -263,17 +263,17 @@ fn decision(answer: Value) -> Result<Decision<Value>, ToolError> {
 }
 
 fn asked_for<Fields: DeserializeOwned>(content: Value) -> Result<Fields, ToolError> {
-    read("what the form asks for", content)
+    read("the content of the form", content)
 }
 
-/// The answer; without one, the call fails.
+/// Returns the answer. If the user declined, the call fails.
 fn accepted<T>(message: &str, decision: Decision<T>) -> Result<T, ToolError> {
     let what = match decision {
         Decision::Accepted(answer) => return Ok(answer),
         Decision::Declined => "declined",
         Decision::Dismissed => "dismissed",
     };
-    Err(ToolError::failed(format_args!("the person was asked {message:?} and {what} it")))
+    Err(ToolError::failed(format_args!("the user {what} the question {message:?}")))
 }
 
 #[cfg(test)]

@@ -1,35 +1,36 @@
-//! The schema of a form: what JSON Schema says of a struct, in the few words that MCP allows in `requestedSchema`.
+//! The schema of a form: a JSON Schema in the subset that MCP allows in `requestedSchema`.
 //!
-//! A form is one object of texts, numbers, booleans, choices between texts, and lists of such choices. What only adds
-//! words (`examples`, formats that MCP doesn't know) is left out; what would change the meaning is refused with the name
-//! of the field.
+//! A form is one object of strings, numbers, booleans, choices, and lists of choices. Keywords that only annotate
+//! (`examples`, formats unknown to MCP) are dropped. Keywords that would change the meaning are rejected with the
+//! name of the field.
 
 use serde_json::{Map, Value, json};
 
 type Object = Map<String, Value>;
 
-/// Keywords that may be left out without a form meaning something else.
-const IGNORED: &[&str] =
+/// Keywords that can be dropped without changing the meaning of a form.
+const IGNORED_KEYWORDS: &[&str] =
     &["$schema", "$comment", "$id", "examples", "deprecated", "readOnly", "writeOnly", "uniqueItems", "type"];
 
-/// Formats of a text that MCP knows.
-const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
+/// String formats that MCP knows.
+const FORM_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 
-/// The restricted schema that means the same as `schema`, or why there is none.
+/// Converts `schema` to the equivalent restricted schema, or returns the reason why there is none.
 pub(super) fn form(schema: &Value) -> Result<Value, String> {
-    let flat = "a form is one struct of simple fields";
+    let flat = "a form must be a struct of simple fields";
     let Some(root) = schema.as_object() else { return Err(format!("its schema isn't an object; {flat}")) };
     if root.get("type").and_then(Value::as_str) != Some("object") {
         return Err(format!("its schema isn't of type `object`; {flat}"));
     }
     let allowed = ["properties", "required", "title", "description", "additionalProperties"];
-    refuse_others(root, &allowed).map_err(|word| format!("its schema has `{word}`; {flat}"))?;
+    refuse_unknown_keywords(root, &allowed)
+        .map_err(|word| format!("its schema contains `{word}`; {flat}"))?;
     let Some(fields) = root.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty())
     else {
         return Err(format!("it has no fields; {flat}"));
     };
     if root.get("additionalProperties").is_some_and(Value::is_object) {
-        return Err(format!("it has fields without a name; {flat}"));
+        return Err(format!("it has unnamed fields; {flat}"));
     }
     let mut properties = Object::new();
     let mut optional = Vec::new();
@@ -50,10 +51,10 @@ pub(super) fn form(schema: &Value) -> Result<Value, String> {
     Ok(form)
 }
 
-/// One field, and whether it can be null, which a form says by not requiring it.
+/// Converts one field. Also returns whether it can be null, which a form expresses by not requiring it.
 fn field(schema: &Value) -> Result<(Object, bool), String> {
     let Some(schema) = schema.as_object() else {
-        return Err("may be anything; give it a type of text, number or boolean, or an enum".to_owned());
+        return Err("can be anything; use a string, a number, a boolean or an enum".to_owned());
     };
     let (schema, can_be_null) = without_null(schema);
     let mut field = if let Some(choices) = choices(&schema, "oneOf") {
@@ -64,9 +65,9 @@ fn field(schema: &Value) -> Result<(Object, bool), String> {
             Some(number @ ("integer" | "number")) => plain(number, &schema, &["minimum", "maximum"])?,
             Some("boolean") => plain("boolean", &schema, &[])?,
             Some("array") => list(&schema)?,
-            Some("object") => return Err("is an object, and a form is flat; ask for its parts".to_owned()),
+            Some("object") => return Err("is an object; a form is flat, so use separate fields".to_owned()),
             _ => {
-                return Err("has a type that a form can't have; use text, a number, a boolean or an enum \
+                return Err("has an unsupported type; use a string, a number, a boolean or an enum \
                              without data"
                     .to_owned());
             }
@@ -83,30 +84,30 @@ fn field(schema: &Value) -> Result<(Object, bool), String> {
     Ok((field, can_be_null))
 }
 
-/// A text, number or boolean with the limits that it may have.
+/// A string, number or boolean with its allowed constraints.
 fn plain(kind: &str, schema: &Object, limits: &[&str]) -> Result<Object, String> {
     let allowed = [&["title", "description", "default", "format"], limits].concat();
-    refuse_others(schema, &allowed).map_err(|word| format!("has `{word}`, which a form can't say"))?;
+    refuse_unknown_keywords(schema, &allowed)
+        .map_err(|word| format!("contains `{word}`, which forms don't support"))?;
     let mut field = Object::from_iter([("type".to_owned(), kind.into())]);
     for limit in limits {
         let Some(value) = schema.get(*limit) else { continue };
-        if *limit != "format" || value.as_str().is_some_and(|format| FORMATS.contains(&format)) {
+        if *limit != "format" || value.as_str().is_some_and(|format| FORM_FORMATS.contains(&format)) {
             field.insert((*limit).to_owned(), value.clone());
         }
     }
     Ok(field)
 }
 
-/// Several of a choice between texts.
+/// A list of choices.
 fn list(schema: &Object) -> Result<Object, String> {
     let allowed = ["title", "description", "default", "items", "minItems", "maxItems"];
-    refuse_others(schema, &allowed).map_err(|word| format!("has `{word}`, which a form can't say"))?;
+    refuse_unknown_keywords(schema, &allowed)
+        .map_err(|word| format!("contains `{word}`, which forms don't support"))?;
     let items = schema.get("items").and_then(Value::as_object);
     let choices = items.and_then(|items| choices(items, "oneOf").or_else(|| choices(items, "anyOf")));
     let Some(choices) = choices else {
-        return Err(
-            "is a list of more than choices between texts; make its items an enum without data".to_owned()
-        );
+        return Err("is a list; only lists of an enum without data are supported".to_owned());
     };
     let mut field = Object::from_iter([("type".to_owned(), "array".into())]);
     for limit in ["minItems", "maxItems"] {
@@ -118,11 +119,11 @@ fn list(schema: &Object) -> Result<Object, String> {
     Ok(field)
 }
 
-/// A text to choose, and what the person reads.
-type Choice = (String, Option<String>);
+/// A string to choose, and its title.
+type FormChoice = (String, Option<String>);
 
-/// The texts that may be chosen, if that is what the schema says.
-fn choices(schema: &Object, alternatives: &str) -> Option<Vec<Choice>> {
+/// Returns the choices, if the schema is an enumeration of strings.
+fn choices(schema: &Object, alternatives: &str) -> Option<Vec<FormChoice>> {
     if let Some(text) = schema.get("const") {
         let label = schema.get("title").or_else(|| schema.get("description")).and_then(Value::as_str);
         return Some(vec![(text.as_str()?.to_owned(), label.map(str::to_owned))]);
@@ -131,12 +132,12 @@ fn choices(schema: &Object, alternatives: &str) -> Option<Vec<Choice>> {
         return texts.as_array()?.iter().map(|text| Some((text.as_str()?.to_owned(), None))).collect();
     }
     let each = schema.get(alternatives)?.as_array()?.iter();
-    let parts: Option<Vec<Vec<Choice>>> = each.map(|one| choices(one.as_object()?, "")).collect();
+    let parts: Option<Vec<Vec<FormChoice>>> = each.map(|one| choices(one.as_object()?, "")).collect();
     Some(parts?.concat()).filter(|choices| !choices.is_empty())
 }
 
-/// The choice as MCP writes it: with titles where there are some, below the word that stands for "one of these".
-fn select(choices: &[Choice], titled: &str) -> Object {
+/// Writes the choice as MCP expects it: with titles if there are some, under the keyword for alternatives.
+fn select(choices: &[FormChoice], titled: &str) -> Object {
     let mut field = Object::new();
     if choices.iter().all(|(_, title)| title.is_none()) {
         field.insert("type".to_owned(), "string".into());
@@ -153,7 +154,7 @@ fn select(choices: &[Choice], titled: &str) -> Object {
     field
 }
 
-/// The schema of what isn't null, and whether null was allowed.
+/// The schema without null, and whether null was allowed.
 fn without_null(schema: &Object) -> (Object, bool) {
     let is_null = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "null");
     let mut left = schema.clone();
@@ -177,7 +178,7 @@ fn without_null(schema: &Object) -> (Object, bool) {
         && is_null(one) != is_null(other)
         && let Some(Value::Object(inner)) = [one, other].into_iter().find(|part| !is_null(part))
     {
-        // What stands beside `anyOf` is the field's own and goes before what is inside.
+        // Keywords next to `anyOf` belong to the field and come before those inside.
         let mut joined = inner.clone();
         joined.extend(
             left.iter()
@@ -189,10 +190,12 @@ fn without_null(schema: &Object) -> (Object, bool) {
     (left, had_null)
 }
 
-/// The first keyword that is neither allowed nor to be ignored.
-fn refuse_others(schema: &Object, allowed: &[&str]) -> Result<(), String> {
+/// Returns the first keyword that is neither allowed nor ignored.
+fn refuse_unknown_keywords(schema: &Object, allowed: &[&str]) -> Result<(), String> {
     let known = |word: &&String| {
-        allowed.contains(&word.as_str()) || IGNORED.contains(&word.as_str()) || word.starts_with("x-")
+        allowed.contains(&word.as_str())
+            || IGNORED_KEYWORDS.contains(&word.as_str())
+            || word.starts_with("x-")
     };
     schema.keys().find(|word| !known(word)).map_or(Ok(()), |word| Err(word.clone()))
 }

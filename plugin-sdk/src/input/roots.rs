@@ -1,4 +1,4 @@
-//! [`Roots`]: the folders that the client works in.
+//! [`Roots`]: the client's workspace folders.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use super::sealed::Sealed;
 use super::{Question, read};
 use crate::ToolError;
 
-/// Asks the client for the folders that it works in (MCP's `roots/list`).
+/// Asks the client for its workspace folders (MCP's `roots/list`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Roots;
 
-/// A folder or file that the client works in.
+/// A workspace folder or file of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
-    /// Its URI, today always `file://…`.
+    /// The URI, today always `file://…`.
     pub uri: String,
-    /// Its name for people.
+    /// The name shown to people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -35,9 +35,9 @@ impl Question for Roots {
 
     fn read(&self, answer: Value) -> Result<Vec<Root>, ToolError> {
         #[derive(Deserialize)]
-        struct Listed {
+        struct ListRootsResult {
             roots: Vec<Root>,
         }
-        read::<Listed>("a list of roots", answer).map(|listed| listed.roots)
+        read::<ListRootsResult>("a list of roots", answer).map(|listed| listed.roots)
     }
 }

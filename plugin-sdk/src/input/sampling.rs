@@ -1,4 +1,4 @@
-//! [`Sampling`]: what the client's model is asked.
+//! [`Sampling`]: a request to the client's model.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,8 @@ use super::sealed::Sealed;
 use super::{Question, content, read};
 use crate::{Content, Role, ToolError};
 
-/// Asks the client's model (MCP's `sampling/createMessage`). The person may see and change what is asked and answered.
+/// Asks the client's model (MCP's `sampling/createMessage`). The user can see and change the request and the
+/// response.
 ///
 /// ```
 /// # use moongate_sdk::prelude::*;
@@ -33,39 +34,39 @@ pub struct Sampling {
     preferences: Map<String, Value>,
 }
 
-/// What the model answered.
+/// The model's response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
-    /// Whose message it is, normally the assistant's.
+    /// The role of the message, normally the assistant.
     pub role: Role,
-    /// What it says. Kinds that only a program reads, such as the use of a tool, are [`Content::Other`].
+    /// The content. Kinds for programs, such as tool use, are [`Content::Other`].
     pub content: Vec<Content>,
-    /// The model that was chosen.
+    /// The name of the model.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a word of the client's own.
+    /// The reason why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a client-specific value.
     pub stop_reason: Option<String>,
 }
 
 // === impl Sampling ===
 
 impl Sampling {
-    /// An answer of at most `max_tokens` tokens. Add at least one message.
+    /// A request for at most `max_tokens` tokens. Add at least one message.
     pub fn new(max_tokens: u32) -> Self {
         let params = Map::from_iter([("maxTokens".to_owned(), max_tokens.into())]);
         Self { messages: Ok(Vec::new()), params, preferences: Map::new() }
     }
 
-    /// Adds a message of the person: text, an image or a sound.
+    /// Adds a user message: text, an image or audio.
     pub fn user(self, content: impl Into<Content>) -> Self {
         self.message(Role::User, &content.into())
     }
 
-    /// Adds a message of the model.
+    /// Adds an assistant message.
     pub fn assistant(self, content: impl Into<Content>) -> Self {
         self.message(Role::Assistant, &content.into())
     }
 
-    /// Adds a message as MCP writes it: for several blocks in one, and for the use of tools.
+    /// Adds a message as MCP's JSON, for several blocks in one message or for tool use.
     pub fn raw_message(mut self, message: Value) -> Self {
         if let Ok(messages) = &mut self.messages {
             messages.push(message);
@@ -73,22 +74,22 @@ impl Sampling {
         self
     }
 
-    /// What the model is told beforehand.
+    /// Sets the system prompt.
     pub fn system_prompt(self, text: impl Into<String>) -> Self {
         self.param("systemPrompt", text.into())
     }
 
-    /// How much the answer may vary.
+    /// Sets the temperature.
     pub fn temperature(self, temperature: f64) -> Self {
         self.param("temperature", temperature)
     }
 
-    /// Texts at which the model stops.
+    /// Sets strings at which the model stops.
     pub fn stop_sequences<S: Into<String>>(self, texts: impl IntoIterator<Item = S>) -> Self {
         self.param("stopSequences", texts.into_iter().map(Into::into).collect::<Vec<String>>())
     }
 
-    /// Adds a part of the name of a model that would do, the best one first.
+    /// Adds part of a model's name as a hint. The best one comes first.
     pub fn model_hint(mut self, name: impl Into<String>) -> Self {
         let hint = json!({ "name": name.into() });
         match self.preferences.get_mut("hints").and_then(Value::as_array_mut) {
@@ -98,32 +99,32 @@ impl Sampling {
         self
     }
 
-    /// How much a low price matters, from 0 to 1.
+    /// The importance of a low price, from 0 to 1.
     pub fn cost_priority(self, priority: f64) -> Self {
         self.prefer("costPriority", priority)
     }
 
-    /// How much a quick answer matters, from 0 to 1.
+    /// The importance of a fast response, from 0 to 1.
     pub fn speed_priority(self, priority: f64) -> Self {
         self.prefer("speedPriority", priority)
     }
 
-    /// How much the model's abilities matter, from 0 to 1.
+    /// The importance of the model's capabilities, from 0 to 1.
     pub fn intelligence_priority(self, priority: f64) -> Self {
         self.prefer("intelligencePriority", priority)
     }
 
-    /// Tools that the model may use, as MCP lists them. Needs the client's capability `sampling.tools`.
+    /// Sets the tools that the model can use, as MCP's JSON. Requires the client's capability `sampling.tools`.
     pub fn tools(self, tools: Vec<Value>) -> Self {
         self.param("tools", tools)
     }
 
-    /// Whether it may (`auto`), must (`required`) or must not (`none`) use them.
+    /// Sets whether the model can (`auto`), must (`required`) or must not (`none`) use the tools.
     pub fn tool_choice(self, mode: &str) -> Self {
         self.param("toolChoice", json!({ "mode": mode }))
     }
 
-    /// Any other parameter of the method, such as `metadata`.
+    /// Sets any other parameter of the method, such as `metadata`.
     pub fn param(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.params.insert(name.to_owned(), value.into());
         self
@@ -171,22 +172,22 @@ impl Question for Sampling {
     fn read(&self, answer: Value) -> Result<Sampled, ToolError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Created {
-            role: Speaker,
+        struct CreateMessageResult {
+            role: RoleName,
             content: Value,
             model: String,
             stop_reason: Option<String>,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
-        enum Speaker {
+        enum RoleName {
             User,
             Assistant,
         }
-        let Created { role, content, model, stop_reason } = read("a model's message", answer)?;
+        let CreateMessageResult { role, content, model, stop_reason } = read("a model's message", answer)?;
         let role = match role {
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Assistant,
+            RoleName::User => Role::User,
+            RoleName::Assistant => Role::Assistant,
         };
         let blocks = match content {
             Value::Array(blocks) => blocks,
@@ -200,7 +201,7 @@ impl Question for Sampling {
 // === impl Sampled ===
 
 impl Sampled {
-    /// The text of all blocks of text, joined by line breaks.
+    /// The text of all text blocks, joined by newlines.
     #[must_use]
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Content::as_text).collect::<Vec<_>>().join("\n")

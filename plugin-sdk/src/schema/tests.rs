@@ -1,4 +1,4 @@
-//! The schemas that authors get for the types they are likely to write.
+//! Generated schemas for typical types.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ struct Place {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind")]
-#[expect(dead_code, reason = "only its schema is looked at")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum Shape {
     Circle { radius: f64 },
     Square { side: f64 },
@@ -33,7 +33,7 @@ struct Tree {
 }
 
 #[test]
-fn arguments_are_written_in_place() {
+fn inlines_subschemas() {
     assert_eq!(
         input_value::<Query>(),
         json!({
@@ -53,24 +53,24 @@ fn arguments_are_written_in_place() {
 }
 
 #[test]
-fn an_enum_of_structs_is_an_object() {
+fn gives_an_enum_of_structs_an_object_type() {
     assert_eq!(input_value::<Shape>()["type"], "object");
 }
 
 #[test]
-fn an_output_always_has_what_is_always_written() {
+fn requires_always_serialized_members() {
     let schema: Value = serde_json::from_str(&output::<Query>()).unwrap();
     assert_eq!(schema["required"], json!(["city", "days", "place"]));
 }
 
 #[test]
-fn a_recursive_type_keeps_its_reference() {
+fn keeps_references_of_recursive_types() {
     let schema = output::<Tree>();
     assert!(schema.contains("$ref"), "{schema}");
 }
 
 #[test]
-fn no_arguments_is_a_schema() {
+fn no_arguments_is_a_valid_schema() {
     let schema: Value = serde_json::from_str(NO_ARGUMENTS).unwrap();
     assert_eq!(schema["type"], "object");
 }

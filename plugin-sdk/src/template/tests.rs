@@ -1,4 +1,4 @@
-//! Which URIs fit which templates.
+//! Matching of URIs against templates.
 
 use super::matches;
 
@@ -7,7 +7,7 @@ fn one(template: &str, uri: &str) -> Option<String> {
 }
 
 #[test]
-fn a_variable_is_one_part_of_the_path() {
+fn matches_a_single_path_segment() {
     assert_eq!(one("test://template/{id}/data", "test://template/123/data").as_deref(), Some("123"));
     assert_eq!(one("test://template/{id}/data", "test://template/1/2/data"), None);
     assert_eq!(one("test://template/{id}/data", "test://template//data"), None);
@@ -16,7 +16,7 @@ fn a_variable_is_one_part_of_the_path() {
 }
 
 #[test]
-fn a_variable_is_decoded() {
+fn decodes_percent_encoding() {
     assert_eq!(one("note://{name}", "note://a%20b%C3%A9").as_deref(), Some("a bé"));
     assert_eq!(one("note://{name}", "note://%zz"), None);
     assert_eq!(one("note://{name}", "note://%f"), None);
@@ -24,13 +24,13 @@ fn a_variable_is_decoded() {
 }
 
 #[test]
-fn a_plus_takes_slashes() {
+fn plus_matches_slashes() {
     assert_eq!(one("file:///{+path}", "file:///a/b.txt").as_deref(), Some("a/b.txt"));
     assert_eq!(one("file:///{+path}.txt", "file:///a.txt.txt").as_deref(), Some("a.txt"));
 }
 
 #[test]
-fn several_variables_come_in_order() {
+fn returns_variables_in_order() {
     assert_eq!(
         matches::<2>("db://{table}/{row}", "db://users/7"),
         Some(["users".to_owned(), "7".to_owned()])

@@ -1,29 +1,29 @@
-//! What a client asks of a plugin, each call round by round.
+//! Calls of a plugin, round by round.
 
 use serde_json::Value;
 
-use super::{Client, fits, wanted};
+use super::{Client, missing_answers, schema_check};
 use crate::host::fake;
-use crate::host::fake::rounds::{self as watch, Asks};
+use crate::host::fake::rounds::{self as watch, RoundEnd};
 use crate::{
     CallOutcome, Completion, CompletionTarget, Failure, NeedInput, Plugin, PluginInfo, Prompt, PromptOutcome,
     PromptResult, ReadOutcome, ReadResult, ResourceInfo, ResourceTemplate, Tool, ToolResult, rounds,
 };
 
-/// How many rounds a call may take: the first, and one for each of the 8 times that a gateway asks the client.
-const ROUNDS: usize = 9;
+/// The maximum number of rounds of a call: the first, and one for each of the 8 times that a gateway asks the client.
+const MAX_ROUNDS: usize = 9;
 
 impl<P: Plugin> Client<P> {
-    /// What the plugin says of itself.
+    /// The plugin's metadata.
     #[must_use]
     pub fn info(&self) -> PluginInfo {
         P::info()
     }
 
-    /// All tools.
+    /// Lists the tools.
     ///
     /// # Panics
-    /// The plugin can't give the list.
+    /// The plugin fails to list them.
     #[must_use]
     #[track_caller]
     pub fn tools(&self) -> Vec<Tool> {
@@ -36,7 +36,7 @@ impl<P: Plugin> Client<P> {
     /// The call ends in a JSON-RPC error.
     ///
     /// # Panics
-    /// The tool asks for something that has no [`answer`](Self::answer), or does something that it must not; see
+    /// The tool asks a question that has no [`answer`](Self::answer), or does something that it must not; see
     /// [`testing`](crate::testing).
     #[track_caller]
     pub fn call(&self, name: &str, args: Value) -> Result<ToolResult, Failure> {
@@ -46,7 +46,7 @@ impl<P: Plugin> Client<P> {
         }
     }
 
-    /// Calls a tool, and gives back the questions where they have no [`answer`](Self::answer).
+    /// Calls a tool. Returns the questions if they have no [`answer`](Self::answer).
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
@@ -70,20 +70,20 @@ impl<P: Plugin> Client<P> {
         Ok(outcome)
     }
 
-    /// All resources.
+    /// Lists the resources.
     ///
     /// # Panics
-    /// The plugin can't give the list.
+    /// The plugin fails to list them.
     #[must_use]
     #[track_caller]
     pub fn resources(&self) -> Vec<ResourceInfo> {
         listed("resources", self.run(P::resources))
     }
 
-    /// All resource templates.
+    /// Lists the resource templates.
     ///
     /// # Panics
-    /// The plugin can't give the list.
+    /// The plugin fails to list them.
     #[must_use]
     #[track_caller]
     pub fn templates(&self) -> Vec<ResourceTemplate> {
@@ -96,7 +96,7 @@ impl<P: Plugin> Client<P> {
     /// The call ends in a JSON-RPC error.
     ///
     /// # Panics
-    /// The resource asks for something that has no [`answer`](Self::answer).
+    /// The resource asks a question that has no [`answer`](Self::answer).
     #[track_caller]
     pub fn read(&self, uri: &str) -> Result<ReadResult, Failure> {
         match self.read_outcome(uri)? {
@@ -105,7 +105,7 @@ impl<P: Plugin> Client<P> {
         }
     }
 
-    /// Reads a resource, and gives back the questions where they have no [`answer`](Self::answer).
+    /// Reads a resource. Returns the questions if they have no [`answer`](Self::answer).
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
@@ -120,10 +120,10 @@ impl<P: Plugin> Client<P> {
         )
     }
 
-    /// All prompts.
+    /// Lists the prompts.
     ///
     /// # Panics
-    /// The plugin can't give the list.
+    /// The plugin fails to list them.
     #[must_use]
     #[track_caller]
     pub fn prompts(&self) -> Vec<Prompt> {
@@ -136,7 +136,7 @@ impl<P: Plugin> Client<P> {
     /// The call ends in a JSON-RPC error.
     ///
     /// # Panics
-    /// The prompt asks for something that has no [`answer`](Self::answer).
+    /// The prompt asks a question that has no [`answer`](Self::answer).
     #[track_caller]
     pub fn prompt(&self, name: &str, args: &[(&str, &str)]) -> Result<PromptResult, Failure> {
         match self.prompt_outcome(name, args)? {
@@ -145,7 +145,7 @@ impl<P: Plugin> Client<P> {
         }
     }
 
-    /// Gets a prompt, and gives back the questions where they have no [`answer`](Self::answer).
+    /// Gets a prompt. Returns the questions if they have no [`answer`](Self::answer).
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
@@ -161,7 +161,7 @@ impl<P: Plugin> Client<P> {
         )
     }
 
-    /// Asks for suggestions.
+    /// Requests suggestions for an argument.
     ///
     /// # Errors
     /// The call ends in a JSON-RPC error.
@@ -177,14 +177,14 @@ impl<P: Plugin> Client<P> {
         self.run(|plugin| plugin.complete(target, argument, typed, &others))
     }
 
-    /// Does the result have what the tool's entry in the list promises?
+    /// Checks the result against the tool's output schema.
     #[track_caller]
     fn check_result(&self, name: &str, result: &ToolResult) {
         let structured = match result.structured.as_deref().map(serde_json::from_str::<Value>) {
             None => None,
             Some(Ok(value)) => Some(value),
             Some(Err(error)) => panic!(
-                "the structured content of `{name}` is no JSON ({error}); a gateway would refuse the result"
+                "the structured content of `{name}` isn't valid JSON ({error}); a gateway would reject the result"
             ),
         };
         if result.failed() {
@@ -194,15 +194,15 @@ impl<P: Plugin> Client<P> {
         let schema = tools.into_iter().find(|tool| tool.name == name).and_then(|tool| tool.output_schema);
         let Some(schema) = schema.and_then(|text| serde_json::from_str(&text).ok()) else { return };
         if let Some(value) = &structured {
-            if let Some(wrong) = fits::misfit(&schema, value) {
+            if let Some(problem) = schema_check::mismatch(&schema, value) {
                 panic!(
-                    "the structured content of `{name}` doesn't fit its output schema: {wrong}; a gateway would refuse \
+                    "the structured content of `{name}` doesn't match its output schema: {problem}; a gateway would reject \
                      the result"
                 );
             }
         } else {
             panic!(
-                "`{name}` has an output schema, but its result has no structured content, so a gateway would refuse \
+                "`{name}` has an output schema, but its result has no structured content, so a gateway would reject \
                  it; return `Json<T>`, or add it with `ToolResult::with_structured`"
             );
         }
@@ -210,10 +210,10 @@ impl<P: Plugin> Client<P> {
 
     #[track_caller]
     fn unanswered(&self, input: &NeedInput) -> ! {
-        panic!("{}", wanted::answers(&input.requests, self.answers.keys().map(String::as_str)))
+        panic!("{}", missing_answers::answers(&input.requests, self.answers.keys().map(String::as_str)))
     }
 
-    /// Makes a call round by round, until it is done or asks something that has no answer.
+    /// Runs a call round by round, until it is done or asks a question without an answer.
     #[track_caller]
     fn rounds<R>(
         &self,
@@ -224,26 +224,26 @@ impl<P: Plugin> Client<P> {
         gateway.answers.clear();
         gateway.asked.clear();
         gateway.state = None;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             gateway.round = watch::Round::default();
             let end = fake::with(&mut gateway, &call);
             let input = end.as_ref().ok().and_then(&asks);
-            let asks = if input.is_some() { Asks::Something } else { Asks::Nothing };
-            if let Some(wrong) = watch::wrong_end(&gateway.round, asks) {
-                panic!("{wrong}");
+            let asks = if input.is_some() { RoundEnd::Something } else { RoundEnd::Nothing };
+            if let Some(problem) = watch::check_end(&gateway.round, asks) {
+                panic!("{problem}");
             }
             let Some(input) = input else { return end };
             for request in &input.requests {
                 let Some(answer) = self.answers.get(&request.key) else { return end };
                 let answer = answer(request);
-                if let Some(wrong) = wanted::wrong_answer(request, &answer) {
-                    panic!("{wrong}");
+                if let Some(problem) = missing_answers::wrong_answer(request, &answer) {
+                    panic!("{problem}");
                 }
                 gateway.answers.insert(request.key.clone(), answer.to_string());
             }
             gateway.state.clone_from(&input.state);
         }
-        panic!("the call isn't over after {ROUNDS} rounds; a gateway would ask no more");
+        panic!("the call isn't done after {MAX_ROUNDS} rounds, the limit of a gateway");
     }
 }
 
@@ -251,11 +251,11 @@ fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A list, or why there is none.
+/// Returns the list, or panics with the reason why there is none.
 #[track_caller]
 fn listed<T>(what: &str, list: Result<Vec<T>, Failure>) -> Vec<T> {
     match list {
         Ok(list) => list,
-        Err(failure) => panic!("the plugin can't give the list of {what}: {failure}"),
+        Err(failure) => panic!("the plugin failed to list its {what}: {failure}"),
     }
 }

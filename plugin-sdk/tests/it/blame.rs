@@ -1,4 +1,4 @@
-//! What a failing test of a plugin says, and the line that it points to: the author's own.
+//! Errors of failing plugin tests, and their locations: lines of the plugin author.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 thread_local! {
-    /// The line of this file that the last panic of this thread points to; 0 for another file.
+    /// The line of the last panic of this thread, if it is in this file. Otherwise 0.
     static LINE: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -28,11 +28,11 @@ fn blamed<R>(fails: impl FnOnce() -> R) -> (String, u32) {
             before(panic);
         }));
     });
-    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("it doesn't fail") };
+    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("no panic") };
     (panic.downcast_ref::<String>().cloned().unwrap_or_default(), LINE.get())
 }
 
-/// The line of this file that ends so.
+/// The line of this file with this ending.
 fn line_of(end: &str) -> u32 {
     let before = include_str!("blame.rs").lines().take_while(|line| !line.ends_with(end)).count();
     u32::try_from(before).unwrap() + 1
@@ -61,7 +61,7 @@ struct Asks;
 /// Asks.
 #[plugin]
 impl Asks {
-    /// Acts, and then asks.
+    /// Acts, then asks.
     #[tool]
     fn act(&self, ctx: &Context) -> Result<(), ToolError> {
         kv::set("a", &1)?;
@@ -69,7 +69,7 @@ impl Asks {
         Ok(())
     }
 
-    /// Does two things under one key.
+    /// Uses a key of `once` twice.
     #[tool]
     fn once(&self, ctx: &Context) -> Result<(), ToolError> {
         ctx.once("a", || 1)?;
@@ -95,7 +95,7 @@ impl Asks {
         Ok(())
     }
 
-    /// Can't be told.
+    /// Asks.
     #[resource(uri = "a://b")]
     fn folders(&self, ctx: &Context) -> Result<String, ToolError> {
         ctx.ask("folders", Roots)?;
@@ -104,39 +104,40 @@ impl Asks {
 }
 
 #[test]
-fn a_lacking_answer_is_written_out() {
-    let (said, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
+fn prints_the_code_for_a_missing_answer() {
+    let (panic_text, line) = blamed(|| Client::<Asks>::new().call("book", json!({})));
     let call = r#".answer("booking", testing::accepted(json!({ "name": "…", "persons": 1, "place": "garden", "quiet": true, "remarks": "…" })))"#;
-    assert_eq!(said, format!("no answer for the question `booking`; add `{call}` to the client"));
-    assert_eq!(line, line!() - 3, "it points at the call");
-    let (said, _) = blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
+    assert_eq!(panic_text, format!("no answer to the question `booking`; add `{call}` to the client"));
+    assert_eq!(line, line!() - 3, "the panic's location is the call");
+    let (panic_text, _) =
+        blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
     assert_eq!(
-        said,
-        "no answer for the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
+        panic_text,
+        "no answer to the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
          `.answer(\"folders\", testing::roots(&[\"file:///…\"]))` and \
-         `.answer(\"page\", testing::accepted(json!({})))` to the client (it has answers for `fodlers`)"
+         `.answer(\"page\", testing::accepted(json!({})))` to the client (answers exist for `fodlers`)"
     );
-    let (said, line) = blamed(|| Client::<Asks>::new().read("a://b"));
+    let (panic_text, line) = blamed(|| Client::<Asks>::new().read("a://b"));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("`.answer(\"folders\", testing::roots("), "{said}");
+    assert!(panic_text.contains("`.answer(\"folders\", testing::roots("), "{panic_text}");
 }
 
 #[test]
-fn an_answer_that_no_client_gives_is_told_by_what_would_be_one() {
+fn prints_the_code_for_an_invalid_answer() {
     let client = Client::<Asks>::new().answer("booking", json!({ "name": "Ada" }));
-    let (said, line) = blamed(|| client.call("book", json!({})));
+    let (panic_text, line) = blamed(|| client.call("book", json!({})));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("`booking` is no result of `elicitation/create`"), "{said}");
-    assert!(said.contains(".answer(\"booking\", testing::accepted(json!("), "{said}");
+    assert!(panic_text.contains("`booking` isn't a result of `elicitation/create`"), "{panic_text}");
+    assert!(panic_text.contains(".answer(\"booking\", testing::accepted(json!("), "{panic_text}");
 }
 
 #[test]
-fn what_must_not_be_is_told_where_it_stands() {
+fn points_to_the_line_with_the_problem() {
     let client = || Client::<Asks>::new().answer("folders", testing::roots(&[]));
-    let (said, line) = blamed(|| client().call("act", json!({})));
-    assert_eq!(line, line_of("// asks too late"), "{said}");
-    let (said, line) = blamed(|| client().call("once", json!({})));
-    assert_eq!(line, line_of("// once more"), "{said}");
+    let (panic_text, line) = blamed(|| client().call("act", json!({})));
+    assert_eq!(line, line_of("// asks too late"), "{panic_text}");
+    let (panic_text, line) = blamed(|| client().call("once", json!({})));
+    assert_eq!(line, line_of("// once more"), "{panic_text}");
 }
 
 #[derive(Debug, Default)]
@@ -153,16 +154,19 @@ impl moongate_sdk::Plugin for Broken {
 }
 
 #[test]
-fn a_list_that_can_not_be_given_fails_the_line_that_wants_it() {
-    let (said, line) = blamed(|| Client::<Broken>::new().prompts());
+fn points_to_the_line_that_lists() {
+    let (panic_text, line) = blamed(|| Client::<Broken>::new().prompts());
     assert_eq!(line, line!() - 1);
-    assert!(said.starts_with("the plugin can't give the list of prompts: "), "{said}");
+    assert!(panic_text.starts_with("the plugin failed to list its prompts: "), "{panic_text}");
 }
 
 #[test]
-fn a_kept_value_of_another_form_is_shown() {
+fn shows_a_stored_value_of_another_type() {
     let client = Client::<Broken>::new().kept("count", "many");
-    let (said, line) = blamed(|| client.kv::<u32>("count"));
+    let (panic_text, line) = blamed(|| client.kv::<u32>("count"));
     assert_eq!(line, line!() - 1);
-    assert!(said.contains("under `count` isn't of this type") && said.contains("\"many\""), "{said}");
+    assert!(
+        panic_text.contains("the value under `count` has another type") && panic_text.contains("\"many\""),
+        "{panic_text}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Blocks of content, made by builders.
+//! Builders of content blocks.
 
 use moongate_sdk::{Annotations, Content, ResourceContents, ResourceInfo, Role, ToolResult};
 use serde_json::json;
@@ -8,7 +8,7 @@ fn member(key: &str, json: &str) -> (String, String) {
 }
 
 #[test]
-fn every_kind_of_block_has_a_builder() {
+fn builds_every_kind_of_block() {
     let hints = Annotations::audience([Role::User]).priority(0.5).last_modified("2026-01-12T15:00:58Z");
     let blocks = [
         Content::text("a").annotated(hints.clone()),
@@ -38,14 +38,14 @@ fn every_kind_of_block_has_a_builder() {
 }
 
 #[test]
-fn what_the_sdk_does_not_know_goes_through_as_it_is() {
+fn passes_unknown_blocks_unchanged() {
     let block = Content::other(&json!({ "type": "tool_use", "id": "1" })).unwrap();
     assert_eq!(block, Content::Other(r#"{"type":"tool_use","id":"1"}"#.to_owned()));
     assert_eq!(block.clone().annotated(Annotations::audience([])).meta("a", 1), block);
 }
 
 #[test]
-fn members_of_meta_are_there_once() {
+fn replaces_members_of_meta() {
     let Content::Text(block) = Content::text("a").meta("k", 1).meta("l", "x").meta("k", [2]) else {
         panic!()
     };

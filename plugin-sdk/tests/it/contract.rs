@@ -20,7 +20,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn the_copy_is_up_to_date() {
+fn copy_equals_the_original() {
     let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let original = crate_root.join("../wit");
     if !original.exists() {

@@ -1,4 +1,4 @@
-//! How calls end: errors of any kind, panics, results that no gateway would take.
+//! Outcomes of calls: errors of any kind, panics, and results that a gateway rejects.
 
 use std::error::Error;
 use std::fmt;
@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// An error with a cause, as libraries make them.
+/// An error with a source, as in libraries.
 #[derive(Debug)]
 struct Outer(std::num::ParseIntError);
 
 impl fmt::Display for Outer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the page can't be read")
+        f.write_str("cannot parse the page")
     }
 }
 
@@ -42,7 +42,7 @@ struct Trip {
 #[derive(Default)]
 struct Ends;
 
-/// Ends in many ways.
+/// Ends in different ways.
 #[plugin]
 impl Ends {
     /// Parses a number.
@@ -52,12 +52,12 @@ impl Ends {
         if number < 0 { Err("it is negative".into()) } else { Ok(number) }
     }
 
-    /// The same, through other errors.
+    /// Returns an error of another kind.
     #[tool]
     fn through(&self, how: &str) -> Result<String, ToolError> {
         match how {
-            "text" => Err("just a text")?,
-            "owned" => Err("just a text".to_owned())?,
+            "text" => Err("just a string")?,
+            "owned" => Err("just a string".to_owned())?,
             "boxed" => return Ok(self.parse("x")?.to_string()),
             "failure" => Err(Failure::MissingCapability(vec!["roots".to_owned()]))?,
             "setting" => return Ok(config::typed::<Option<u8>>()?.unwrap_or_default().to_string()),
@@ -66,20 +66,20 @@ impl Ends {
         Ok(env::get(how).unwrap_or_default())
     }
 
-    /// Its error is a text.
+    /// Fails with a string.
     #[tool]
     fn in_words(&self) -> Result<(), String> {
         Err("no such thing".to_owned())
     }
 
-    /// Gives up.
+    /// Panics.
     #[tool]
     fn give_up(&self) -> String {
         log::info("before");
         panic!("out of ideas")
     }
 
-    /// Says less than it promises.
+    /// Returns a result without the promised content.
     #[tool(output = Size)]
     fn promise(&self, how: &str) -> ToolResult {
         match how {
@@ -95,7 +95,7 @@ impl Ends {
         vec![PromptMessage::user(format!("{} {} {:?}", args.to, args.days, args.quiet))]
     }
 
-    /// A page that may be kept.
+    /// A page that can be cached.
     #[resource(uri = "test://page")]
     fn page(&self) -> ReadResult {
         let contents = vec![ResourceContents::text("test://page", "x").mime_type("text/plain")];
@@ -103,39 +103,39 @@ impl Ends {
     }
 }
 
-fn said(tool: &str, args: serde_json::Value) -> (bool, String) {
+fn outcome(tool: &str, args: serde_json::Value) -> (bool, String) {
     let result = Client::<Ends>::new().call(tool, args).unwrap();
     (result.failed(), result.all_text())
 }
 
 #[test]
-fn every_kind_of_error_can_leave_a_tool() {
+fn converts_every_kind_of_error() {
     let failed = |text: &str| (true, text.to_owned());
     assert_eq!(
-        said("parse", json!({ "text": "x" })),
-        failed("the page can't be read: invalid digit found in string")
+        outcome("parse", json!({ "text": "x" })),
+        failed("cannot parse the page: invalid digit found in string")
     );
-    assert_eq!(said("parse", json!({ "text": "-1" })), failed("it is negative"));
-    assert_eq!(said("through", json!({ "how": "text" })), failed("just a text"));
-    assert_eq!(said("through", json!({ "how": "owned" })), failed("just a text"));
+    assert_eq!(outcome("parse", json!({ "text": "-1" })), failed("it is negative"));
+    assert_eq!(outcome("through", json!({ "how": "text" })), failed("just a string"));
+    assert_eq!(outcome("through", json!({ "how": "owned" })), failed("just a string"));
     assert_eq!(
-        said("through", json!({ "how": "boxed" })),
-        failed("the page can't be read: invalid digit found in string")
+        outcome("through", json!({ "how": "boxed" })),
+        failed("cannot parse the page: invalid digit found in string")
     );
-    assert_eq!(said("in_words", json!({})), failed("no such thing"));
+    assert_eq!(outcome("in_words", json!({})), failed("no such thing"));
     let missing = Client::<Ends>::new().call("through", json!({ "how": "failure" }));
     assert_eq!(missing, Err(Failure::MissingCapability(vec!["roots".to_owned()])));
 }
 
 #[test]
-fn the_environment_of_a_test_is_what_the_test_says() {
-    assert_eq!(said("through", json!({ "how": "PATH" })), (false, String::new()));
+fn reads_only_the_tests_environment() {
+    assert_eq!(outcome("through", json!({ "how": "PATH" })), (false, String::new()));
     let client = Client::<Ends>::new().env("PATH", "here");
     assert_eq!(client.call("through", json!({ "how": "PATH" })).unwrap().all_text(), "here");
 }
 
 #[test]
-fn a_panic_is_the_tests_own_and_the_client_goes_on() {
+fn client_works_after_a_panic() {
     let client = Client::<Ends>::new();
     let panic = catch_unwind(AssertUnwindSafe(|| client.call("give_up", json!({})))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"out of ideas"));
@@ -144,7 +144,7 @@ fn a_panic_is_the_tests_own_and_the_client_goes_on() {
 }
 
 #[test]
-fn a_result_that_breaks_the_tools_promise_fails_the_test() {
+fn fails_on_results_without_promised_content() {
     let panic = |how: &str| {
         let client = Client::<Ends>::new();
         let args = json!({ "how": how });
@@ -155,12 +155,12 @@ fn a_result_that_breaks_the_tools_promise_fails_the_test() {
         panic("nothing")
             .starts_with("`promise` has an output schema, but its result has no structured content")
     );
-    assert!(panic("broken").starts_with("the structured content of `promise` is no JSON"));
-    assert_eq!(said("promise", json!({ "how": "failed" })), (true, "it failed".to_owned()));
+    assert!(panic("broken").starts_with("the structured content of `promise` isn't valid JSON"));
+    assert_eq!(outcome("promise", json!({ "how": "failed" })), (true, "it failed".to_owned()));
 }
 
 #[test]
-fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
+fn parses_arguments_of_a_prompt() {
     let client = Client::<Ends>::new();
     let args = [("to", "7"), ("days", "3"), ("quiet", "true")];
     assert_eq!(client.prompt("trip", &args).unwrap().messages, [PromptMessage::user("7 3 Some(true)")]);
@@ -168,13 +168,13 @@ fn the_texts_of_a_prompt_are_read_as_what_its_struct_wants() {
     else {
         panic!()
     };
-    assert!(fault.message.starts_with("the argument `days`: "), "{}", fault.message);
+    assert!(fault.message.starts_with("invalid argument `days`: "), "{}", fault.message);
     let Err(Failure::InvalidParams(fault)) = client.prompt("trip", &[("to", "Oslo")]) else { panic!() };
-    assert_eq!(fault.message, "the argument `days` is missing; it must be a whole number from 0 to 255");
+    assert_eq!(fault.message, "missing argument `days`; expected an integer from 0 to 255");
 }
 
 #[test]
-fn a_resource_says_how_long_it_may_be_kept() {
+fn resource_sets_its_cache_time() {
     let result = Client::<Ends>::new().read("test://page").unwrap();
     assert_eq!((result.ttl_ms, result.shareable), (Some(5000), Some(true)));
     assert_eq!(result.contents[0].body, ResourceBody::Text("x".to_owned()));

@@ -19,14 +19,14 @@ impl Hello {
 }
 
 #[test]
-fn it_greets() {
+fn greets() {
     let client = Client::<Hello>::new();
     let result = client.call("hello", json!({ "name": "Ada" })).unwrap();
     assert_eq!(result.all_text(), "Hello, Ada!");
 }
 
 #[test]
-fn it_is_described_by_its_package_and_doc_comments() {
+fn describes_itself_from_package_and_doc_comments() {
     let client = Client::<Hello>::new();
     let info = client.info();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("moongate-sdk", env!("CARGO_PKG_VERSION")));

@@ -1,4 +1,4 @@
-//! What a plugin keeps between calls.
+//! Stored values.
 
 use moongate_sdk::kv::{self, KvError};
 use moongate_sdk::prelude::{Context, ToolError, plugin};
@@ -8,10 +8,10 @@ use serde_json::json;
 #[derive(Default)]
 struct Keeps;
 
-/// Keeps things.
+/// Stores values.
 #[plugin]
 impl Keeps {
-    /// Does one thing after the other.
+    /// Uses all functions in turn.
     #[tool]
     fn all(&self) -> Result<String, KvError> {
         kv::set("text", "a")?;
@@ -26,7 +26,7 @@ impl Keeps {
         Ok(format!("{text:?} {known:?} {number:?} {:?}", kv::keys()?))
     }
 
-    /// Adds to a list without losing anything.
+    /// Adds to a list atomically.
     #[tool]
     fn add(&self, item: &str) -> Result<String, KvError> {
         let all = kv::update("items", |old: Option<Vec<String>>| {
@@ -38,7 +38,7 @@ impl Keeps {
         Ok(all.join(" "))
     }
 
-    /// Takes from what is left, if there is enough.
+    /// Takes from the rest, if there is enough.
     #[tool]
     fn take(&self, count: u32) -> Result<String, ToolError> {
         let left =
@@ -50,13 +50,13 @@ impl Keeps {
         Ok(format!("{left:?}"))
     }
 
-    /// Reads a number where a text is.
+    /// Reads a string as a number.
     #[tool]
     fn mistake(&self) -> Result<String, KvError> {
         kv::get::<u8>("text").map(|number| format!("{number:?}"))
     }
 
-    /// Adds to a text.
+    /// Adds to a string.
     #[tool]
     fn add_to_text(&self, _ctx: &Context) -> Result<i64, KvError> {
         kv::increment("text", 1)
@@ -68,33 +68,33 @@ fn call(client: &Client<Keeps>, tool: &str) -> String {
 }
 
 #[test]
-fn values_are_kept_under_keys() {
+fn stores_values() {
     let client = Client::<Keeps>::new();
-    let said = call(&client, "all");
-    assert_eq!(said, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
+    let text_of = call(&client, "all");
+    assert_eq!(text_of, "Some(\"a\") (true, false, Some([0])) (-3, Some(-3)) [\"bytes\", \"n\", \"text\"]");
     assert_eq!(client.kv::<i64>("n"), Some(-3), "another call finds it");
 }
 
 #[test]
-fn all_pages_of_keys_are_read() {
+fn lists_all_pages_of_keys() {
     let client =
         ["b", "c", "d", "e"].into_iter().fold(Client::<Keeps>::new(), |client, key| client.kept(key, 1));
     assert!(call(&client, "all").ends_with(r#"["b", "bytes", "c", "d", "e", "n", "text"]"#));
 }
 
 #[test]
-fn an_update_that_comes_too_late_is_made_again() {
+fn retries_contended_updates() {
     let client = Client::<Keeps>::new().kept("items", ["a"]).kv_contended(3);
     assert_eq!(client.call("add", json!({ "item": "b" })).unwrap().all_text(), "a b");
     assert_eq!(client.kv::<Vec<String>>("items").unwrap(), ["a", "b"]);
     let busy = Client::<Keeps>::new().kv_contended(1000);
     let result = busy.call("add", json!({ "item": "b" })).unwrap();
     assert!(result.failed());
-    assert_eq!(result.all_text(), "`items` is changed by too many calls at once; try again");
+    assert_eq!(result.all_text(), "too many concurrent changes of `items`; try again");
 }
 
 #[test]
-fn an_update_may_fail_or_find_nothing_to_do() {
+fn update_can_fail_or_do_nothing() {
     let client = Client::<Keeps>::new().kept("left", 5);
     let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
     assert_eq!(take(2), "Some(3)");
@@ -104,7 +104,7 @@ fn an_update_may_fail_or_find_nothing_to_do() {
 }
 
 #[test]
-fn an_update_sees_what_others_wrote_meanwhile() {
+fn update_sees_concurrent_writes() {
     let client = Client::<Keeps>::new().kept("left", 5).kv_meanwhile("left", 4).kv_meanwhile("left", 2);
     let take = |count: u32| client.call("take", json!({ "count": count })).unwrap().all_text();
     assert_eq!(take(1), "Some(1)");
@@ -115,9 +115,9 @@ fn an_update_sees_what_others_wrote_meanwhile() {
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn reports_errors() {
     let client = Client::<Keeps>::new().kept("text", "a");
-    assert!(call(&client, "mistake").starts_with("what is kept under `text` has another form"));
-    assert!(call(&client, "add_to_text").contains("no number"));
+    assert!(call(&client, "mistake").starts_with("invalid value under `text`: "));
+    assert!(call(&client, "add_to_text").contains("cannot add 1 to `text`"));
     assert!(call(&client.kv_denied(), "all").contains("`state = true`"));
 }

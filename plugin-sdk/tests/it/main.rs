@@ -1,15 +1,15 @@
-//! What the authors of plugins see.
+//! The SDK as plugin authors see it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod blame; // what a failing test says, and where
+mod blame; // errors of failing tests, and their locations
 mod contents; // blocks of content
 mod contract; // the two copies of the WIT
-mod ends; // errors, panics and broken promises
+mod ends; // errors, panics and invalid results
 mod hello; // the smallest plugin
-mod kept; // what a plugin keeps between calls
+mod kept; // stored values
 mod mcp; // the contract against MCP
-mod offers; // everything that a block can offer
+mod offers; // all kinds of items
 mod parts; // a plugin in several blocks
-mod requests; // what a plugin asks of other servers
+mod requests; // HTTP requests
 mod rounds;
 mod strict; // calls that ask the client

@@ -1,15 +1,15 @@
-//! The contract against MCP: every member of an object that a plugin gives has a field, required or optional as in MCP.
+//! Comparison of the contract with MCP: every member of an object that a plugin returns has a field, required or
+//! optional as in MCP.
 //!
-//! A missing field can't be added later without breaking every plugin there is, so this is looked at before. The tables
-//! say what MCP's newest revision has (2026-07-28).
+//! A missing field can't be added later without breaking every existing plugin. The tables list the members in MCP's
+//! newest revision (2026-07-28).
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use wit_parser::{Docs, Record, Resolve, Type, TypeDefKind};
 
-/// One object of MCP and the record that stands for it. A member is `name`, or `name=field` where the field isn't called
-/// like it.
+/// An MCP object and its record. A member is `name`, or `name=field` if the field has a different name.
 struct Row {
     object: &'static str,
     record: &'static str,
@@ -26,7 +26,7 @@ const fn row(
     Row { object, record, required, optional }
 }
 
-// Left out: `type` and `resultType`, which the variant's case says.
+// Without `type` and `resultType`, which are expressed by the variant's case.
 const ROWS: &[Row] = &[
     row(
         "Implementation",
@@ -73,7 +73,7 @@ const ROWS: &[Row] = &[
     ),
     row("TextResourceContents", "resource-contents", &["uri", "text=body"], &["mimeType", "_meta"]),
     row("BlobResourceContents", "resource-contents", &["uri", "blob=body"], &["mimeType", "_meta"]),
-    // MCP wants the last two always; the gateway says "not at all" where a plugin says nothing.
+    // The last two are required in MCP; if a plugin omits them, the gateway sends "no caching".
     row("ReadResourceResult", "read-result", &["contents"], &["_meta", "ttlMs", "cacheScope=shareable"]),
     row("Prompt", "prompt", &["name"], &["title", "description", "arguments=args", "icons", "_meta"]),
     row("PromptArgument", "prompt-argument", &["name"], &["title", "description", "required"]),
@@ -85,12 +85,12 @@ const ROWS: &[Row] = &[
     row("EmbeddedResource", "embedded-resource", &["resource=contents"], &["annotations", "_meta"]),
     row("Annotations", "annotations", &[], &["audience", "priority", "lastModified"]),
     row("Icon", "icon", &["src"], &["mimeType", "sizes", "theme"]),
-    // MCP lets a result ask nothing and only carry state; here that is an empty list.
+    // An MCP result can contain state without questions. Here, that is an empty list.
     row("InputRequiredResult", "need-input", &["inputRequests=requests"], &["requestState=state", "_meta"]),
     row("CompleteResult.completion", "completion", &["values"], &["total", "hasMore"]),
 ];
 
-/// Fields that no object of MCP has: the two valves, and what is for the gateway.
+/// Fields that aren't in MCP: `meta` and `extra`, and fields for the gateway.
 const OURS: &[(&str, &str)] = &[
     ("plugin-info", "instructions"),
     ("plugin-info", "config-schema"),
@@ -147,7 +147,7 @@ fn every_member_has_a_field() {
 }
 
 #[test]
-fn every_record_of_an_object_can_hold_members_to_come() {
+fn every_record_has_a_field_for_future_members() {
     let resolve = contract();
     for Row { record: name, .. } in ROWS {
         let last = record(&resolve, name).fields.last().unwrap();
@@ -156,7 +156,7 @@ fn every_record_of_an_object_can_hold_members_to_come() {
 }
 
 #[test]
-fn no_field_is_foreign_to_mcp() {
+fn every_field_is_in_mcp() {
     let resolve = contract();
     for name in ROWS.iter().map(|row| row.record).collect::<BTreeSet<_>>() {
         let rows = ROWS.iter().filter(|row| row.record == name);
@@ -172,7 +172,7 @@ fn no_field_is_foreign_to_mcp() {
 }
 
 #[test]
-fn everything_is_described() {
+fn everything_has_a_description() {
     let resolve = contract();
     let described = |docs: &Docs, what: String| {
         assert!(
@@ -210,7 +210,7 @@ fn everything_is_described() {
     }
 }
 
-/// Words that a language keeps for itself: a binding would have to rename them.
+/// Reserved words of languages, which bindings would have to rename.
 const RESERVED: &str = "
     abstract alignas alignof and arguments as assert async auto await base become bool boolean box break byte case catch
     chan char checked class concept const constexpr continue crate debugger decimal def default defer del delete do double
@@ -239,7 +239,7 @@ fn no_name_is_a_reserved_word() {
             names.extend(function.params.iter().map(|param| param.name.clone()));
         }
         for id in interface.types.values() {
-            // The cases of the others are qualified by their type in every language.
+            // The cases of other variants are qualified by their type in every language.
             if let TypeDefKind::Record(record) = &resolve.types[*id].kind {
                 names.extend(record.fields.iter().map(|field| field.name.clone()));
             }

@@ -1,4 +1,5 @@
-//! Everything that a block can offer: arguments, results, resources, prompts, completions, and what the calls may ask.
+//! All kinds of items in a block: arguments, results, resources, prompts, completions, and information about the
+//! call.
 
 use moongate_sdk::prelude::*;
 use moongate_sdk::testing::{self, Change, Client};
@@ -25,7 +26,7 @@ struct Size {
 
 #[derive(Deserialize, JsonSchema)]
 struct Greeting {
-    /// Whom to greet.
+    /// The name to greet.
     name: String,
     tone: Option<String>,
 }
@@ -65,13 +66,13 @@ impl Offers {
         Pretty(Size { area: width * height })
     }
 
-    /// Says what it got.
+    /// Returns its arguments.
     #[tool(input_schema = RAW, output = Size)]
     fn raw(&self, args: Map<String, Value>) -> Result<ToolResult, ToolError> {
         ToolResult::text(Value::Object(args).to_string()).with_structured(&json!({ "area": 1 }))
     }
 
-    /// Tells about the call.
+    /// Returns information about the call.
     #[tool]
     fn about(&self, ctx: &Context) -> Result<String, ToolError> {
         log::info("about");
@@ -92,7 +93,7 @@ impl Offers {
         ))
     }
 
-    /// Ends in the way that is asked for.
+    /// Ends in the given way.
     #[tool]
     fn end(&self, how: &str) -> Result<&'static str, ToolError> {
         match how {
@@ -165,13 +166,13 @@ fn client() -> Client<Offers> {
 }
 
 #[test]
-fn tools_are_listed_in_the_order_of_the_block() {
+fn lists_tools_in_source_order() {
     let names: Vec<String> = client().tools().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["nothing", "multiply-it", "area", "taken_apart", "raw", "about", "end", "ask"]);
 }
 
 #[test]
-fn options_and_doc_comments_are_in_the_list() {
+fn lists_options_and_doc_comments() {
     let tools = client().tools();
     let multiply = &tools[1];
     assert_eq!(multiply.title.as_deref(), Some("Multiply"));
@@ -187,7 +188,7 @@ fn options_and_doc_comments_are_in_the_list() {
 }
 
 #[test]
-fn the_return_type_gives_the_output_schema() {
+fn derives_the_output_schema() {
     let tools = client().tools();
     for tool in [&tools[2], &tools[3], &tools[4]] {
         let schema: Value = serde_json::from_str(tool.output_schema.as_ref().unwrap()).unwrap();
@@ -197,7 +198,7 @@ fn the_return_type_gives_the_output_schema() {
 }
 
 #[test]
-fn the_plugin_describes_itself() {
+fn describes_the_plugin() {
     let info = client().info();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("offers", "9"));
     assert_eq!(info.title.as_deref(), Some("Offers"));
@@ -207,7 +208,7 @@ fn the_plugin_describes_itself() {
 }
 
 #[test]
-fn arguments_reach_the_function() {
+fn passes_arguments() {
     let client = client();
     assert_eq!(client.call("nothing", json!({})).unwrap().content, []);
     assert_eq!(client.call("multiply-it", json!({ "a": 2, "b": 3 })).unwrap().all_text(), "6");
@@ -221,18 +222,18 @@ fn arguments_reach_the_function() {
 }
 
 #[test]
-fn wrong_arguments_are_told_to_the_model() {
+fn reports_invalid_arguments_to_the_model() {
     let result = client().call("multiply-it", json!({ "a": "two" })).unwrap();
     assert!(result.failed());
     assert!(
-        result.all_text().starts_with("wrong arguments: invalid type: string \"two\""),
+        result.all_text().starts_with("invalid arguments: invalid type: string \"two\""),
         "{}",
         result.all_text()
     );
 }
 
 #[test]
-fn a_call_can_ask_about_itself_and_tell_the_gateway() {
+fn provides_context_and_collects_reports() {
     let client = client()
         .principal("ada")
         .client_info("editor", "1")
@@ -253,17 +254,17 @@ fn a_call_can_ask_about_itself_and_tell_the_gateway() {
 }
 
 #[test]
-fn a_wrong_setting_is_the_tools_own_failure() {
+fn reports_invalid_settings_as_tool_errors() {
     let result = client().config("width", "wide").call("about", json!({})).unwrap();
     assert!(result.failed());
     assert_eq!(
         result.all_text(),
-        "`width` below `[plugins.<name>.config]` in `gateway.toml`: it must be a whole number, 0 or more"
+        "invalid `width` in `[plugins.<name>.config]` of `gateway.toml`: expected an integer, 0 or more"
     );
 }
 
 #[test]
-fn an_error_ends_the_call_as_its_name_says() {
+fn returns_each_kind_of_error() {
     let client = client();
     let failed = client.call("end", json!({ "how": "failed" })).unwrap();
     assert_eq!((failed.failed(), failed.all_text().as_str()), (true, "it didn't work"));
@@ -278,7 +279,7 @@ fn an_error_ends_the_call_as_its_name_says() {
 }
 
 #[test]
-fn a_call_that_needs_input_is_made_again_with_the_answer() {
+fn restarts_a_call_with_the_answer() {
     let Ok(CallOutcome::NeedInput(input)) = client().call_outcome("ask", json!({})) else { panic!() };
     assert_eq!(input.requests[0].key, "name");
     let client = client().answer("name", testing::accepted(json!({ "name": "Ada" })));
@@ -286,7 +287,7 @@ fn a_call_that_needs_input_is_made_again_with_the_answer() {
 }
 
 #[test]
-fn resources_are_listed_and_read() {
+fn lists_and_reads_resources() {
     let client = client();
     assert_eq!(client.resources()[0].mime_type.as_deref(), Some("text/plain"));
     assert_eq!(client.templates()[0].uri_template, "test://rows/{id}");
@@ -301,12 +302,12 @@ fn resources_are_listed_and_read() {
 }
 
 #[test]
-fn prompts_are_listed_and_filled_in() {
+fn lists_and_gets_prompts() {
     let client = client();
     let prompts = client.prompts();
     let greet = prompts[0].args.as_ref().unwrap();
     assert_eq!((greet[0].name.as_str(), greet[0].required), ("name", Some(true)));
-    assert_eq!(greet[0].description.as_deref(), Some("Whom to greet."));
+    assert_eq!(greet[0].description.as_deref(), Some("The name to greet."));
     assert_eq!((greet[1].name.as_str(), greet[1].required), ("tone", None));
     let count = prompts[1].args.as_ref().unwrap();
     assert_eq!((prompts[1].name.as_str(), count[0].description.as_deref()), ("count-to", Some("How far.")));
@@ -317,13 +318,13 @@ fn prompts_are_listed_and_filled_in() {
     let result = client.prompt("count-to", &[("to", "3")]).unwrap();
     assert_eq!(result.messages[0], PromptMessage::user("Count from 1 to 3"));
     let Err(Failure::InvalidParams(fault)) = client.prompt("count-to", &[("to", "300")]) else { panic!() };
-    assert_eq!(fault.message, "the argument `to`: number too large to fit in target type");
+    assert_eq!(fault.message, "invalid argument `to`: number too large to fit in target type");
     assert!(matches!(client.prompt("count-to", &[]), Err(Failure::InvalidParams(_))));
     assert!(matches!(client.prompt("other", &[]), Err(Failure::NotFound(_))));
 }
 
 #[test]
-fn suggestions_are_for_the_argument_they_name() {
+fn completes_only_the_named_argument() {
     let client = client();
     let target = CompletionTarget::Prompt("greet".to_owned());
     let completion = client.complete(&target, "name", "Ad", &[("tone", "warm")]).unwrap();

@@ -12,20 +12,20 @@ struct Toolbox;
 /// Joins words.
 #[plugin(name = "toolbox", parts = [words::Words, Numbers])]
 impl Toolbox {
-    /// Stands first.
+    /// Is listed first.
     #[tool]
     fn own(&self) -> &'static str {
         "own"
     }
 
-    /// A prompt belongs here.
+    /// A prompt.
     #[prompt]
     fn ask(&self) -> &'static str {
         "asked"
     }
 }
 
-/// What only has parts is a plugin too.
+/// A plugin with only parts.
 #[derive(Default)]
 struct Joined;
 
@@ -47,7 +47,7 @@ mod words {
             format!("{one} {other}")
         }
 
-        /// Isn't listed, as in any block.
+        /// Isn't listed.
         #[tool(when = Self::never)]
         fn hidden(&self) {}
 
@@ -70,7 +70,7 @@ impl Numbers {
 }
 
 #[test]
-fn tools_of_parts_are_listed_after_the_blocks_own_and_called_by_their_names() {
+fn lists_and_calls_tools_of_parts() {
     let client = Client::<Toolbox>::new();
     let names: Vec<String> = client.tools().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["own", "join", "find"]);

@@ -1,4 +1,4 @@
-//! What a plugin asks of other servers.
+//! HTTP requests of a plugin.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -17,16 +17,16 @@ struct Sure {
     yes: bool,
 }
 
-/// Asks servers.
+/// Sends requests.
 #[plugin]
 impl Asks {
-    /// The body.
+    /// Returns the body.
     #[tool]
     fn get(&self, url: &str) -> Result<String, HttpError> {
         http::get(url)?.text()
     }
 
-    /// Sends some JSON, in each way.
+    /// Sends JSON in different ways.
     #[tool]
     fn send(&self, url: &str, redirects: Option<usize>, method: Option<String>) -> Result<String, HttpError> {
         let request = Request::new(method.unwrap_or_else(|| "POST".to_owned()), url);
@@ -43,7 +43,7 @@ impl Asks {
         Ok(format!("{head} {}", response.text()?))
     }
 
-    /// At most so many bytes: whole, and piece by piece.
+    /// Reads at most this many bytes: whole, and in chunks.
     #[tool]
     fn most(&self, url: &str, most: u64) -> Result<String, HttpError> {
         let whole = Request::get(url).max_body(most).send()?.bytes();
@@ -59,26 +59,26 @@ impl Asks {
         ))
     }
 
-    /// What a number is there.
+    /// Reads a number.
     #[tool]
     fn number(&self, url: &str) -> Result<String, HttpError> {
         http::get(url)?.error_for_status()?.json::<u8>().map(|number| number.to_string())
     }
 
-    /// A form, a query.
+    /// Sends a form and a query.
     #[tool]
     fn form(&self) -> Result<String, HttpError> {
         let request = Request::put("https://a.example/?a=1#here").query("b", "ä &").query("c", 2);
         request.form([("x", "1 2"), ("y", "&")]).send()?.text()
     }
 
-    /// Whatever header.
+    /// Sends a header.
     #[tool]
     fn header(&self, name: &str, value: &str) -> Result<String, HttpError> {
         Request::get("https://a.example").header(name, value).send()?.text()
     }
 
-    /// Asks somebody after it has asked the server.
+    /// Asks the user after a request.
     #[tool]
     fn too_early(&self, ctx: &Context, method: &str) -> Result<String, ToolError> {
         let _ = Request::new(method, "https://a.example/path").send()?;
@@ -87,7 +87,7 @@ impl Asks {
     }
 }
 
-fn said(client: &Client<Asks>, tool: &str, args: Value) -> String {
+fn text_of(client: &Client<Asks>, tool: &str, args: Value) -> String {
     client.call(tool, args).unwrap().all_text()
 }
 
@@ -99,9 +99,9 @@ fn echo() -> Client<Asks> {
 }
 
 #[test]
-fn what_was_sent_can_be_looked_at() {
+fn records_requests() {
     let client = echo();
-    let answer = said(&client, "send", json!({ "url": "HTTPS://A.example:443/x?y#z" }));
+    let answer = text_of(&client, "send", json!({ "url": "HTTPS://A.example:443/x?y#z" }));
     assert_eq!(answer, "200 https://a.example/x?y Some(\"hi\") POST https://a.example/x?y [1,2]");
     let request = &client.requests()[0];
     assert_eq!(request.headers.get("content-type"), Some("application/json"));
@@ -111,18 +111,21 @@ fn what_was_sent_can_be_looked_at() {
 }
 
 #[test]
-fn fields_are_escaped() {
-    assert_eq!(said(&echo(), "form", json!({})), "PUT https://a.example/?a=1&b=%C3%A4+%26&c=2 x=1+2&y=%26");
+fn escapes_fields() {
+    assert_eq!(
+        text_of(&echo(), "form", json!({})),
+        "PUT https://a.example/?a=1&b=%C3%A4+%26&c=2 x=1+2&y=%26"
+    );
 }
 
 #[test]
-fn a_request_without_a_grant_says_which_one_it_lacks() {
-    let lacking = said(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
+fn names_the_missing_grant() {
+    let missing = text_of(&Client::new(), "get", json!({ "url": "http://a.example:8080/secret?key=1" }));
     assert_eq!(
-        lacking,
-        "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` below \
-         `[plugins.<name>.allow]` in `gateway.toml` grants every request there (in a test, `Client::http` or \
-         `Client::pages` plays the servers)"
+        missing,
+        "this GET request to `http://a.example:8080` isn't granted; `http = [\"http://a.example:8080\"]` in \
+         `[plugins.<name>.allow]` of `gateway.toml` grants all requests to it (in a test, set up servers with \
+         `Client::http` or `Client::pages`)"
     );
     for (url, grant) in [
         ("http://127.0.0.1:9/x", r#"{ url = "http://127.0.0.1:9", networks = ["127.0.0.1/32"] }"#),
@@ -133,64 +136,60 @@ fn a_request_without_a_grant_says_which_one_it_lacks() {
         ),
         ("https://9.9.9.9/", r#""https://9.9.9.9""#),
     ] {
-        let lacking = said(&Client::new(), "get", json!({ "url": url }));
-        assert!(lacking.contains(&format!("`http = [{grant}]`")), "{lacking}");
+        let missing = text_of(&Client::new(), "get", json!({ "url": url }));
+        assert!(missing.contains(&format!("`http = [{grant}]`")), "{missing}");
     }
 }
 
 #[test]
-fn no_more_is_read_than_allowed() {
+fn limits_the_size_of_bodies() {
     let page =
         |bytes: usize| Client::new().http(move |_| Ok(HttpAnswer::status(200).body(vec![b'x'; bytes])));
     let most =
-        |client: &Client<Asks>| said(client, "most", json!({ "url": "http://a.example", "most": 2500 }));
+        |client: &Client<Asks>| text_of(client, "most", json!({ "url": "http://a.example", "most": 2500 }));
     assert_eq!(most(&page(2500)), "2500 2500");
     assert_eq!(
         most(&page(2501)),
-        "2500 the answer of `http://a.example` is larger than 2500 bytes, which is the most that is read; `Request::max_body` \
-         sets more"
+        "2500 the response of `http://a.example` is larger than 2500 bytes; to allow more, set `Request::max_body`"
     );
     assert_eq!(most(&page(0)), "0 0");
 }
 
 #[test]
-fn a_body_that_breaks_off_is_no_answer() {
+fn fails_if_the_body_breaks_off() {
     let error = HttpError::Connect { origin: "http://a.example".to_owned(), reason: "it broke".to_owned() };
     let client = Client::new().http(move |_| Ok(HttpAnswer::text("half").broken(error.clone())));
     assert_eq!(
-        said(&client, "get", json!({ "url": "http://a.example" })),
-        "no connection to `http://a.example`: it broke"
+        text_of(&client, "get", json!({ "url": "http://a.example" })),
+        "cannot connect to `http://a.example`: it broke"
     );
 }
 
 #[test]
-fn text_and_json_are_read() {
+fn reads_text_and_json() {
     let url = json!({ "url": "http://a.example/n" });
     let one = |answer: HttpAnswer| Client::<Asks>::new().pages([("http://a.example/n", answer)]);
-    assert_eq!(said(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
-    assert!(
-        said(&one(HttpAnswer::text("x")), "number", url.clone())
-            .starts_with("not the JSON that it should be")
-    );
+    assert_eq!(text_of(&one(HttpAnswer::json(json!(7))), "number", url.clone()), "7");
+    assert!(text_of(&one(HttpAnswer::text("x")), "number", url.clone()).starts_with("invalid JSON: "));
     assert_eq!(
-        said(&one(HttpAnswer::status(503)), "number", url.clone()),
-        "`http://a.example` answered with status 503"
+        text_of(&one(HttpAnswer::status(503)), "number", url.clone()),
+        "`http://a.example` returned status 503"
     );
-    assert_eq!(said(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
-    assert_eq!(said(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
+    assert_eq!(text_of(&one(HttpAnswer::text("\u{feff}ä")), "get", url.clone()), "ä");
+    assert_eq!(text_of(&one(HttpAnswer::status(200).body(b"a\xff".to_vec())), "get", url), "a\u{fffd}");
 }
 
 #[test]
-fn only_urls_that_can_be_requested_are() {
+fn refuses_invalid_urls() {
     for (url, reason) in [
         ("nowhere", "relative URL without a base"),
-        ("ftp://a.example", "neither with `http://` nor with `https://`"),
-        ("file:///etc/passwd", "neither with `http://` nor with `https://`"),
+        ("ftp://a.example", "must start with `http://` or `https://`"),
+        ("file:///etc/passwd", "must start with `http://` or `https://`"),
         ("http://", "empty host"),
-        ("http://name:word@a.example", "a name or password"),
+        ("http://name:word@a.example", "a user name or password"),
     ] {
         let client = echo();
-        let answer = said(&client, "get", json!({ "url": url }));
+        let answer = text_of(&client, "get", json!({ "url": url }));
         assert!(answer.contains(reason), "{answer}");
         assert!(!answer.contains("word@"), "{answer}");
         assert!(client.requests().is_empty());
@@ -198,26 +197,26 @@ fn only_urls_that_can_be_requested_are() {
 }
 
 #[test]
-fn headers_of_the_connection_and_broken_ones_are_refused() {
+fn refuses_reserved_and_invalid_headers() {
     for (name, value, reason) in [
-        ("Host", "b.example", "belongs to the connection"),
-        ("transfer-encoding", "chunked", "belongs to the connection"),
-        ("a b", "x", "a character that names"),
-        ("", "x", "a character that names"),
+        ("Host", "b.example", "the gateway sets it itself"),
+        ("transfer-encoding", "chunked", "the gateway sets it itself"),
+        ("a b", "x", "a character that isn't allowed"),
+        ("", "x", "a character that isn't allowed"),
         ("x", "a\r\nb: c", "a control character"),
     ] {
-        let answer = said(&echo(), "header", json!({ "name": name, "value": value }));
+        let answer = text_of(&echo(), "header", json!({ "name": name, "value": value }));
         assert!(answer.contains(reason), "{answer}");
     }
     assert!(
-        said(&echo(), "header", json!({ "name": "x-ä".replace('ä', "a"), "value": "ä\t" }))
+        text_of(&echo(), "header", json!({ "name": "x-ä".replace('ä', "a"), "value": "ä\t" }))
             .starts_with("GET")
     );
-    let answer = said(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
-    assert_eq!(answer, "`G T` is no method of HTTP");
+    let answer = text_of(&echo(), "send", json!({ "url": "http://a.example", "method": "G T" }));
+    assert_eq!(answer, "invalid HTTP method `G T`");
 }
 
-/// A server that redirects `/<status>/<where>` there.
+/// A server that redirects `/<status>/<target>` to the target.
 fn redirecting() -> Client<Asks> {
     Client::new().http(|request| {
         let path = request.url.splitn(4, '/').nth(3).unwrap_or_default();
@@ -231,11 +230,11 @@ fn redirecting() -> Client<Asks> {
 }
 
 #[test]
-fn redirects_are_followed_where_wanted() {
+fn follows_redirects_on_request() {
     let send = |path: &str, method: &str| {
         let client = redirecting();
         let url = format!("https://a.example/{path}");
-        said(&client, "send", json!({ "url": url, "redirects": 5, "method": method }));
+        text_of(&client, "send", json!({ "url": url, "redirects": 5, "method": method }));
         let last = client.requests().last().unwrap().clone();
         let private = last.headers.get("authorization").is_some();
         assert_eq!(last.headers.get("x-kept"), Some("1"));
@@ -263,33 +262,33 @@ fn redirects_are_followed_where_wanted() {
 }
 
 #[test]
-fn redirects_end() {
+fn limits_redirects() {
     let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::redirect(302, "/again")));
-    let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
-    assert_eq!((answer.as_str(), client.requests().len()), ("redirected more than 3 times", 4));
-    let unfollowed = said(&client, "send", json!({ "url": "http://a.example" }));
+    let answer = text_of(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+    assert_eq!((answer.as_str(), client.requests().len()), ("more than 3 redirects", 4));
+    let unfollowed = text_of(&client, "send", json!({ "url": "http://a.example" }));
     assert_eq!(unfollowed, "302 leads to http://a.example/again");
     for (location, reason) in [
-        ("http://[", "no URL"),
-        ("ftp://a.example", "neither with"),
-        ("http://u:p@b.example", "a name or password"),
+        ("http://[", "invalid URL"),
+        ("ftp://a.example", "must start with `http://`"),
+        ("http://u:p@b.example", "a user name or password"),
     ] {
         let client = Client::<Asks>::new().http(move |_| Ok(HttpAnswer::redirect(302, location)));
-        let answer = said(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
+        let answer = text_of(&client, "send", json!({ "url": "http://a.example", "redirects": 3 }));
         assert!(answer.contains(reason), "{answer}");
     }
 }
 
 #[test]
 #[should_panic(expected = "a POST request to https://a.example")]
-fn a_request_that_changes_something_before_a_question_fails_the_test() {
+fn fails_on_unsafe_requests_before_a_question() {
     let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::status(200)));
     let client = client.capability("elicitation").answer("sure", accepted(json!({ "yes": true })));
     let _ = client.call("too_early", json!({ "method": "POST" }));
 }
 
 #[test]
-fn one_that_only_reads_may_be_sent_again() {
+fn allows_safe_requests_before_a_question() {
     let client = Client::<Asks>::new().http(|_| Ok(HttpAnswer::status(200)));
     let client = client.capability("elicitation").answer("sure", accepted(json!({ "yes": true })));
     assert!(!client.call("too_early", json!({ "method": "GET" })).unwrap().failed());

@@ -1,4 +1,4 @@
-//! Calls that ask the client: what is asked, what is answered, what starts over, and what tests watch over.
+//! Calls that ask the client: questions, answers, restarts, and checks of the test client.
 
 use std::cell::Cell;
 
@@ -36,14 +36,14 @@ fn who() -> Form<Name> {
 /// Asks.
 #[plugin]
 impl Asks {
-    /// Asks one thing.
+    /// Asks one question.
     #[tool]
     fn greet(&self, ctx: &Context) -> Result<String, ToolError> {
         let Name { name } = ctx.ask("name", who())?;
         Ok(format!("Hello, {name}!"))
     }
 
-    /// Asks one thing that may be declined.
+    /// Asks a question that can be declined.
     #[tool]
     fn greet_anyone(&self, ctx: &Context) -> Result<String, ToolError> {
         Ok(match ctx.ask("name", who().may_decline())? {
@@ -53,7 +53,7 @@ impl Asks {
         })
     }
 
-    /// Asks everything at once.
+    /// Asks all kinds of questions together.
     #[tool]
     fn everything(&self, ctx: &Context) -> Result<String, ToolError> {
         let (name, model, roots, page) = ctx.ask_all((
@@ -66,7 +66,7 @@ impl Asks {
         Ok(format!("{} {} {roots:?} {page:?}", name.name, model.text()))
     }
 
-    /// Asks one thing for each of a list.
+    /// Asks a question for each key.
     #[tool]
     fn each(&self, ctx: &Context, keys: Vec<String>) -> Result<String, ToolError> {
         let names = ctx.ask_all(keys.into_iter().map(|key| (key, who())).collect::<Vec<_>>())?;
@@ -84,7 +84,7 @@ impl Asks {
         Ok(format!("{name} {number} {doubled} {yes}"))
     }
 
-    /// Keeps bytes of its own over rounds that `ask` adds.
+    /// Keeps its own state over the rounds that `ask` adds.
     #[tool]
     fn by_hand(&self, ctx: &Context) -> Result<String, ToolError> {
         let kept = ctx.once("kept", || "kept".to_owned())?;
@@ -101,7 +101,7 @@ impl Asks {
         Ok(format!("{kept} {} {name}", String::from_utf8(ctx.state().unwrap_or_default())?))
     }
 
-    /// Does what a plugin must not, or what can't be.
+    /// Does something that isn't allowed or possible.
     #[tool]
     fn wrong(&self, ctx: &Context, how: &str) -> Result<String, ToolError> {
         match how {
@@ -153,7 +153,7 @@ fn ada() -> Value {
 }
 
 #[test]
-fn a_call_ends_with_the_question_and_starts_over_with_the_answer() {
+fn asks_and_restarts_with_the_answer() {
     let CallOutcome::NeedInput(input) = client().call_outcome("greet", json!({})).unwrap() else { panic!() };
     let [request] = &input.requests[..] else { panic!() };
     assert_eq!((request.key.as_str(), request.method.as_str()), ("name", "elicitation/create"));
@@ -166,11 +166,11 @@ fn a_call_ends_with_the_question_and_starts_over_with_the_answer() {
 }
 
 #[test]
-fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
+fn a_refusal_ends_the_call_unless_it_is_allowed() {
     let call = |tool: &str, answer: Value| client().answer("name", answer).call(tool, json!({})).unwrap();
     let refused = call("greet", testing::declined());
     assert!(refused.failed());
-    assert_eq!(refused.all_text(), "the person was asked \"Who are you?\" and declined it");
+    assert_eq!(refused.all_text(), "the user declined the question \"Who are you?\"");
     assert!(call("greet", testing::dismissed()).all_text().contains("dismissed"));
     assert_eq!(call("greet_anyone", ada()).all_text(), "Hello, Ada!");
     assert_eq!(call("greet_anyone", testing::declined()).all_text(), "Hello, whoever you are!");
@@ -178,7 +178,7 @@ fn a_person_who_declines_ends_the_call_unless_it_goes_on_without() {
 }
 
 #[test]
-fn several_questions_are_asked_at_once() {
+fn asks_several_questions_together() {
     let asked = |client: Client<Asks>| {
         let CallOutcome::NeedInput(input) = client.call_outcome("everything", json!({})).unwrap() else {
             panic!()
@@ -202,22 +202,22 @@ fn several_questions_are_asked_at_once() {
 }
 
 #[test]
-fn what_is_done_once_is_not_done_again() {
+fn once_runs_only_once() {
     let client = client().answer("name", ada()).answer("sure", testing::accepted(json!({ "yes": true })));
     assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 1 2 true");
     assert_eq!((client.kv("orders"), client.kv("sent")), (Some(1), Some(true)));
-    // Another call is another order.
+    // Another call is a new order.
     assert_eq!(client.call("order", json!({})).unwrap().all_text(), "Ada 2 4 true");
 }
 
 #[test]
-fn state_set_by_hand_and_by_the_sdk_stand_together() {
+fn keeps_own_state_and_once_results() {
     let client = client().answer("own", testing::roots(&[])).answer("name", ada());
     assert_eq!(client.call("by_hand", json!({})).unwrap().all_text(), "kept mine Ada");
 }
 
 #[test]
-fn resources_and_prompts_ask_too() {
+fn resources_and_prompts_can_ask() {
     let answered = client().answer("name", ada());
     assert_eq!(answered.prompt("ask_name", &[]).unwrap().messages, [PromptMessage::user("Ada")]);
     assert_eq!(answered.read("test://name").unwrap().contents.len(), 1);
@@ -228,37 +228,37 @@ fn resources_and_prompts_ask_too() {
 }
 
 #[test]
-fn a_form_that_can_not_be_asked_says_why() {
+fn explains_unsupported_forms() {
     let Err(Failure::Internal(fault)) = client().call("wrong", json!({ "how": "no form" })) else { panic!() };
     assert!(fault.message.starts_with(
-        "the question `names` can't be asked: no form can be made of `it::rounds::Wrong`: its field `names` is a list"
+        "the question `names` can't be asked: `it::rounds::Wrong` can't be shown as a form: its field `names` is a list"
     ));
 }
 
-/// What a test is told of a call that does what it must not.
+/// The error of a test for a call that does something invalid.
 fn blamed(how: &str) -> String {
     let how = json!({ "how": how });
     let call = std::panic::AssertUnwindSafe(move || client().answer("name", ada()).call("wrong", how));
-    let panic = std::panic::catch_unwind(call).expect_err("a call that does what it must not");
+    let panic = std::panic::catch_unwind(call).expect_err("an invalid call");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
 #[test]
-fn a_call_that_would_do_something_twice_fails_its_test() {
+fn fails_on_effects_before_a_question() {
     assert!(blamed("act first").contains("kv::set(\"a\") before it asked `name`"));
     assert!(blamed("act first, ask by hand").contains("kv::delete(\"a\")"));
 }
 
 #[test]
-fn a_call_that_mistakes_its_questions_fails_its_test() {
-    assert!(blamed("one key").contains("`name` stands for two questions"));
+fn fails_on_misused_questions() {
+    assert!(blamed("one key").contains("`name` is used for two different questions"));
     assert!(blamed("swallow").contains("ended without the answer"));
     assert!(blamed("once twice").contains("used twice"));
-    assert!(blamed("for ever").contains("isn't over"));
+    assert!(blamed("for ever").contains("isn't done"));
 }
 
 #[test]
-fn an_answer_is_made_for_each_round() {
+fn computes_an_answer_in_each_round() {
     thread_local!(static ASKED: Cell<u32> = const { Cell::new(0) });
     let client = client().answer_with("name", |_| {
         ASKED.set(ASKED.get() + 1);
@@ -268,7 +268,7 @@ fn an_answer_is_made_for_each_round() {
     assert_eq!(ASKED.get(), 1);
 }
 
-/// An error of the author's own that can hold a question.
+/// A custom error that can carry a question.
 #[derive(Debug)]
 enum Mistake {
     Own(String),
@@ -293,10 +293,10 @@ impl From<Mistake> for ToolError {
 #[derive(Default)]
 struct Careful;
 
-/// Has an error type of its own.
+/// Has a custom error type.
 #[plugin]
 impl Careful {
-    /// Greets those with a name.
+    /// Greets people with a name.
     #[tool]
     fn greet(&self, ctx: &Context) -> Result<String, Mistake> {
         let Name { name } = ctx.ask("name", who())?;
@@ -305,7 +305,7 @@ impl Careful {
 }
 
 #[test]
-fn a_question_passes_through_an_error_of_the_authors_own() {
+fn carries_a_question_in_a_custom_error() {
     let call = |name: &str| {
         let answer = testing::accepted(json!({ "name": name }));
         Client::<Careful>::new().answer("name", answer).call("greet", json!({})).unwrap()

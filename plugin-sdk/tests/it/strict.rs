@@ -1,5 +1,5 @@
-//! The test client refuses what a gateway would: a plugin that can't be described, content that isn't what was promised,
-//! questions without a name, progress that doesn't go on.
+//! The test client rejects everything that a gateway would: a plugin that can't be described, content that doesn't
+//! match its schema, questions without a key, progress that doesn't increase.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What the panic says.
+/// The message of a panic.
 #[track_caller]
 fn panics<R>(fails: impl FnOnce() -> R) -> String {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("it doesn't fail") };
+    let Err(panic) = catch_unwind(AssertUnwindSafe(fails)) else { panic!("no panic") };
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
 }
 
-/// A plugin that needs a setting before it can be asked anything.
+/// A plugin that needs a setting before it can be described.
 struct Eager;
 
 impl Default for Eager {
@@ -27,7 +27,7 @@ impl Default for Eager {
     }
 }
 
-/// Needs too much.
+/// Needs a setting.
 #[plugin]
 impl Eager {
     /// Does nothing.
@@ -36,10 +36,10 @@ impl Eager {
 }
 
 #[test]
-fn a_plugin_that_needs_settings_to_describe_itself_is_told_so() {
-    let said = panics(|| Client::<Eager>::new().config("server", "https://a.example"));
-    assert!(said.starts_with("the plugin can't be described without settings"), "{said}");
-    assert!(said.contains("Missing") && said.contains("server"), "{said}");
+fn refuses_plugins_that_need_settings_to_describe_themselves() {
+    let panic_text = panics(|| Client::<Eager>::new().config("server", "https://a.example"));
+    assert!(panic_text.starts_with("the plugin can't be described without settings"), "{panic_text}");
+    assert!(panic_text.contains("Missing") && panic_text.contains("server"), "{panic_text}");
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -56,7 +56,7 @@ struct Name {
 #[derive(Default)]
 struct Strict;
 
-/// Does what a gateway refuses.
+/// Does things that a gateway rejects.
 #[plugin]
 impl Strict {
     /// Measures.
@@ -69,20 +69,20 @@ impl Strict {
         ])
     }
 
-    /// Answers what it was given, as if it were what was promised.
+    /// Returns its argument as the promised content.
     #[tool(output = Measured)]
     fn give(&self, content: &Value) -> Result<ToolResult, ToolError> {
         ToolResult::text("given").with_structured(content)
     }
 
-    /// Asks under a key.
+    /// Asks with a key.
     #[tool]
     fn ask(&self, ctx: &Context, key: &str) -> Result<String, ToolError> {
         let Name { name } = ctx.ask(key, Form::new("Your name?"))?;
         Ok(name)
     }
 
-    /// Reports what it was given.
+    /// Reports progress.
     #[tool]
     fn report(&self, numbers: Vec<f64>) {
         progress::report(f64::NAN, 1.0);
@@ -115,32 +115,32 @@ impl Strict {
 }
 
 #[test]
-fn structured_content_that_does_not_fit_its_schema_fails_the_test() {
+fn refuses_content_that_does_not_match_its_schema() {
     let client = Client::<Strict>::new();
     assert!(!client.call("measure", json!({ "good": true })).unwrap().failed());
-    let said = panics(|| client.call("measure", json!({ "good": false })));
-    assert!(said.contains("`/1/degrees` is null, not of type number"), "{said}");
+    let panic_text = panics(|| client.call("measure", json!({ "good": false })));
+    assert!(panic_text.contains("`/1/degrees` is null, not of type number"), "{panic_text}");
     let give = |content: Value| client.call("give", json!({ "content": content }));
     give(json!({ "degrees": 1, "place": null, "more": [] })).unwrap();
     for (content, wrong) in [
-        (json!([]), "`it` is [], not of type object"),
+        (json!([]), "the value is [], not of type object"),
         (json!({ "place": "Oslo" }), "`/degrees` is missing"),
         (json!({ "degrees": "1", "place": null }), "`/degrees` is \"1\", not of type number"),
         (json!({ "degrees": 1, "place": 5 }), "`/place` is 5, not of type string or null"),
     ] {
-        let said = panics(|| give(content));
-        assert!(said.contains(wrong), "{said}");
+        let panic_text = panics(|| give(content));
+        assert!(panic_text.contains(wrong), "{panic_text}");
     }
 }
 
 #[test]
-fn a_question_without_a_name_fails_the_test() {
-    let said = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
-    assert!(said.contains("under the empty key"), "{said}");
+fn refuses_questions_without_a_key() {
+    let panic_text = panics(|| Client::<Strict>::new().call("ask", json!({ "key": "" })));
+    assert!(panic_text.contains("the key of a question is empty"), "{panic_text}");
 }
 
 #[test]
-fn progress_that_does_not_go_on_is_dropped_as_a_gateway_drops_it() {
+fn drops_progress_that_does_not_increase() {
     let client = Client::<Strict>::new();
     for _ in 0..2 {
         client.call("report", json!({ "numbers": [1, 3, 2, 3, 4] })).unwrap();
@@ -150,7 +150,7 @@ fn progress_that_does_not_go_on_is_dropped_as_a_gateway_drops_it() {
 }
 
 #[test]
-fn a_page_that_the_table_has_not_is_named_with_those_that_it_has() {
+fn names_missing_and_known_pages() {
     let client = Client::<Strict>::new().pages([("https://a.example/b", HttpAnswer::text("b"))]);
     let page = |url: &str| client.call("page", json!({ "url": url })).unwrap().all_text();
     assert_eq!(page("https://a.example/b"), "200 b");
@@ -161,7 +161,7 @@ fn a_page_that_the_table_has_not_is_named_with_those_that_it_has() {
 }
 
 #[test]
-fn a_completion_that_breaks_says_why() {
+fn returns_errors_of_completions() {
     let target = CompletionTarget::Prompt("greet".to_owned());
     let failure =
         |client: Client<Strict>, typed: &str| client.complete(&target, "who", typed, &[]).unwrap_err();

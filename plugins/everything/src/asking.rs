@@ -1,21 +1,21 @@
-//! What the fixture asks the client: each kind of question, alone, together, and in several rounds.
+//! Questions to the client: each kind alone, several together, and in several rounds.
 
 use moongate_sdk::prelude::*;
 use serde::Serialize;
 
 use crate::forms::{Color, Confirmation, Name};
 
-/// Who calls?
+/// A form that asks for the user's name.
 pub(crate) fn name(message: &str) -> Form<Name> {
     Form::new(message)
 }
 
-/// Shall it go on?
+/// A form that asks for a confirmation.
 pub(crate) fn confirmation() -> Form<Confirmation> {
     Form::new("Please confirm")
 }
 
-/// What the suite wants to read of a form that may have been declined.
+/// The result that the suite expects for a form that can be declined.
 pub(crate) fn decided(decision: Decision<impl Serialize>) -> Result<String, ToolError> {
     let (action, content) = match decision {
         Decision::Accepted(content) => ("accept", serde_json::to_string(&content)?),
@@ -25,14 +25,14 @@ pub(crate) fn decided(decision: Decision<impl Serialize>) -> Result<String, Tool
     Ok(format!("action={action}, content={content}"))
 }
 
-/// The model's answer to one message.
+/// Asks the model one question and returns its answer.
 pub(crate) fn model(ctx: &Context, key: &str, most: u32, text: &str) -> Result<String, ToolError> {
     Ok(ctx.ask(key, Sampling::new(most).user(text))?.text())
 }
 
-/// A person, a model and the client, at once.
+/// Asks the user, the model and the client together.
 pub(crate) fn all_at_once(ctx: &Context) -> Result<String, ToolError> {
-    // The suite wants to see state travel with the questions.
+    // The suite expects state to travel with the questions.
     let round = ctx.once("round", || "first".to_owned())?;
     let (name, greeting, roots) = ctx.ask_all((
         ("user_name", name("What is your name?")),
@@ -43,7 +43,7 @@ pub(crate) fn all_at_once(ctx: &Context) -> Result<String, ToolError> {
     Ok(format!("Name: {name}; greeting: {greeting}; roots: {}; state of the {round} round", roots.len()))
 }
 
-/// One question, and when it is answered another one.
+/// Asks a question, and another one after its answer.
 pub(crate) fn one_by_one(ctx: &Context) -> Result<String, ToolError> {
     ctx.once("first", || true)?;
     let Name { name } = ctx.ask("step1", name("Step 1: What is your name?"))?;
@@ -52,7 +52,7 @@ pub(crate) fn one_by_one(ctx: &Context) -> Result<String, ToolError> {
     Ok(format!("{greeting} Your color is {color}."))
 }
 
-/// Each kind of question that the client declared and no other.
+/// Asks only the kinds of questions that the client supports.
 pub(crate) fn what_the_client_can(ctx: &Context) -> Result<String, ToolError> {
     let can = |kind: &str| ctx.capability(kind);
     let (name, greeting, roots) = ctx.ask_all((

@@ -1,12 +1,12 @@
-//! Lists and resources that change: each change adds one to a number that the plugin keeps, and what depends on it is
-//! listed while the number is odd.
+//! Lists and resources that change. The plugin stores a counter for each. The changing item is listed while its
+//! counter is odd.
 
 use moongate_sdk::kv::KvError;
 use moongate_sdk::prelude::*;
 
-/// What can change.
+/// A list or resource that can change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Part {
+pub(crate) enum ChangingPart {
     Tools,
     Prompts,
     Resources,
@@ -14,7 +14,7 @@ pub(crate) enum Part {
     Watched,
 }
 
-impl Part {
+impl ChangingPart {
     fn key(self) -> &'static str {
         match self {
             Self::Tools => "changes-of-tools",
@@ -24,17 +24,17 @@ impl Part {
         }
     }
 
-    /// How often it changed; never, where the plugin may keep nothing.
+    /// The number of changes. 0 if state isn't granted.
     pub(crate) fn count(self) -> i64 {
         kv::get(self.key()).ok().flatten().unwrap_or_default()
     }
 
-    /// Is the entry listed that comes and goes?
+    /// Returns `true` if the changing item is listed.
     pub(crate) fn is_odd(self) -> bool {
         self.count() % 2 == 1
     }
 
-    /// Changes it and tells the gateway.
+    /// Increments the counter and reports the change.
     pub(crate) fn change(self) -> Result<String, KvError> {
         let count = kv::increment(self.key(), 1)?;
         match self {

@@ -1,4 +1,4 @@
-//! The forms that the fixture asks people to fill in, with each kind of field that a form can have.
+//! Forms with each kind of field.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,13 @@ pub(crate) struct Confirmation {
     pub(crate) ok: bool,
 }
 
-/// What a prompt shall be about.
+/// The topic of a prompt.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Topic {
     pub(crate) context: String,
 }
 
-/// Who the person is.
+/// The user's name and address.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct User {
     /// User's response
@@ -66,7 +66,7 @@ impl Default for Defaults {
     }
 }
 
-/// Each way to choose.
+/// Each kind of choice.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Choices {

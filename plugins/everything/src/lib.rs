@@ -1,8 +1,8 @@
-//! The plugin `everything`: one of each thing that MCP knows, as the official conformance suite asks for them.
+//! The plugin `everything`: all features of MCP, for the official conformance suite.
 //!
-//! Names, texts and schemas are the suite's and must stay as they are; it finds them by name, so the plugin runs with
-//! `prefix = ""`. `test_simple_text` is the first tool because the suite calls the first one without arguments; what
-//! comes and goes stands last, so that the order of the others stays.
+//! Names, texts and schemas are defined by the suite and must not change; it finds items by name, so the plugin runs
+//! with `prefix = ""`. `test_simple_text` is the first tool because the suite calls the first one without arguments.
+//! Items that appear and disappear are last, so that the order of the others stays the same.
 #![forbid(unsafe_code)]
 
 use std::thread;
@@ -11,21 +11,21 @@ use std::time::Duration;
 use moongate_sdk::prelude::*;
 use serde_json::{Map, Value};
 
-mod asking; // what the client is asked
+mod asking; // questions to the client
 mod assets; // an image, a sound, a schema
 mod changing; // lists and resources that change
-mod forms; // what people fill in
+mod forms; // forms
 
 use asking::{confirmation, decided};
 use assets::{PIXEL, SCHEMA, SILENCE};
-use changing::Part;
+use changing::ChangingPart;
 use forms::{Choices, Confirmation, Defaults, Name, Topic, User};
 
-/// The time between two notifications of one call.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The time between two notifications of a call.
+const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the call takes during which a client is to lose its connection and come back.
-const LONG: Duration = Duration::from_secs(1);
+/// The duration of the call during which a client loses its connection and reconnects.
+const RECONNECTION_TIME: Duration = Duration::from_secs(1);
 
 /// The plugin.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Everything;
 /// One of each thing that MCP knows, for testing clients and gateways.
 #[plugin(name = "everything", title = "Everything")]
 impl Everything {
-    // --- tools: what they return ---
+    // --- tools: results ---
 
     /// Returns one block of text.
     #[tool(read_only)]
@@ -54,7 +54,7 @@ impl Everything {
         Content::audio(SILENCE, "audio/wav")
     }
 
-    /// Returns one resource with what it holds.
+    /// Returns one embedded resource.
     #[tool(read_only)]
     fn test_embedded_resource(&self) -> Content {
         let text = "This is an embedded resource content.";
@@ -99,15 +99,15 @@ impl Everything {
         format!("region={region}, level={level}")
     }
 
-    // --- tools: what they tell on the way ---
+    // --- tools: notifications ---
 
     /// Logs three messages while it runs.
     #[tool(read_only)]
     fn test_tool_with_logging(&self) -> &'static str {
         log::info("Tool execution started");
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         log::info("Tool processing data");
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         log::info("Tool execution completed");
         "Tool with logging executed successfully"
     }
@@ -116,9 +116,9 @@ impl Everything {
     #[tool(read_only)]
     fn test_tool_with_progress(&self) -> &'static str {
         progress::report(0.0, 100.0);
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         progress::report(50.0, 100.0);
-        thread::sleep(PAUSE);
+        thread::sleep(NOTIFICATION_INTERVAL);
         progress::report(100.0, 100.0);
         "Tool with progress executed successfully"
     }
@@ -134,33 +134,33 @@ impl Everything {
         "Logged a message of each level"
     }
 
-    /// Takes so long that a connection can be lost meanwhile.
+    /// Takes long enough for a client to lose its connection and reconnect.
     #[tool(read_only)]
     fn test_reconnection(&self) -> &'static str {
         log::info("Waiting for the connection to be lost");
-        thread::sleep(LONG);
+        thread::sleep(RECONNECTION_TIME);
         "The result arrived although the connection was lost"
     }
 
-    // --- tools: what they ask ---
+    // --- tools: questions ---
 
     /// Asks the client's model.
     #[tool(read_only)]
     fn test_sampling(
         &self,
         ctx: &Context,
-        /// What the model is asked.
+        /// The prompt for the model.
         prompt: &str,
     ) -> Result<String, ToolError> {
         Ok(format!("LLM response: {}", asking::model(ctx, "answer", 100, prompt)?))
     }
 
-    /// Asks the person who they are.
+    /// Asks the user for a name and an email address.
     #[tool(read_only)]
     fn test_elicitation(
         &self,
         ctx: &Context,
-        /// What the person is told.
+        /// The message for the user.
         message: &str,
     ) -> Result<String, ToolError> {
         let user = ctx.ask("user", Form::<User>::new(message).may_decline())?;
@@ -190,7 +190,7 @@ impl Everything {
         asking::model(ctx, "answer", 50, "Say hello")
     }
 
-    /// Asks for a confirmation where the client can be asked.
+    /// Asks for a confirmation if the client supports it.
     #[tool(read_only)]
     fn test_streaming_elicitation(&self, ctx: &Context) -> Result<String, ToolError> {
         let question = ctx.capability("elicitation").then(|| ("confirm", confirmation()));
@@ -211,7 +211,7 @@ impl Everything {
         asking::model(ctx, "capital_question", 100, "What is the capital of France?")
     }
 
-    /// Asks for the folders that the client works in.
+    /// Asks for the client's roots.
     #[tool(read_only)]
     fn test_input_required_result_list_roots(&self, ctx: &Context) -> Result<String, ToolError> {
         let roots = ctx.ask("client_roots", Roots)?;
@@ -219,7 +219,7 @@ impl Everything {
         Ok(format!("Roots: {}", uris.join(", ")))
     }
 
-    /// Asks for a confirmation and keeps something meanwhile.
+    /// Asks for a confirmation and keeps state between the rounds.
     #[tool(read_only)]
     fn test_input_required_result_request_state(&self, ctx: &Context) -> Result<String, ToolError> {
         let kept = ctx.once("kept", || "state-ok".to_owned())?;
@@ -227,19 +227,19 @@ impl Everything {
         Ok(format!("{kept}, confirmed: {ok}"))
     }
 
-    /// Asks the person, the model and the client at once.
+    /// Asks the user, the model and the client together.
     #[tool(read_only)]
     fn test_input_required_result_multiple_inputs(&self, ctx: &Context) -> Result<String, ToolError> {
         asking::all_at_once(ctx)
     }
 
-    /// Asks two things one after the other.
+    /// Asks two questions in two rounds.
     #[tool(read_only)]
     fn test_input_required_result_multi_round(&self, ctx: &Context) -> Result<String, ToolError> {
         asking::one_by_one(ctx)
     }
 
-    /// Asks for a confirmation; what it keeps meanwhile must come back unchanged.
+    /// Asks for a confirmation; the state must be returned unchanged.
     #[tool(read_only)]
     fn test_input_required_result_tampered_state(&self, ctx: &Context) -> Result<String, ToolError> {
         let kept = ctx.once("kept", || "unchanged".to_owned())?;
@@ -247,39 +247,39 @@ impl Everything {
         Ok(format!("The state is {kept}, confirmed: {ok}"))
     }
 
-    /// Asks whatever the client said it can answer.
+    /// Asks only what the client supports.
     #[tool(read_only)]
     fn test_input_required_result_capabilities(&self, ctx: &Context) -> Result<String, ToolError> {
         asking::what_the_client_can(ctx)
     }
 
-    // --- tools: what they change ---
+    // --- tools: changes ---
 
-    /// Changes the list of tools: the last one comes or goes.
+    /// Changes the list of tools: adds or removes the last one.
     #[tool]
     fn test_trigger_tool_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Tools.change()?)
+        Ok(ChangingPart::Tools.change()?)
     }
 
-    /// Changes the list of prompts: the last one comes or goes.
+    /// Changes the list of prompts: adds or removes the last one.
     #[tool]
     fn test_trigger_prompt_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Prompts.change()?)
+        Ok(ChangingPart::Prompts.change()?)
     }
 
-    /// Changes the list of resources: the last one comes or goes.
+    /// Changes the list of resources: adds or removes the last one.
     #[tool]
     fn test_trigger_resource_change(&self) -> Result<String, ToolError> {
-        Ok(Part::Resources.change()?)
+        Ok(ChangingPart::Resources.change()?)
     }
 
-    /// Changes what the watched resource holds.
+    /// Changes the content of the watched resource.
     #[tool]
     fn test_trigger_resource_update(&self) -> Result<String, ToolError> {
-        Ok(Part::Watched.change()?)
+        Ok(ChangingPart::Watched.change()?)
     }
 
-    /// Is there after each second change of the list of tools.
+    /// Is listed after every second change of the list of tools.
     #[tool(read_only, when = Self::tool_is_there)]
     fn test_changing_tool(&self) -> &'static str {
         "This tool comes and goes."
@@ -302,13 +302,13 @@ impl Everything {
     /// A text that can be subscribed to.
     #[resource(uri = "test://watched-resource", name = "Watched resource", mime_type = "text/plain")]
     fn watched_resource(&self) -> String {
-        match Part::Watched.count() {
+        match ChangingPart::Watched.count() {
             0 => "Watched resource content".to_owned(),
             count => format!("Watched resource content, changed {count} times"),
         }
     }
 
-    /// Is there after each second change of the list of resources.
+    /// Is listed after every second change of the list of resources.
     #[resource(
         uri = "test://changing-resource",
         name = "Changing resource",
@@ -347,7 +347,7 @@ impl Everything {
         format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
     }
 
-    /// A prompt that holds a resource.
+    /// A prompt with an embedded resource.
     #[prompt]
     fn test_prompt_with_embedded_resource(&self, args: &Embedded) -> Vec<PromptMessage> {
         let resource = ResourceContents::text(&args.resource_uri, "Embedded resource content for testing.");
@@ -357,7 +357,7 @@ impl Everything {
         ]
     }
 
-    /// A prompt that holds an image.
+    /// A prompt with an image.
     #[prompt]
     fn test_prompt_with_image(&self) -> Vec<PromptMessage> {
         vec![
@@ -366,7 +366,7 @@ impl Everything {
         ]
     }
 
-    /// A prompt that asks the person something first.
+    /// A prompt that asks the user a question first.
     #[prompt]
     fn test_input_required_result_prompt(&self, ctx: &Context) -> Result<String, ToolError> {
         let form = Form::new("What context should the prompt use?");
@@ -374,7 +374,7 @@ impl Everything {
         Ok(format!("Use this context: {context}"))
     }
 
-    /// Is there after each second change of the list of prompts.
+    /// Is listed after every second change of the list of prompts.
     #[prompt(when = Self::prompt_is_there)]
     fn test_changing_prompt(&self) -> &'static str {
         "This prompt comes and goes."
@@ -385,26 +385,26 @@ impl Everything {
         ["test", "testing", "tested"].into_iter().filter(|word| word.starts_with(typed)).collect()
     }
 
-    // --- what comes and goes ---
+    // --- items that appear and disappear ---
 
     fn tool_is_there(&self) -> bool {
-        Part::Tools.is_odd()
+        ChangingPart::Tools.is_odd()
     }
 
     fn prompt_is_there(&self) -> bool {
-        Part::Prompts.is_odd()
+        ChangingPart::Prompts.is_odd()
     }
 
     fn resource_is_there(&self) -> bool {
-        Part::Resources.is_odd()
+        ChangingPart::Resources.is_odd()
     }
 }
 
-/// What `test_prompt_with_embedded_resource` takes.
+/// The arguments of `test_prompt_with_embedded_resource`.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Embedded {
-    /// The URI that the resource shall have.
+    /// The URI of the resource.
     resource_uri: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the conformance suite will look for, as far as it can be seen without a gateway.
+//! The conformance suite's expectations, as far as they can be tested without a gateway.
 
 use moongate_sdk::testing::{self, Change, Client};
 use moongate_sdk::{
@@ -17,7 +17,7 @@ fn text(tool: &str) -> String {
 }
 
 #[test]
-fn the_first_tool_takes_no_arguments() {
+fn first_tool_takes_no_arguments() {
     let tools = client().tools();
     assert_eq!(tools[0].name, "test_simple_text");
     let schema: Value = serde_json::from_str(&tools[0].input_schema).unwrap();
@@ -26,7 +26,7 @@ fn the_first_tool_takes_no_arguments() {
 }
 
 #[test]
-fn each_kind_of_content_is_returned() {
+fn returns_each_kind_of_content() {
     let content = |tool: &str| client().call(tool, json!({})).unwrap().content;
     assert_eq!(content("test_image_content"), [Content::image(PIXEL, "image/png")]);
     assert_eq!(content("test_audio_content"), [Content::audio(SILENCE, "audio/wav")]);
@@ -38,7 +38,7 @@ fn each_kind_of_content_is_returned() {
 }
 
 #[test]
-fn what_happens_on_the_way_is_told() {
+fn sends_logs_and_progress() {
     let client = client();
     client.call("test_tool_with_logging", json!({})).unwrap();
     let logs = client.logs();
@@ -51,14 +51,14 @@ fn what_happens_on_the_way_is_told() {
 }
 
 #[test]
-fn a_failing_tool_fails() {
+fn returns_an_error_result() {
     let result = client().call("test_error_handling", json!({})).unwrap();
     assert!(result.failed());
     assert_eq!(result.all_text(), "This tool intentionally returns an error for testing");
 }
 
 #[test]
-fn a_schema_stays_as_it_is() {
+fn keeps_the_schema_unchanged() {
     let tools = client().tools();
     let tool = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool").unwrap();
     assert_eq!(tool.input_schema, SCHEMA);
@@ -68,7 +68,7 @@ fn a_schema_stays_as_it_is() {
 }
 
 #[test]
-fn an_argument_can_be_a_header() {
+fn annotates_an_argument_as_header() {
     let tools = client().tools();
     let tool = tools.iter().find(|tool| tool.name == "test_x_mcp_header").unwrap();
     let schema: Value = serde_json::from_str(&tool.input_schema).unwrap();
@@ -80,7 +80,7 @@ fn an_argument_can_be_a_header() {
 }
 
 #[test]
-fn every_entry_has_a_description() {
+fn describes_every_item() {
     let client = client();
     assert!(client.tools().iter().all(|tool| tool.description.is_some()));
     assert!(client.prompts().iter().all(|prompt| prompt.description.is_some()));
@@ -90,7 +90,7 @@ fn every_entry_has_a_description() {
 }
 
 #[test]
-fn resources_are_read() {
+fn reads_resources() {
     let client = client();
     let read = |uri: &str| client.read(uri).unwrap().contents.remove(0);
     assert_eq!(
@@ -109,7 +109,7 @@ fn resources_are_read() {
 }
 
 #[test]
-fn prompts_are_filled_in() {
+fn fills_in_prompts() {
     let client = client();
     let get = |name: &str, args: &[(&str, &str)]| client.prompt(name, args).unwrap().messages;
     assert_eq!(get("test_simple_prompt", &[]), [PromptMessage::user("This is a simple prompt for testing.")]);
@@ -128,13 +128,13 @@ fn prompts_are_filled_in() {
 }
 
 #[test]
-fn the_first_argument_is_completed() {
+fn completes_the_first_argument() {
     let target = CompletionTarget::Prompt("test_prompt_with_arguments".to_owned());
     let completion = client().complete(&target, "arg1", "teste", &[]).unwrap();
     assert_eq!((completion.values, completion.total), (vec!["tested".to_owned()], Some(1)));
 }
 
-/// What a tool asks first, by key: the method and its parameters.
+/// The first questions of a tool, by key: the method and its parameters.
 fn asked(client: &Client<Everything>, tool: &str, args: Value) -> (Vec<(String, String, Value)>, NeedInput) {
     let CallOutcome::NeedInput(input) = client.call_outcome(tool, args).unwrap() else { panic!("{tool}") };
     let requests = input.requests.iter().map(|request| {
@@ -145,7 +145,7 @@ fn asked(client: &Client<Everything>, tool: &str, args: Value) -> (Vec<(String, 
 }
 
 #[test]
-fn the_person_is_asked_and_the_answer_comes_back() {
+fn asks_the_user_and_returns_the_answer() {
     let (requests, _) = asked(&client(), "test_elicitation", json!({ "message": "Who?" }));
     let (key, method, params) = &requests[0];
     assert_eq!((method.as_str(), &params["message"]), ("elicitation/create", &json!("Who?")));
@@ -161,7 +161,7 @@ fn the_person_is_asked_and_the_answer_comes_back() {
 }
 
 #[test]
-fn each_kind_of_field_has_a_default() {
+fn sets_a_default_for_each_kind_of_field() {
     let (requests, _) = asked(&client(), "test_elicitation_sep1034_defaults", json!({}));
     let (_, _, params) = &requests[0];
     let expected = json!({
@@ -183,7 +183,7 @@ fn each_kind_of_field_has_a_default() {
 }
 
 #[test]
-fn each_kind_of_choice_is_asked() {
+fn offers_each_kind_of_choice() {
     let (requests, _) = asked(&client(), "test_elicitation_sep1330_enums", json!({}));
     let (_, _, params) = &requests[0];
     let titled = |words: [&str; 3]| {
@@ -233,7 +233,7 @@ fn each_kind_of_choice_is_asked() {
 }
 
 #[test]
-fn models_and_roots_are_asked() {
+fn asks_for_sampling_and_roots() {
     let client = client()
         .capability("sampling")
         .answer("answer", testing::sampled("Hi"))
@@ -250,13 +250,13 @@ fn models_and_roots_are_asked() {
 }
 
 #[test]
-fn a_missing_capability_is_named() {
+fn names_a_missing_capability() {
     let missing = client().call("test_missing_capability", json!({}));
     assert_eq!(missing, Err(Failure::MissingCapability(vec!["sampling".to_owned()])));
 }
 
 #[test]
-fn only_what_the_client_declared_is_asked() {
+fn asks_only_what_the_client_supports() {
     let methods = |client: Client<Everything>| {
         let (requests, _) = asked(&client, "test_input_required_result_capabilities", json!({}));
         requests.into_iter().map(|(_, method, _)| method).collect::<Vec<_>>()
@@ -274,7 +274,7 @@ fn only_what_the_client_declared_is_asked() {
 }
 
 #[test]
-fn calls_take_as_many_rounds_as_they_need() {
+fn takes_several_rounds() {
     let client = client()
         .answer("user_name", testing::accepted(json!({ "name": "Alice" })))
         .answer("greeting", testing::sampled("Hello there!"))
@@ -299,7 +299,7 @@ fn calls_take_as_many_rounds_as_they_need() {
 }
 
 #[test]
-fn state_travels_with_the_questions() {
+fn sends_state_with_questions() {
     for tool in ["request_state", "tampered_state", "multiple_inputs", "multi_round"] {
         let (_, input) = asked(&client(), &format!("test_input_required_result_{tool}"), json!({}));
         assert!(input.state.is_some(), "{tool}");
@@ -307,7 +307,7 @@ fn state_travels_with_the_questions() {
 }
 
 #[test]
-fn what_comes_and_goes_stands_last() {
+fn lists_changing_items_last() {
     let client = client();
     let names = || client.tools().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
     let before = names();

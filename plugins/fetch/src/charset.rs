@@ -1,23 +1,23 @@
-//! From bytes to text: a byte order mark comes first, then what the server says, then what the document says, then
-//! UTF-8, and where it isn't that the web's oldest habit, Windows-1252. So browsers do it (HTML standard, "determining
-//! the character encoding").
+//! Decodes bytes to text. In order of precedence: a byte order mark, the server's charset, the document's charset,
+//! UTF-8, and Windows-1252 if the text isn't valid UTF-8. Browsers do the same (HTML standard, "determining the
+//! character encoding").
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How much of a document is searched for its own word, in bytes.
-const SEARCHED: usize = 1024;
+/// The number of bytes in which a document's own charset is searched.
+const SEARCHED_BYTES: usize = 1024;
 
-/// The text of `bytes`; what is no character of the charset becomes `U+FFFD`.
+/// Decodes `bytes`. Invalid characters become `U+FFFD`.
 pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
-    // `decode` looks for a byte order mark by itself, and leaves it out.
-    let said = label_after(content_type.as_bytes(), b"charset").and_then(Encoding::for_label);
-    let charset = said.or_else(|| declared(bytes)).unwrap_or_else(|| guessed(bytes));
+    // `decode` detects and removes a byte order mark.
+    let encoding_label = label_after(content_type.as_bytes(), b"charset").and_then(Encoding::for_label);
+    let charset = encoding_label.or_else(|| declared(bytes)).unwrap_or_else(|| guessed(bytes));
     charset.decode(bytes).0.into_owned()
 }
 
-/// What `<meta charset=…>`, `<meta http-equiv=… content="…; charset=…">` or `<?xml encoding=…?>` says.
+/// The charset in `<meta charset=…>`, `<meta http-equiv=… content="…; charset=…">` or `<?xml encoding=…?>`.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = &bytes[..bytes.len().min(SEARCHED)];
+    let head = &bytes[..bytes.len().min(SEARCHED_BYTES)];
     let xml = head.strip_prefix(b"<?xml").and_then(|rest| label_after(until(rest, b'>'), b"encoding"));
     let label = xml.or_else(|| {
         let tags = head.split(|byte| *byte == b'<').skip(1);
@@ -25,20 +25,20 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
         metas.find_map(|meta| label_after(until(meta, b'>'), b"charset"))
     });
     let charset = Encoding::for_label(label?)?;
-    // A document that could be read so far isn't in two-byte units.
+    // A document that is readable up to here can't be UTF-16.
     Some(if charset == UTF_16LE || charset == UTF_16BE { UTF_8 } else { charset })
 }
 
 fn guessed(bytes: &[u8]) -> &'static Encoding {
     match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,
-        // One that was cut off in a character is still UTF-8.
+        // Text that was cut off inside a character is still UTF-8.
         Err(error) if error.error_len().is_none() => UTF_8,
         Err(_) => WINDOWS_1252,
     }
 }
 
-/// The word after `name=`, with or without quotes.
+/// The label after `name=`, with or without quotes.
 fn label_after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut at = 0;
     while let Some(found) =

@@ -1,6 +1,7 @@
-//! A part of a long text, counted in characters, and where the next one begins.
+//! A part of a long text, counted in characters, and the start of the next part.
 
-/// The part of `text` that begins at the character `start` and has at most `most`. `end_note` comes after the text's end.
+/// Returns the part of `text` that starts at the character `start` and has at most `most` characters. `end_note` is
+/// added at the end of the text.
 pub(crate) fn of(text: &str, start: usize, most: usize, end_note: Option<&str>) -> String {
     let Some((from, _)) = text.char_indices().nth(start) else {
         return "<error>No more content available.</error>".to_owned();

@@ -1,8 +1,8 @@
-//! The plugin `fetch`: pages of the web as text that a model can read.
+//! The plugin `fetch`: web pages as text for a model.
 //!
-//! Its tool and its prompt take the same arguments and give the same answers as those of the Python package
-//! `mcp-server-fetch`, so it can stand in for that one. Where requests may go is the gateway's matter: it checks each
-//! one, and each step of a redirect, against what the operator granted, and refuses addresses that aren't public.
+//! The tool and the prompt have the same arguments and results as those of the Python package `mcp-server-fetch`, so
+//! the plugin can replace it. The gateway enforces the grants: it checks each request, including redirects, and
+//! rejects non-public addresses.
 #![forbid(unsafe_code)]
 
 use moongate_sdk::prelude::*;
@@ -10,78 +10,77 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use url::Url;
 
-mod charset; // from bytes to text
+mod charset; // decoding
 mod excerpt; // a part of a long text
-mod page; // from a URL to a page
-mod robots; // what a site lets programs read
-mod simplify; // from HTML to Markdown
-mod weight; // HTML that would take too long to simplify
+mod page; // requests
+mod robots; // robots.txt
+mod simplify; // HTML to Markdown
+mod weight; // detection of HTML that takes too long
 
-use page::{PageError, Visitor};
+use page::{PageError, UserAgent};
 
-/// How programs of MCP that read on their own introduce themselves; sites name it in `robots.txt`.
-const ALONE: &str =
+/// The user agent for requests of the model. Sites can name it in `robots.txt`.
+const USER_AGENT_OF_MODELS: &str =
     concat!("ModelContextProtocol/1.0 (Autonomous; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
-/// The same, where a person named the page.
-const BY_HAND: &str =
+/// The user agent for requests of a user.
+const USER_AGENT_OF_USERS: &str =
     concat!("ModelContextProtocol/1.0 (User-Specified; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
 
 /// The plugin.
 #[derive(Debug, Default)]
 pub struct Fetch;
 
-/// What `gateway.toml` can say in `[plugins.fetch.config]`.
+/// The settings in `[plugins.fetch.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Settings {
-    /// How the plugin introduces itself to servers, in place of its own words. Rules of `robots.txt` for the first word
-    /// of it hold.
+    /// The user agent. Its first word selects the rules in `robots.txt`.
     user_agent: Option<String>,
-    /// Whether the tool reads pages without asking what `robots.txt` lets programs read. Default: `false`.
+    /// Ignore `robots.txt`. Default: `false`.
     #[serde(default)]
     ignore_robots_txt: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Wanted {
+struct FetchArgs {
     /// The URL of the page.
     #[schemars(url, length(min = 1))]
     url: String,
-    /// How many characters to return at most.
-    #[serde(default = "five_thousand")]
+    /// The maximum number of characters to return.
+    #[serde(default = "default_max_length")]
     #[schemars(range(min = 1, max = 999_999), transform = without_format)]
     max_length: usize,
-    /// Which character of the page to begin with. Where a page was cut off, the answer says which one comes next.
+    /// The index of the first character to return. If a page was truncated, the result contains the next index.
     #[serde(default)]
     #[schemars(transform = without_format)]
     start_index: u64,
-    /// Whether to return the page as the server sent it, without making it readable.
+    /// Return the page's source without converting it to Markdown.
     #[serde(default)]
     raw: bool,
 }
 
-/// Pages of the web, as text that can be read.
+/// Fetch web pages as readable text.
 #[plugin(name = "fetch", title = "Fetch", config = Settings)]
 impl Fetch {
-    /// Gets what is at a URL of the web now. A page of HTML is given back as Markdown, without what surrounds its text;
-    /// anything else that is text as it is. With this tool you can read what is on the web today.
+    /// Fetch a URL and return the page as Markdown, without navigation and ads. Other text, such as JSON, is returned
+    /// as is. Use it to read current content from the web.
     #[tool(title = "Fetch a page", read_only, destructive = false, idempotent, open_world)]
-    fn fetch(&self, args: &Wanted) -> Result<String, ToolError> {
+    fn fetch(&self, args: &FetchArgs) -> Result<String, ToolError> {
         let url = Url::parse(&args.url).map_err(|error| {
-            ToolError::invalid_params(format_args!("`{}` is no URL: {error}", args.url)).at("/url")
+            ToolError::invalid_params(format_args!("invalid URL `{}`: {error}", args.url)).at("/url")
         })?;
         let settings: Settings = config::typed()?;
-        let visitor = Visitor {
-            agent: settings.user_agent.as_deref().unwrap_or(ALONE),
+        let visitor = UserAgent {
+            agent: settings.user_agent.as_deref().unwrap_or(USER_AGENT_OF_MODELS),
             asks_robots: !settings.ignore_robots_txt,
         };
         let page = page::visit(&url, &visitor, args.raw.into()).map_err(failed)?;
-        // No page is as long as a component's memory.
+        // Cap it for the target: no page is longer than a component's memory.
         let start = usize::try_from(args.start_index).unwrap_or(usize::MAX);
         let part = excerpt::of(&page.text, start, args.max_length, page.end_note.as_deref());
         Ok(format!("{}Contents of {url}:\n{part}", page.preface))
     }
 
-    /// The page at a URL, as Markdown.
+    /// Fetch a URL and return the page as Markdown.
     #[prompt(name = "fetch", title = "Fetch a page")]
     fn fetch_prompt(
         &self,
@@ -89,12 +88,14 @@ impl Fetch {
         url: &str,
     ) -> Result<String, ToolError> {
         let settings: Settings = config::typed()?;
-        let visitor =
-            Visitor { agent: settings.user_agent.as_deref().unwrap_or(BY_HAND), asks_robots: false };
-        // A person asked for it and sees what comes, also why nothing does.
+        let visitor = UserAgent {
+            agent: settings.user_agent.as_deref().unwrap_or(USER_AGENT_OF_USERS),
+            asks_robots: false,
+        };
+        // The user requested it and sees the result, including errors.
         let page =
             Url::parse(url).map_err(|error| format!("Failed to fetch {url}: {error}")).and_then(|url| {
-                page::visit(&url, &visitor, page::Form::Readable).map_err(|error| error.to_string())
+                page::visit(&url, &visitor, page::PageFormat::Readable).map_err(|error| error.to_string())
             });
         Ok(match page {
             Ok(page) => format!("{}{}{}", page.preface, page.text, page.end_note.unwrap_or_default()),
@@ -103,17 +104,17 @@ impl Fetch {
     }
 }
 
-/// A failure as `mcp-server-fetch` says it, whose framework puts the tool's name before each.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
+/// An error in the format of `mcp-server-fetch`, whose framework adds the tool's name.
+#[expect(clippy::needless_pass_by_value, reason = "used with `map_err`")]
 fn failed(error: PageError) -> ToolError {
     ToolError::failed(format_args!("Error executing tool fetch: {error}"))
 }
 
-fn five_thousand() -> usize {
+fn default_max_length() -> usize {
     5000
 }
 
-/// Which numbers the machine can hold is nothing that a model has to know.
+/// Removes integer formats, which don't help a model.
 fn without_format(schema: &mut Schema) {
     schema.remove("format");
 }

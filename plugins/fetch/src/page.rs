@@ -1,4 +1,4 @@
-//! From a URL to a page: request by request, asking `robots.txt` before each where that is wanted.
+//! Fetches a page, request by request, and checks `robots.txt` before each if required.
 
 use std::io::Read as _;
 
@@ -8,14 +8,14 @@ use url::Url;
 use crate::robots::{Refusal, Robots};
 use crate::{charset, simplify};
 
-/// How much of a page is read, in bytes.
-const READ: usize = 5 * 1024 * 1024;
-/// How many redirects are followed, as many as browsers do.
-const REDIRECTS: usize = 20;
-/// What is read best.
+/// The maximum size of a page, in bytes.
+const MAX_READ_BYTES: usize = 5 * 1024 * 1024;
+/// The maximum number of redirects, as in browsers.
+const MAX_REDIRECTS: usize = 20;
+/// The preferred content types.
 const ACCEPT: &str = "text/html, application/xhtml+xml, text/plain;q=0.9, */*;q=0.8";
-/// Kinds of content that hold no text.
-const NO_TEXT: &[&str] = &[
+/// Content types without text.
+const BINARY_TYPES: &[&str] = &[
     "audio/",
     "font/",
     "image/",
@@ -27,75 +27,75 @@ const NO_TEXT: &[&str] = &[
     "application/zip",
 ];
 
-/// Who reads.
+/// The client that reads pages.
 #[derive(Debug)]
-pub(crate) struct Visitor<'a> {
-    /// How it introduces itself.
+pub(crate) struct UserAgent<'a> {
+    /// The user agent.
     pub(crate) agent: &'a str,
-    /// Whether it asks `robots.txt` first.
+    /// The rules of `robots.txt`, if it respects them.
     pub(crate) asks_robots: bool,
 }
 
-/// How a page is wanted.
+/// The requested format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// As Markdown where it is HTML.
+pub(crate) enum PageFormat {
+    /// Convert HTML to Markdown.
     Readable,
-    /// As it came.
+    /// Return the source.
     Raw,
 }
 
-/// What is at a URL.
+/// A fetched page.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// What is said before everything else; empty for Markdown.
+    /// A note before the text. Empty for Markdown.
     pub(crate) preface: String,
-    /// Its text.
+    /// The text.
     pub(crate) text: String,
-    /// What is said at its end, where the end is ours.
+    /// A note after the text.
     pub(crate) end_note: Option<String>,
 }
 
-/// Why there is no page.
+/// An error in fetching a page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Its site doesn't let programs read it.
+    /// `robots.txt` forbids it.
     #[error(transparent)]
     Robots(#[from] Refusal),
-    /// There is no answer.
+    /// There is no response.
     #[error("Failed to fetch {url}: {error}")]
     Failed {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
-        /// Why there is none.
+        /// The error of the request.
         error: HttpError,
     },
-    /// The answer is one of an error.
+    /// The response has an error status.
     #[error("Failed to fetch {url} - status code {status}")]
     Status {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
         /// The status.
         status: u16,
     },
-    /// What is there is no text.
-    #[error("Failed to fetch {url} - it is {kind}, which is no text")]
+    /// The response isn't text.
+    #[error("Failed to fetch {url} - {kind} isn't text")]
     NoText {
-        /// What was asked for.
+        /// The requested URL.
         url: String,
-        /// What it is.
+        /// The content type.
         kind: String,
     },
 }
 
-impl From<bool> for Form {
+impl From<bool> for PageFormat {
     fn from(raw: bool) -> Self {
         if raw { Self::Raw } else { Self::Readable }
     }
 }
 
-/// Reads what is at `url`, or where that leads to.
-pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page, PageError> {
+/// Fetches the page at `url`, following redirects.
+pub(crate) fn visit(url: &Url, visitor: &UserAgent<'_>, form: PageFormat) -> Result<Page, PageError> {
     let failed = |error| PageError::Failed { url: url.to_string(), error };
     let response = follow(url, visitor)?;
     if response.status() >= 400 {
@@ -109,8 +109,8 @@ pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page
     let base = response.url().to_owned();
     let (bytes, end_note) = read(response).map_err(failed)?;
     let text = charset::decode(&bytes, &kind);
-    drop(bytes); // the memory is needed for what follows
-    if form == Form::Readable && is_html(&text, &kind) {
+    drop(bytes); // free the memory for the conversion
+    if form == PageFormat::Readable && is_html(&text, &kind) {
         return Ok(Page { preface: String::new(), text: simplify::to_markdown(&text, &base), end_note });
     }
     if text.contains('\0') {
@@ -121,12 +121,12 @@ pub(crate) fn visit(url: &Url, visitor: &Visitor<'_>, form: Form) -> Result<Page
     Ok(Page { preface, text, end_note })
 }
 
-/// The answer at the end of all redirects.
-fn follow(start: &Url, visitor: &Visitor<'_>) -> Result<Response, PageError> {
+/// Returns the response after all redirects.
+fn follow(start: &Url, visitor: &UserAgent<'_>) -> Result<Response, PageError> {
     let failed = |error| PageError::Failed { url: start.to_string(), error };
     let mut robots = Robots::new(visitor.agent);
     let mut url = start.clone();
-    for _ in 0..=REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         if visitor.asks_robots {
             robots.check(&url)?;
         }
@@ -136,33 +136,32 @@ fn follow(start: &Url, visitor: &Visitor<'_>) -> Result<Response, PageError> {
         url = Url::parse(&location)
             .map_err(|error| failed(HttpError::InvalidUrl { url: location, reason: error.to_string() }))?;
     }
-    Err(failed(HttpError::TooManyRedirects { limit: REDIRECTS }))
+    Err(failed(HttpError::TooManyRedirects { limit: MAX_REDIRECTS }))
 }
 
-/// The body, and what to say where it was too long to read all of it.
+/// Reads the body. Also returns a note if it was truncated.
 fn read(response: Response) -> Result<(Vec<u8>, Option<String>), HttpError> {
     let mut bytes = Vec::new();
-    let most = READ as u64 + 1;
+    let most = MAX_READ_BYTES as u64 + 1;
     response
         .take(most)
         .read_to_end(&mut bytes)
         .map_err(|error| error.downcast().unwrap_or_else(|error| HttpError::Other(error.to_string())))?;
-    if bytes.len() <= READ {
+    if bytes.len() <= MAX_READ_BYTES {
         return Ok((bytes, None));
     }
-    bytes.truncate(READ);
-    let mebibytes = READ / (1024 * 1024);
-    let note =
-        format!("\n\n<error>The page is longer than {mebibytes} MiB. The rest of it was not read.</error>");
+    bytes.truncate(MAX_READ_BYTES);
+    let mebibytes = MAX_READ_BYTES / (1024 * 1024);
+    let note = format!("\n\n<error>The page is longer than {mebibytes} MiB. The rest was not read.</error>");
     Ok((bytes, Some(note)))
 }
 
 fn is_text(kind: &str) -> bool {
     let kind = kind.trim_ascii_start().to_ascii_lowercase();
-    kind.starts_with("image/svg+xml") || !NO_TEXT.iter().any(|no| kind.starts_with(no))
+    kind.starts_with("image/svg+xml") || !BINARY_TYPES.iter().any(|no| kind.starts_with(no))
 }
 
-/// What a server calls HTML, what looks like it, and what nobody says anything of.
+/// Returns `true` if the content type is HTML, or if there is none or the text looks like HTML.
 fn is_html(text: &str, kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     let start = text.chars().take(100).collect::<String>().to_ascii_lowercase();

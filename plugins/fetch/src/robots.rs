@@ -1,4 +1,4 @@
-//! What a site lets programs read: `robots.txt` (RFC 9309), as Google's parser reads it.
+//! Rules for programs in `robots.txt` (RFC 9309), parsed like Google's parser.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,68 +9,68 @@ use url::Url;
 
 use crate::charset;
 
-/// How much of a `robots.txt` is read: as much as RFC 9309 (section 2.5) wants at least, in bytes.
-const READ: u64 = 500 * 1024;
-/// How many redirects of a `robots.txt` are followed (section 2.3.1.2).
-const REDIRECTS: usize = 5;
-/// How much of a `robots.txt` a refusal quotes, in characters.
-const QUOTED: usize = 2000;
+/// The maximum size of a `robots.txt` in bytes: the minimum that RFC 9309 requires (section 2.5).
+const MAX_READ_BYTES: u64 = 500 * 1024;
+/// The maximum number of redirects of a `robots.txt` (section 2.3.1.2).
+const MAX_REDIRECTS: usize = 5;
+/// The number of characters of a `robots.txt` that an error quotes.
+const MAX_QUOTED_CHARACTERS: usize = 2000;
 
-/// Why a page may not be read.
+/// The reason why a page must not be fetched.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// Nobody knows what it says.
+    /// `robots.txt` can't be fetched.
     #[error("Failed to fetch robots.txt {url} due to a connection issue: {error}")]
     Unreachable {
-        /// Where it should be.
+        /// Its URL.
         url: String,
-        /// Why it can't be read.
+        /// The error of the request.
         error: HttpError,
     },
-    /// The site doesn't even show it.
+    /// The site denies access to `robots.txt`.
     #[error(
-        "{url} was answered with status {status}, so programs may not read this site by themselves; \
-         a person can, with the prompt `fetch`"
+        "{url} returned status {status}, so programs must not fetch pages of this site; users can fetch \
+         them with the prompt `fetch`"
     )]
     Hidden {
-        /// Where it is.
+        /// Its URL.
         url: String,
         /// The status.
         status: u16,
     },
-    /// It says no.
+    /// `robots.txt` forbids it.
     #[error(
-        "{robots_url} doesn't let programs read this page by themselves.\n<useragent>{agent}</useragent>\n\
-         <url>{url}</url>\n<robots>\n{robots}\n</robots>\nTell the user that the page could not be read, and why. \
-         They can read it themselves with the prompt `fetch`."
+        "{robots_url} disallows fetching of this page by programs.\n<useragent>{agent}</useragent>\n\
+         <url>{url}</url>\n<robots>\n{robots}\n</robots>\nTell the user that the page can't be fetched, and why. \
+         They can fetch it with the prompt `fetch`."
     )]
     Disallowed {
-        /// Where it says so.
+        /// Its URL.
         robots_url: String,
-        /// Who was refused.
+        /// The user agent.
         agent: String,
-        /// What was refused.
+        /// The page.
         url: String,
-        /// Its text.
+        /// The text of `robots.txt`.
         robots: String,
     },
 }
 
-/// The rules of the sites that one call comes to.
+/// The rules of the sites that a call visits.
 #[derive(Debug)]
 pub(crate) struct Robots<'a> {
     agent: &'a str,
-    /// By the URL of `robots.txt`; nothing: anything may be read.
+    /// Rules by the URL of `robots.txt`. `None` allows everything.
     known: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> Robots<'a> {
-    /// Nothing is known yet.
+    /// Starts without any rules.
     pub(crate) fn new(agent: &'a str) -> Self {
         Self { agent, known: BTreeMap::new() }
     }
 
-    /// May this page be read?
+    /// Checks that the page can be fetched.
     pub(crate) fn check(&mut self, url: &Url) -> Result<(), Refusal> {
         let mut robots_url = url.clone();
         robots_url.set_path("/robots.txt");
@@ -85,7 +85,7 @@ impl<'a> Robots<'a> {
         if allows(rules, product(self.agent), url.as_str()) {
             return Ok(());
         }
-        let mut robots: String = rules.chars().take(QUOTED).collect();
+        let mut robots: String = rules.chars().take(MAX_QUOTED_CHARACTERS).collect();
         if robots.len() < rules.len() {
             robots.push('…');
         }
@@ -94,7 +94,7 @@ impl<'a> Robots<'a> {
 
     fn read(&self, robots_url: &str) -> Result<Option<String>, Refusal> {
         let unreachable = |error| Refusal::Unreachable { url: robots_url.to_owned(), error };
-        let request = Request::get(robots_url).header("user-agent", self.agent).redirects(REDIRECTS);
+        let request = Request::get(robots_url).header("user-agent", self.agent).redirects(MAX_REDIRECTS);
         let response = request.max_body(u64::MAX).send().map_err(unreachable)?;
         match response.status() {
             401 | 403 | 500.. => {
@@ -103,7 +103,7 @@ impl<'a> Robots<'a> {
             400..500 => Ok(None),
             _ => {
                 let mut bytes = Vec::new();
-                response.take(READ).read_to_end(&mut bytes).map_err(|error| {
+                response.take(MAX_READ_BYTES).read_to_end(&mut bytes).map_err(|error| {
                     unreachable(error.downcast().unwrap_or_else(|error| HttpError::Other(error.to_string())))
                 })?;
                 Ok(Some(charset::decode(&bytes, "charset=utf-8")))
@@ -112,13 +112,13 @@ impl<'a> Robots<'a> {
     }
 }
 
-/// Do the rules let this agent read this URL?
+/// Returns `true` if the rules allow this agent to fetch this URL.
 fn allows(rules: &str, agent: &str, url: &str) -> bool {
     RobotsMatcher::<LongestMatch>::default().one_agent_allowed_by_robots(rules, agent, url)
 }
 
-/// The longest pattern that fits decides (section 2.2.2). The library's own way of the same name takes minutes for a
-/// pattern of some hundred `*`.
+/// Uses the longest matching pattern (section 2.2.2). The library's own matcher takes minutes for patterns with
+/// hundreds of `*`.
 #[derive(Debug, Default)]
 struct LongestMatch;
 
@@ -132,7 +132,8 @@ impl RobotsMatchStrategy for LongestMatch {
     }
 }
 
-/// Does the path begin with this pattern, in which `*` stands for any text and a `$` at its end for the path's end?
+/// Matches the start of the path against a pattern, in which `*` matches any string and a trailing `$` the end of the
+/// path.
 fn fits(path: &str, pattern: &str) -> bool {
     let (pattern, whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
@@ -148,14 +149,14 @@ fn fits(path: &str, pattern: &str) -> bool {
         if whole && parts.peek().is_none() {
             return rest.ends_with(part);
         }
-        // The first place is the best one: it leaves most for what follows.
+        // The first match is the best one: it leaves most of the path for the rest of the pattern.
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
     }
     true
 }
 
-/// The word that rules name: what a user agent begins with (section 2.2.1).
+/// The product token: the first word of a user agent (section 2.2.1).
 fn product(agent: &str) -> &str {
     let end = agent.find(|c: char| !c.is_ascii_alphabetic() && c != '-' && c != '_');
     &agent[..end.unwrap_or(agent.len())]

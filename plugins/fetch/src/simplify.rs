@@ -1,10 +1,10 @@
-//! From HTML to Markdown: the main content of a page, by the rules of Mozilla's Readability, with whole URLs.
+//! Converts HTML to Markdown: the main content of a page, extracted like Mozilla's Readability, with absolute URLs.
 
 use dom_smoothie::{Config, Readability, TextMode};
 
 use crate::weight;
 
-/// The main content of a page as Markdown, or why there is none.
+/// The main content of a page as Markdown, or an error message.
 pub(crate) fn to_markdown(html: &str, url: &str) -> String {
     if let Err(heavy) = weight::check(html) {
         return format!(

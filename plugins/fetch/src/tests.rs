@@ -1,4 +1,4 @@
-//! The tool and the prompt, as a client sees them.
+//! The tool and the prompt as a client sees them.
 
 use moongate_sdk::http::HttpError;
 use moongate_sdk::testing::{Client, HttpAnswer};
@@ -45,7 +45,7 @@ fn asked(client: &Client<Fetch>) -> Vec<String> {
 }
 
 #[test]
-fn a_page_is_readable_or_raw() {
+fn returns_markdown_or_source() {
     let client = site([(PAGE, article())]);
     let readable = call(&client, json!({ "url": PAGE }));
     assert!(readable.starts_with("Contents of https://a.example/page:\nA paragraph that"), "{readable}");
@@ -61,7 +61,7 @@ fn a_page_is_readable_or_raw() {
 }
 
 #[test]
-fn long_pages_come_in_parts() {
+fn returns_long_pages_in_parts() {
     let client = site([("http://a.example/", HttpAnswer::text("äöü€".repeat(2000)))]);
     let first = call(&client, json!({ "url": "http://a.example" }));
     assert!(first.contains("Contents of http://a.example/:\näöü€"), "{first}");
@@ -75,7 +75,7 @@ fn long_pages_come_in_parts() {
 }
 
 #[test]
-fn what_is_no_html_is_given_as_it_is() {
+fn returns_other_text_unchanged() {
     let kinds = |kind: Option<&str>, body: &[u8]| {
         let answer = HttpAnswer::status(200).body(body);
         let answer = kind.into_iter().fold(answer, |answer, kind| answer.header("content-type", kind));
@@ -94,17 +94,14 @@ fn what_is_no_html_is_given_as_it_is() {
         assert_eq!(markdown, format!("Contents of {PAGE}:\nSome text that is the text of the page"));
     }
     let image = failure(&kinds(Some("image/png"), b"\x89PNG"), url());
-    assert_eq!(
-        image,
-        format!("Error executing tool fetch: Failed to fetch {PAGE} - it is `image/png`, which is no text")
-    );
-    assert!(failure(&kinds(Some("application/octet-stream"), b"a\0b"), url()).contains("no text"));
+    assert_eq!(image, format!("Error executing tool fetch: Failed to fetch {PAGE} - `image/png` isn't text"));
+    assert!(failure(&kinds(Some("application/octet-stream"), b"a\0b"), url()).contains("isn't text"));
     assert!(call(&kinds(Some("image/svg+xml"), b"<svg/>"), url()).contains("<svg/>"));
     assert!(call(&kinds(Some("text/plain; charset=iso-8859-2"), b"\xb3"), url()).ends_with(":\nł"));
 }
 
 #[test]
-fn the_tool_asks_robots_txt_and_the_prompt_does_not() {
+fn only_the_tool_checks_robots_txt() {
     let rules = "User-agent: ModelContextProtocol\nDisallow: /page\n\nUser-agent: *\nDisallow: /";
     let client =
         site([(ROBOTS, HttpAnswer::text(rules)), (PAGE, article()), ("https://a.example/other", article())]);
@@ -127,7 +124,7 @@ fn the_tool_asks_robots_txt_and_the_prompt_does_not() {
 }
 
 #[test]
-fn rules_are_for_the_agent_that_is_set() {
+fn matches_rules_by_user_agent() {
     let rules = HttpAnswer::text("User-agent: my-bot\nDisallow: /page\n");
     let client = site([(ROBOTS, rules), (PAGE, article())]);
     call(&client, json!({ "url": PAGE }));
@@ -143,7 +140,7 @@ fn rules_are_for_the_agent_that_is_set() {
 }
 
 #[test]
-fn a_site_that_hides_its_rules_may_not_be_read() {
+fn refuses_sites_with_hidden_robots_txt() {
     for (status, readable) in
         [(401, false), (403, false), (404, true), (410, true), (500, false), (503, false)]
     {
@@ -155,7 +152,7 @@ fn a_site_that_hides_its_rules_may_not_be_read() {
 }
 
 #[test]
-fn each_site_on_the_way_is_asked() {
+fn checks_robots_txt_of_each_redirect() {
     let lead = |to: &str| HttpAnswer::redirect(302, to);
     let client = site([
         (PAGE, lead("https://b.example/1")),
@@ -165,14 +162,14 @@ fn each_site_on_the_way_is_asked() {
         ("https://b.example/3", article()),
     ]);
     let refused = failure(&client, json!({ "url": PAGE }));
-    assert!(refused.contains("https://b.example/robots.txt doesn't let"), "{refused}");
+    assert!(refused.contains("https://b.example/robots.txt disallows"), "{refused}");
     let ways = [ROBOTS, PAGE, "https://b.example/robots.txt", "https://b.example/1", "https://b.example/2"];
     assert_eq!(asked(&client), ways);
     assert!(prompt(&client, PAGE).starts_with("A paragraph"));
 }
 
 #[test]
-fn links_are_those_of_the_page_that_answered() {
+fn resolves_links_against_the_final_url() {
     let text =
         "<p>A paragraph that is long enough, with commas, and a <a href=next>link</a> to more.</p>".repeat(8);
     let client = site([
@@ -185,7 +182,7 @@ fn links_are_those_of_the_page_that_answered() {
 }
 
 #[test]
-fn a_failure_says_what_can_be_done() {
+fn explains_failures() {
     let nothing = Client::<Fetch>::new();
     let refused = failure(&nothing, json!({ "url": PAGE }));
     assert!(refused.contains("Failed to fetch robots.txt https://a.example/robots.txt"), "{refused}");
@@ -200,32 +197,30 @@ fn a_failure_says_what_can_be_done() {
     let round = Client::<Fetch>::new().http(|request| {
         Ok(if request.url == ROBOTS { HttpAnswer::status(404) } else { HttpAnswer::redirect(302, "/page") })
     });
-    assert!(failure(&round, json!({ "url": PAGE })).ends_with("redirected more than 20 times"));
+    assert!(failure(&round, json!({ "url": PAGE })).ends_with("more than 20 redirects"));
     assert_eq!(round.requests().len(), 22);
 
     let broken = HttpError::Timeout { origin: "https://a.example".to_owned() };
     let broken = site([(PAGE, HttpAnswer::text("half").broken(broken))]);
-    assert!(
-        failure(&broken, json!({ "url": PAGE })).ends_with("`https://a.example` took too long to answer")
-    );
-    assert!(failure(&missing, json!({ "url": "ftp://a.example/x" })).contains("neither with `http://`"));
+    assert!(failure(&broken, json!({ "url": PAGE })).ends_with("request to `https://a.example` timed out"));
+    assert!(failure(&missing, json!({ "url": "ftp://a.example/x" })).contains("must start with `http://`"));
     assert!(missing.call("fetch", json!({ "url": "nope" })).is_err());
     assert_eq!(prompt(&missing, "nope"), "Failed to fetch nope: relative URL without a base");
 }
 
 #[test]
-fn a_page_without_end_is_cut() {
+fn truncates_endless_pages() {
     let client = site([(PAGE, HttpAnswer::text("x".repeat(6 * 1024 * 1024)))]);
     let start = 5 * 1024 * 1024 - 3;
     let end = call(&client, json!({ "url": PAGE, "start_index": start }));
     assert!(
-        end.ends_with(":\nxxx\n\n<error>The page is longer than 5 MiB. The rest of it was not read.</error>"),
+        end.ends_with(":\nxxx\n\n<error>The page is longer than 5 MiB. The rest was not read.</error>"),
         "{end}"
     );
 }
 
 #[test]
-fn the_lists_say_what_fits() {
+fn lists_tool_and_prompt() {
     let client = Client::<Fetch>::new();
     let tool = &client.tools()[0];
     let schema: Value = serde_json::from_str(&tool.input_schema).unwrap();

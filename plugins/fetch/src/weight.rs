@@ -1,18 +1,18 @@
-//! How much work a page of HTML would be, found out in one pass over its text.
+//! Estimates the cost of parsing an HTML page, in one pass over its text.
 //!
-//! Parsers build a tree and walk up and down in it, so that some pages of a megabyte take minutes: elements thousands of
-//! levels deep, tags with thousands of attributes. The gateway would end the call; here it ends at once, and says why.
-//! It only has to be right about pages that people write, and never too low about others.
+//! Parsers build a tree and walk it, so some pages of a megabyte take minutes: elements nested thousands of levels
+//! deep, or tags with thousands of attributes. The gateway would end the call; this check fails early and explains
+//! why. It must be right for real pages and must not underestimate others.
 
-/// How deep elements may lie: as deep as in browsers.
-const DEPTH: usize = 512;
-/// How many tags there may be.
-const TAGS: usize = 150_000;
-/// How many attributes a tag may have.
-const ATTRIBUTES: usize = 1000;
+/// The maximum nesting depth, as in browsers.
+const MAX_DEPTH: usize = 512;
+/// The maximum number of tags.
+const MAX_TAGS: usize = 150_000;
+/// The maximum number of attributes of a tag.
+const MAX_ATTRIBUTES: usize = 1000;
 
-/// Elements that have no end, or whose end may be left out.
-const OPEN: &[&[u8]] = &[
+/// Elements without an end tag, or with an optional one.
+const WITHOUT_END_TAG: &[&[u8]] = &[
     b"area",
     b"base",
     b"body",
@@ -46,25 +46,25 @@ const OPEN: &[&[u8]] = &[
     b"track",
     b"wbr",
 ];
-/// Elements whose content is no HTML.
+/// Elements whose content isn't HTML.
 const TEXT: &[&[u8]] = &[b"script", b"style", b"textarea", b"title"];
 
-/// Why a page is too much.
+/// The reason why a page is too expensive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Heavy {
-    /// Elements in elements in elements.
-    #[error("its elements lie more than {DEPTH} deep")]
+pub(crate) enum CostError {
+    /// Elements are nested too deeply.
+    #[error("its elements are nested more than {MAX_DEPTH} levels deep")]
     Deep,
-    /// Very many elements.
-    #[error("it has more than {TAGS} tags")]
+    /// There are too many elements.
+    #[error("it has more than {MAX_TAGS} tags")]
     Large,
-    /// Very many attributes in one of them.
-    #[error("a tag has more than {ATTRIBUTES} attributes")]
+    /// An element has too many attributes.
+    #[error("a tag has more than {MAX_ATTRIBUTES} attributes")]
     Wide,
 }
 
-/// Can this page be simplified in little time?
-pub(crate) fn check(html: &str) -> Result<(), Heavy> {
+/// Checks that this page can be converted quickly.
+pub(crate) fn check(html: &str) -> Result<(), CostError> {
     let html = html.as_bytes();
     let (mut at, mut depth, mut tags) = (0_usize, 0_usize, 0_usize);
     while let Some(found) = find(html, at, b"<") {
@@ -84,33 +84,33 @@ pub(crate) fn check(html: &str) -> Result<(), Heavy> {
         let tag = Tag::read(html, start + length);
         at = tag.end;
         tags += 1;
-        if tags > TAGS {
-            return Err(Heavy::Large);
+        if tags > MAX_TAGS {
+            return Err(CostError::Large);
         }
-        if tag.attributes > ATTRIBUTES {
-            return Err(Heavy::Wide);
+        if tag.attributes > MAX_ATTRIBUTES {
+            return Err(CostError::Wide);
         }
         if closing {
-            if !OPEN.contains(&name.as_slice()) {
+            if !WITHOUT_END_TAG.contains(&name.as_slice()) {
                 depth = depth.saturating_sub(1);
             }
         } else if TEXT.contains(&name.as_slice()) {
             at = end_of_text(html, at, &name);
-        } else if !OPEN.contains(&name.as_slice()) && !tag.closes_itself {
+        } else if !WITHOUT_END_TAG.contains(&name.as_slice()) && !tag.closes_itself {
             depth += 1;
-            if depth > DEPTH {
-                return Err(Heavy::Deep);
+            if depth > MAX_DEPTH {
+                return Err(CostError::Deep);
             }
         }
     }
     Ok(())
 }
 
-/// What follows a tag's name.
+/// The rest of a tag after its name.
 struct Tag {
     end: usize,
     attributes: usize,
-    /// It ends in `/>`, as those of SVG do.
+    /// The tag ends in `/>`, as in SVG.
     closes_itself: bool,
 }
 
@@ -146,7 +146,7 @@ impl Tag {
     }
 }
 
-/// Where the content of such an element ends: before its end tag.
+/// The end of the content of a text element: the position of its end tag.
 fn end_of_text(html: &[u8], mut at: usize, name: &[u8]) -> usize {
     while let Some(found) = find(html, at, b"</") {
         at = found + 2;
@@ -157,7 +157,7 @@ fn end_of_text(html: &[u8], mut at: usize, name: &[u8]) -> usize {
     html.len()
 }
 
-/// Where `what` comes next, from `at` on.
+/// The position of the next `what`, starting at `at`.
 fn find(html: &[u8], at: usize, what: &[u8]) -> Option<usize> {
     let rest = html.get(at..)?;
     let first = what[0];

@@ -1,4 +1,4 @@
-//! What the tools return: each answer is there twice, as a block for the model and as structured content for programs.
+//! Results of the tools: each is returned twice, as a block for the model and as structured content for programs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,38 +6,38 @@ use moongate_sdk::{Content, IntoToolResult, ResourceContents, ToolError, ToolRes
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
-/// The largest answer, in bytes, both forms together, where the operator says nothing. A little less than crosses
-/// between plugin and gateway at once.
-const LARGEST: usize = 8_000_000;
+/// The default of the maximum result size in bytes, counting both forms. Slightly below the gateway's
+/// `limits.transfer`.
+const DEFAULT_MAX_RESULT_BYTES: usize = 8_000_000;
 
-/// What `gateway.toml` can say in `[plugins.<id>.config]`.
+/// The settings in `[plugins.<id>.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Settings {
-    /// The largest answer in bytes; text counts twice, because it is in the answer twice. Keep it below
+    /// The maximum size of a result in bytes. Text counts twice, because a result contains it twice. Keep it below
     /// `limits.transfer`. Default: 8000000.
     max_answer_bytes: Option<usize>,
 }
 
-/// How large an answer may be.
+/// The maximum size of a result.
 pub(crate) fn largest() -> usize {
     let settings: Settings = config::typed().unwrap_or_default();
-    settings.max_answer_bytes.unwrap_or(LARGEST)
+    settings.max_answer_bytes.unwrap_or(DEFAULT_MAX_RESULT_BYTES)
 }
 
-/// That an answer can hold a text that comes from `bytes` of a file.
-pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), Fault> {
+/// Checks that a result can hold `bytes` of a file.
+pub(crate) fn fits(path: &str, bytes: u64) -> Result<(), FsError> {
     let most = largest() as u64 / 2;
     if bytes <= most {
         return Ok(());
     }
-    Err(Fault::Other(format!(
-        "File too large: {path} has {bytes} bytes and one answer holds {most}; read parts of it with `head` or `tail`"
+    Err(FsError::Other(format!(
+        "File too large: {path} has {bytes} bytes, but a result can have at most {most}; read part of it with `head` or `tail`"
     )))
 }
 
-/// How much of an answer a text takes: once as it is, once as JSON.
+/// The size of a text in a result: once as text, once as JSON.
 pub(crate) fn size_of_text(text: &str) -> usize {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
@@ -47,32 +47,32 @@ pub(crate) fn size_of_text(text: &str) -> usize {
     2 * text.len() + escapes.sum::<usize>()
 }
 
-/// A text.
+/// A text result.
 #[derive(Debug)]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct TextResult(pub(crate) String);
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TextForm {
+struct TextSchema {
     content: String,
 }
 
-impl IntoToolResult for Text {
+impl IntoToolResult for TextResult {
     fn output_schema() -> Option<String> {
-        Some(moongate_sdk::expansion::output_schema::<TextForm>())
+        Some(moongate_sdk::expansion::output_schema::<TextSchema>())
     }
 
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
-        let form = TextForm { content: self.0 };
+        let form = TextSchema { content: self.0 };
         let structured = serde_json::to_string(&form)?;
         checked(form.content.len() + structured.len())?;
         Ok(ToolResult { structured: Some(structured), ..ToolResult::text(form.content) })
     }
 }
 
-/// A file that isn't text.
+/// A binary file.
 #[derive(Debug)]
-pub(crate) enum Media {
+pub(crate) enum MediaResult {
     Image { data: Vec<u8>, mime_type: &'static str },
     Audio { data: Vec<u8>, mime_type: &'static str },
     Other { data: Vec<u8>, mime_type: &'static str, uri: String },
@@ -80,22 +80,22 @@ pub(crate) enum Media {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct MediaForm {
+struct MediaSchema {
     content: Vec<Block>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Block {
-    Played(Played),
-    Held(Held),
+    MediaBlock(MediaBlock),
+    EmbeddedBlock(EmbeddedBlock),
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Played {
+struct MediaBlock {
     #[serde(rename = "type")]
-    kind: PlayedKind,
+    kind: MediaBlockKind,
     data: String,
     #[serde(rename = "mimeType")]
     mime_type: &'static str,
@@ -103,27 +103,27 @@ struct Played {
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum PlayedKind {
+enum MediaBlockKind {
     Image,
     Audio,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Held {
+struct EmbeddedBlock {
     #[serde(rename = "type")]
-    #[schemars(schema_with = "held_kind")]
+    #[schemars(schema_with = "embedded_kind")]
     kind: &'static str,
-    resource: HeldResource,
+    resource: EmbeddedData,
 }
 
-fn held_kind(_: &mut SchemaGenerator) -> Schema {
+fn embedded_kind(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "const": "resource" })
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct HeldResource {
+struct EmbeddedData {
     uri: String,
     #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -131,46 +131,48 @@ struct HeldResource {
     blob: String,
 }
 
-impl IntoToolResult for Media {
+impl IntoToolResult for MediaResult {
     fn output_schema() -> Option<String> {
-        Some(moongate_sdk::expansion::output_schema::<MediaForm>())
+        Some(moongate_sdk::expansion::output_schema::<MediaSchema>())
     }
 
     fn into_tool_result(self) -> Result<ToolResult, ToolError> {
         let (form, size, block) = match self {
             Self::Image { data, mime_type } => {
-                let form = Played { kind: PlayedKind::Image, data: STANDARD.encode(&data), mime_type };
-                (Block::Played(form), data.len(), Content::image(data, mime_type))
+                let form =
+                    MediaBlock { kind: MediaBlockKind::Image, data: STANDARD.encode(&data), mime_type };
+                (Block::MediaBlock(form), data.len(), Content::image(data, mime_type))
             }
             Self::Audio { data, mime_type } => {
-                let form = Played { kind: PlayedKind::Audio, data: STANDARD.encode(&data), mime_type };
-                (Block::Played(form), data.len(), Content::audio(data, mime_type))
+                let form =
+                    MediaBlock { kind: MediaBlockKind::Audio, data: STANDARD.encode(&data), mime_type };
+                (Block::MediaBlock(form), data.len(), Content::audio(data, mime_type))
             }
             Self::Other { data, mime_type, uri } => {
-                let resource = HeldResource {
+                let resource = EmbeddedData {
                     uri: uri.clone(),
                     mime_type: Some(mime_type),
                     blob: STANDARD.encode(&data),
                 };
                 let size = data.len();
                 let contents = ResourceContents::blob(uri, data).mime_type(mime_type);
-                let form = Held { kind: "resource", resource };
-                (Block::Held(form), size, Content::embedded(contents))
+                let form = EmbeddedBlock { kind: "resource", resource };
+                (Block::EmbeddedBlock(form), size, Content::embedded(contents))
             }
         };
-        let structured = serde_json::to_string(&MediaForm { content: vec![form] })?;
+        let structured = serde_json::to_string(&MediaSchema { content: vec![form] })?;
         checked(size + structured.len())?;
         Ok(ToolResult { structured: Some(structured), ..ToolResult::new(vec![block]) })
     }
 }
 
-/// That an answer isn't larger than the gateway takes.
+/// Checks the size of a result.
 fn checked(bytes: usize) -> Result<(), ToolError> {
     let most = largest();
     if bytes <= most {
         return Ok(());
     }
     Err(ToolError::failed(format_args!(
-        "Answer too large: it has {bytes} bytes and may have {most}; ask for less at once"
+        "Result too large: it has {bytes} bytes, but can have at most {most}; request less in one call"
     )))
 }

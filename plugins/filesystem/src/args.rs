@@ -1,15 +1,15 @@
-//! What the tools take. Names and shapes are those of the official server; unknown members are ignored, as there.
+//! Arguments of the tools. Names and schemas are those of the official server. As there, unknown members are ignored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nothing.
+/// No arguments.
 #[derive(Deserialize)]
-pub(crate) struct Nothing {}
+pub(crate) struct NoArgs {}
 
 /// One path.
 #[derive(Deserialize, JsonSchema)]
-pub(crate) struct OnePath {
+pub(crate) struct PathArgs {
     pub(crate) path: String,
 }
 
@@ -17,11 +17,11 @@ pub(crate) struct OnePath {
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReadText {
     pub(crate) path: String,
-    /// How many lines to return from the end of the file; all lines if left out.
+    /// The number of lines to return from the end of the file. Default: all lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub(crate) tail: Option<f64>,
-    /// How many lines to return from the start of the file; all lines if left out.
+    /// The number of lines to return from the start of the file. Default: all lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub(crate) head: Option<f64>,
@@ -30,7 +30,7 @@ pub(crate) struct ReadText {
 /// Several files.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ManyPaths {
-    /// The paths of the files, at least one, each inside an allowed directory.
+    /// The paths of the files, at least one, each in an allowed directory.
     #[schemars(length(min = 1))]
     pub(crate) paths: Vec<String>,
 }
@@ -42,13 +42,13 @@ pub(crate) struct WriteFile {
     pub(crate) content: String,
 }
 
-/// A file and what to replace in it.
+/// A file and the edits to make.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EditFile {
     pub(crate) path: String,
     pub(crate) edits: Vec<Edit>,
-    /// Only show the diff; leave the file as it is.
+    /// Only return the diff, without changing the file.
     #[serde(default)]
     pub(crate) dry_run: bool,
 }
@@ -57,9 +57,9 @@ pub(crate) struct EditFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Edit {
-    /// The text to replace, as it stands in the file.
+    /// The text to replace, exactly as in the file.
     pub(crate) old_text: String,
-    /// The text to put in its place.
+    /// The replacement.
     pub(crate) new_text: String,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Edit {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListSizes {
     pub(crate) path: String,
-    /// Whether entries come by name or largest first.
+    /// Sort entries by name or by size, largest first.
     #[serde(default)]
     pub(crate) sort_by: SortBy,
 }
@@ -83,7 +83,7 @@ pub(crate) enum SortBy {
     Size,
 }
 
-/// A directory, and what to leave out below it.
+/// A directory, and patterns to exclude.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tree {
@@ -92,14 +92,14 @@ pub(crate) struct Tree {
     pub(crate) exclude_patterns: Vec<String>,
 }
 
-/// From where to where.
+/// The source and destination of a move.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MoveFile {
     pub(crate) source: String,
     pub(crate) destination: String,
 }
 
-/// Where to look for what.
+/// The start directory, the pattern, and patterns to exclude.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SearchFiles {

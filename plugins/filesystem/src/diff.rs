@@ -1,16 +1,16 @@
-//! Which lines an edit changes: to show them, and to change only them.
+//! Computes the lines that an edit changes, to show them and to change only them.
 
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
-/// How many unchanged lines are shown around a change.
-const CONTEXT: usize = 4;
+/// The number of unchanged lines around a change.
+const CONTEXT_LINES: usize = 4;
 
-/// How long the search for the smallest difference may take; after that, it may be larger than needed.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time limit for finding the smallest difference. After that, the diff can be larger than necessary.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The difference between two texts.
 pub(crate) struct Diff<'a> {
@@ -20,18 +20,19 @@ pub(crate) struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// Compares two texts whose lines end in LF.
+    /// Compares two texts with LF line endings.
     pub(crate) fn new(old: &'a str, new: &'a str) -> Self {
         let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
-        let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + PATIENCE));
+        let ops =
+            capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + DIFF_TIMEOUT));
         Self { old, new, ops }
     }
 
-    /// The difference as `diff -u` shows it, under the headings of the official server.
+    /// The unified diff, with the headings of the official server.
     pub(crate) fn unified(&self, path: &str) -> String {
         let rule = "=".repeat(67);
         let mut text = format!("Index: {path}\n{rule}\n--- {path}\toriginal\n+++ {path}\tmodified\n");
-        for hunk in group_diff_ops(self.ops.clone(), CONTEXT) {
+        for hunk in group_diff_ops(self.ops.clone(), CONTEXT_LINES) {
             self.hunk(&hunk, &mut text);
         }
         text
@@ -40,7 +41,7 @@ impl<'a> Diff<'a> {
     fn hunk(&self, ops: &[DiffOp], text: &mut String) {
         let (Some(first), Some(last)) = (ops.first(), ops.last()) else { return };
         let range = |start: usize, end: usize| {
-            // A range of no lines names the line before it.
+            // An empty range names the line before it.
             let length = end - start;
             format!("{},{length}", if length == 0 { start } else { start + 1 })
         };
@@ -57,9 +58,9 @@ impl<'a> Diff<'a> {
         }
     }
 
-    /// Makes the same change to the bytes that `old` was read from: lines that stay keep their bytes, new ones get the
-    /// line end that most lines have.
-    pub(crate) fn onto(&self, raw: &[u8]) -> Result<Vec<u8>, Fault> {
+    /// Applies the change to the bytes from which `old` was read: unchanged lines keep their bytes, and new lines get
+    /// the most common line ending.
+    pub(crate) fn onto(&self, raw: &[u8]) -> Result<Vec<u8>, FsError> {
         let raw: Vec<&[u8]> = raw.split_inclusive(|byte| *byte == b'\n').collect();
         let ended = raw.iter().filter(|line| line.ends_with(b"\n")).count();
         let crlf = raw.iter().filter(|line| line.ends_with(b"\r\n")).count();
@@ -72,8 +73,8 @@ impl<'a> Diff<'a> {
             }
             let marred = new.iter().any(|line| line.contains('\u{fffd}'));
             if marred && old.iter().any(|line| str::from_utf8(line).is_err()) {
-                return Err(Fault::Other(format!(
-                    "Lines {} to {} hold bytes that aren't UTF-8 and would be lost; edit other lines only",
+                return Err(FsError::Other(format!(
+                    "Lines {} to {} contain bytes that aren't UTF-8 and would be lost; edit other lines only",
                     op.old_range().start + 1,
                     op.old_range().end
                 )));

@@ -1,43 +1,43 @@
 //! `edit_file`: replaces text in a file and shows the difference.
 //!
-//! The text is matched as it stands or, failing that, line by line without regard to the space around each line.
-//! Matching ignores whether lines end in CRLF or LF. What the diff doesn't show is left as it is on the disk, byte for
-//! byte: line ends, and bytes that aren't UTF-8.
+//! The text is matched exactly or, failing that, line by line, ignoring leading and trailing white space. CRLF and LF
+//! are treated as equal. Everything that the diff doesn't show stays the same on disk, byte for byte, including line
+//! endings and bytes that aren't UTF-8.
 
 use std::fs;
 
 use crate::answer;
 use crate::args::Edit;
 use crate::diff::Diff;
-use crate::fault::Fault;
-use crate::path::Located;
+use crate::fault::FsError;
+use crate::path::ResolvedPath;
 use crate::{read, write};
 
-/// What becomes of the file.
+/// The mode of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Run {
-    /// It is written.
+pub(crate) enum EditMode {
+    /// Write the file.
     Real,
-    /// It stays as it is.
+    /// Only return the diff.
     Dry,
 }
 
-/// What came of an edit.
-pub(crate) struct Edited {
-    /// The difference, for people and models.
+/// The result of an edit.
+pub(crate) struct EditResult {
+    /// The diff, for users and models.
     pub(crate) shown: String,
-    /// Is the file another one now?
+    /// `true` if the file has changed.
     pub(crate) changed: bool,
 }
 
-/// Makes the edits one after the other; all or none.
-pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, Fault> {
+/// Applies the edits in order: all or none.
+pub(crate) fn file(file: &ResolvedPath, edits: &[Edit], run: EditMode) -> Result<EditResult, FsError> {
     let path = &file.path;
-    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+    let size = fs::metadata(path).map_err(FsError::system("open", path))?.len();
     let most = answer::largest() as u64;
     if size > most {
-        return Err(Fault::Other(format!(
-            "File too large: {path} has {size} bytes, and edits stop at {most}"
+        return Err(FsError::Other(format!(
+            "File too large: {path} has {size} bytes, but files of at most {most} can be edited"
         )));
     }
     let raw = read::bytes(path)?;
@@ -46,14 +46,14 @@ pub(crate) fn file(file: &Located, edits: &[Edit], run: Run) -> Result<Edited, F
     let diff = Diff::new(&before, &after);
     let shown = fenced(&diff.unified(path));
     let changed = before != after;
-    if changed && run == Run::Real {
+    if changed && run == EditMode::Real {
         write::file(file, &diff.onto(&raw)?)?;
     }
-    Ok(Edited { shown, changed: changed && run == Run::Real })
+    Ok(EditResult { shown, changed: changed && run == EditMode::Real })
 }
 
-/// The text with all edits made.
-fn applied(text: &str, edits: &[Edit]) -> Result<String, Fault> {
+/// The text with all edits applied.
+fn applied(text: &str, edits: &[Edit]) -> Result<String, FsError> {
     let mut text = text.to_owned();
     for Edit { old_text, new_text } in edits {
         let old = old_text.replace("\r\n", "\n");
@@ -62,13 +62,13 @@ fn applied(text: &str, edits: &[Edit]) -> Result<String, Fault> {
             text.replacen(&old, &new, 1)
         } else {
             by_line(&text, &old, &new)
-                .ok_or_else(|| Fault::Other(format!("Could not find exact match for edit:\n{old_text}")))?
+                .ok_or_else(|| FsError::Other(format!("Could not find exact match for edit:\n{old_text}")))?
         };
     }
     Ok(text)
 }
 
-/// Replaces the first lines that are those of `old` but for the space around them.
+/// Replaces the first lines that equal `old` except for surrounding white space.
 fn by_line(text: &str, old: &str, new: &str) -> Option<String> {
     let old: Vec<&str> = old.split('\n').collect();
     let lines: Vec<&str> = text.split('\n').collect();
@@ -80,7 +80,7 @@ fn by_line(text: &str, old: &str, new: &str) -> Option<String> {
         if at == 0 {
             return format!("{indent}{}", unindented(line));
         }
-        // Later lines keep how far they stand from the first, where both sides are indented.
+        // Keep the relative indentation of later lines if both sides are indented.
         let (old, new) = (old.get(at).map_or("", |old| indent_of(old)), indent_of(line));
         if old.is_empty() || new.is_empty() {
             return line.to_owned();
@@ -96,7 +96,7 @@ fn by_line(text: &str, old: &str, new: &str) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// What JavaScript takes for white space: Unicode's, without NEL, with the byte order mark.
+/// White space as in JavaScript: Unicode's, without NEL, with the byte order mark.
 fn is_space(c: char) -> bool {
     (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}'
 }
@@ -113,7 +113,7 @@ fn indent_of(line: &str) -> &str {
     &line[..line.len() - unindented(line).len()]
 }
 
-/// A diff between as many backticks as it needs.
+/// A diff in a code fence of as many backticks as necessary.
 fn fenced(diff: &str) -> String {
     let mut fence = "```".to_owned();
     while diff.contains(&fence) {

@@ -1,54 +1,52 @@
-//! How a tool fails, in the words that models know from the official server.
+//! Errors, with the messages of the official server.
 
 use std::io;
 
-/// Why something couldn't be done.
+/// An error of a tool.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
-    /// The path isn't the plugin's to touch.
+pub(crate) enum FsError {
+    /// The path is not allowed.
     #[error("Access denied - {0}")]
     Denied(String),
-    /// The system says no.
-    #[error("{}", told(.error, .call, .path))]
+    /// A system call failed.
+    #[error("{}", system_message(.error, .call, .path))]
     System {
         error: io::Error,
-        /// What was tried, by the name of the system call.
+        /// The name of the system call.
         call: &'static str,
-        /// What it was tried on; empty where that adds nothing.
+        /// The path. Empty if the message doesn't show it.
         path: String,
     },
-    /// The rest, in a sentence.
+    /// Any other error, as a message.
     #[error("{0}")]
     Other(String),
 }
 
-impl Fault {
-    /// The reason of a failed system call on `path`.
+impl FsError {
+    /// Creates the error of a system call on `path`.
     pub(crate) fn system(call: &'static str, path: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::System { error, call, path: path.to_owned() }
     }
 
-    /// A failure that the system would report if it were asked.
+    /// Creates an error that the system would report.
     pub(crate) fn of_kind(kind: io::ErrorKind, call: &'static str, path: &str) -> Self {
         Self::system(call, path)(kind.into())
     }
 
-    /// Nothing is there.
+    /// Returns `true` if the path doesn't exist.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::System { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// `EPERM`, which has no kind of its own.
-const NOT_PERMITTED: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
+/// `EPERM`, which has no `ErrorKind`.
+const EPERM: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
 
-fn told(error: &io::Error, call: &str, path: &str) -> String {
+fn system_message(error: &io::Error, call: &str, path: &str) -> String {
     use io::ErrorKind as Kind;
     let (code, words) = match error.kind() {
         Kind::NotFound => ("ENOENT", "no such file or directory"),
-        Kind::PermissionDenied if error.raw_os_error() == Some(NOT_PERMITTED) => {
-            ("EPERM", "operation not permitted")
-        }
+        Kind::PermissionDenied if error.raw_os_error() == Some(EPERM) => ("EPERM", "operation not permitted"),
         Kind::PermissionDenied => ("EACCES", "permission denied"),
         Kind::AlreadyExists => ("EEXIST", "file already exists"),
         Kind::IsADirectory => ("EISDIR", "illegal operation on a directory"),

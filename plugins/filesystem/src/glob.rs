@@ -1,22 +1,23 @@
-//! Glob patterns over paths, as the official server's library reads them: `*`, `?`, `**`, classes, braces, `!` before
-//! the whole, and of bash's lists `?(…)`, `*(…)`, `+(…)` and `@(…)`. Names that begin with a dot are names like others.
+//! Glob patterns for paths, as in the official server's library: `*`, `?`, `**`, classes, braces, a leading `!`, and
+//! bash's extended globs `?(…)`, `*(…)`, `+(…)` and `@(…)`. Names with a leading dot aren't special.
 //!
-//! A pattern becomes regular expressions, one for each alternative of its braces, so that no pattern takes long.
+//! A pattern is compiled to one regular expression for each alternative of its braces, so that matching is always
+//! fast.
 
 use regex_lite::Regex;
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
 mod braces; // `{a,b}` and `{1..3}`
 mod part; // one part of a path
 
-/// How many alternatives the braces of a pattern may make.
-const MOST_ALTERNATIVES: usize = 1000;
+/// The maximum number of alternatives in the braces of a pattern.
+const MAX_ALTERNATIVES: usize = 1000;
 
-/// The longest pattern, in bytes: as long as the longest path.
-const LONGEST: usize = 4096;
+/// The maximum length of a pattern in bytes, equal to that of a path.
+const MAX_PATTERN_BYTES: usize = 4096;
 
-/// A pattern for whole paths.
+/// A compiled pattern for whole paths.
 #[derive(Debug)]
 pub(crate) struct Glob {
     alternatives: Vec<Regex>,
@@ -24,21 +25,21 @@ pub(crate) struct Glob {
 }
 
 impl Glob {
-    pub(crate) fn new(pattern: &str) -> Result<Self, Fault> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, FsError> {
         let positive = pattern.trim_start_matches('!');
         let negated = (pattern.len() - positive.len()) % 2 == 1;
         if pattern.is_empty() || pattern.starts_with('#') {
-            // The library takes the latter for a comment.
+            // The library treats `#` as a comment.
             return Ok(Self { alternatives: Vec::new(), negated: false });
         }
         let too_large = || {
             let beginning: String = pattern.chars().take(80).collect();
-            Fault::Other(format!("Pattern too large: {beginning}"))
+            FsError::Other(format!("Pattern too large: {beginning}"))
         };
-        if pattern.len() > LONGEST {
+        if pattern.len() > MAX_PATTERN_BYTES {
             return Err(too_large());
         }
-        let texts = braces::expanded(positive, MOST_ALTERNATIVES).ok_or_else(too_large)?;
+        let texts = braces::expanded(positive, MAX_ALTERNATIVES).ok_or_else(too_large)?;
         let mut alternatives = Vec::new();
         for text in texts {
             if let Some(expression) = expression(&text) {
@@ -48,18 +49,18 @@ impl Glob {
         Ok(Self { alternatives, negated })
     }
 
-    /// Does the whole path fit?
+    /// Returns `true` if the whole path matches.
     pub(crate) fn fits(&self, path: &str) -> bool {
         self.alternatives.iter().any(|alternative| alternative.is_match(path)) != self.negated
     }
 }
 
-/// The regular expression of a pattern without braces; none if no path can fit.
+/// The regular expression of a pattern without braces. `None` if no path can match.
 fn expression(pattern: &str) -> Option<String> {
     let mut parts = Vec::new();
     for (at, part) in pattern.split('/').enumerate() {
         match part {
-            // No path begins with a slash or ends in one; between parts, several are as good as one.
+            // Paths have no leading or trailing slash, and several slashes are equal to one.
             "" if at == 0 => return None,
             "" => {}
             "**" if parts.last() == Some(&"**") => {}
@@ -89,17 +90,17 @@ fn expression(pattern: &str) -> Option<String> {
     Some(expression)
 }
 
-/// Patterns of what to leave out.
+/// Patterns to exclude.
 #[derive(Debug)]
 pub(crate) struct Globs(Vec<Glob>);
 
 impl Globs {
-    pub(crate) fn new(patterns: &[String]) -> Result<Self, Fault> {
+    pub(crate) fn new(patterns: &[String]) -> Result<Self, FsError> {
         patterns.iter().map(|pattern| Glob::new(pattern)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The same for trees, where a pattern without a star also means every entry of that name, wherever it stands.
-    pub(crate) fn of_tree(patterns: &[String]) -> Result<Self, Fault> {
+    /// Patterns for a tree, in which a pattern without a star also matches every entry with that name at any depth.
+    pub(crate) fn of_tree(patterns: &[String]) -> Result<Self, FsError> {
         let mut all = Self::new(patterns)?;
         for pattern in patterns.iter().filter(|pattern| !pattern.contains('*')) {
             all.0.push(Glob::new(&format!("**/{pattern}"))?);
@@ -108,7 +109,7 @@ impl Globs {
         Ok(all)
     }
 
-    /// Does any pattern fit this path below the directory that was asked for?
+    /// Returns `true` if any pattern matches this path, relative to the start directory.
     pub(crate) fn fit(&self, path: &str) -> bool {
         self.0.iter().any(|glob| glob.fits(path))
     }

@@ -1,8 +1,8 @@
-//! The directories that the operator granted, under the names that the plugin knows them by.
+//! The granted directories, under their guest paths.
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 
-/// What may be done in a directory.
+/// The access to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -12,31 +12,31 @@ pub(crate) enum Access {
 /// A granted directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
-    /// Absolute, without a slash at the end.
+    /// The absolute path without a trailing slash.
     pub(crate) path: String,
     pub(crate) access: Access,
 }
 
 /// All granted directories, in the order of the configuration.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Granted(Vec<Directory>);
+pub(crate) struct GrantedDirectories(Vec<Directory>);
 
-impl Granted {
+impl GrantedDirectories {
     pub(crate) fn new(directories: Vec<Directory>) -> Self {
         Self(directories)
     }
 
-    /// Those of this call.
+    /// The directories granted to this call.
     pub(crate) fn now() -> Self {
         current()
     }
 
-    /// Their paths.
+    /// The paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|directory| directory.path.as_str())
     }
 
-    /// Their paths on one line.
+    /// The paths on one line.
     pub(crate) fn list(&self) -> String {
         self.paths().collect::<Vec<_>>().join(", ")
     }
@@ -45,14 +45,14 @@ impl Granted {
         self.0.is_empty()
     }
 
-    /// The directory that this absolute path lies in: of several the innermost.
+    /// The innermost granted directory that contains this absolute path.
     pub(crate) fn holding(&self, path: &str) -> Option<&Directory> {
         self.0.iter().filter(|directory| directory.holds(path)).max_by_key(|directory| directory.path.len())
     }
 }
 
 impl Directory {
-    /// The path below this directory; empty for the directory itself.
+    /// The path relative to this directory. Empty for the directory itself.
     pub(crate) fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
         if self.path == "/" {
             return path.strip_prefix('/');
@@ -65,23 +65,23 @@ impl Directory {
         self.below(path).is_some()
     }
 
-    /// That something may be changed here.
-    pub(crate) fn writable(&self) -> Result<(), Fault> {
+    /// Checks that this directory is writable.
+    pub(crate) fn writable(&self) -> Result<(), FsError> {
         match self.access {
             Access::ReadWrite => Ok(()),
             Access::Read => {
-                // Asking for something that is there already changes nothing; the gateway refuses it, too, and tells
-                // the operator which grant is missing.
+                // Report an error even if the directory exists and nothing would change, because the gateway does so
+                // too and logs the missing grant.
                 let _ = std::fs::create_dir(format!("{}/.", self.path));
-                Err(Fault::Denied(format!("`{}` may only be read, not changed", self.path)))
+                Err(FsError::Denied(format!("`{}` is read-only", self.path)))
             }
         }
     }
 }
 
-/// What the host opened beforehand.
+/// Directories preopened by the host.
 #[cfg(target_family = "wasm")]
-fn current() -> Granted {
+fn current() -> GrantedDirectories {
     use wasip2::filesystem::preopens;
     use wasip2::filesystem::types::DescriptorFlags;
 
@@ -91,33 +91,33 @@ fn current() -> Granted {
         let access = if writable { Access::ReadWrite } else { Access::Read };
         Directory { path: crate::path::normal(&path), access }
     });
-    Granted::new(opened.collect())
+    GrantedDirectories::new(opened.collect())
 }
 
-/// What a native test grants.
+/// Directories granted by a native test.
 #[cfg(not(target_family = "wasm"))]
-fn current() -> Granted {
+fn current() -> GrantedDirectories {
     native::GRANTED.with_borrow(Clone::clone)
 }
 
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod native {
-    //! Grants of native tests; without any, nothing is granted.
+    //! Grants of native tests. By default, nothing is granted.
 
     use std::cell::RefCell;
 
-    use super::{Access, Directory, Granted};
+    use super::{Access, Directory, GrantedDirectories};
 
     thread_local! {
-        pub(crate) static GRANTED: RefCell<Granted> = RefCell::default();
+        pub(crate) static GRANTED: RefCell<GrantedDirectories> = RefCell::default();
     }
 
-    /// Grants directories to the calls of this thread that follow: those of `read` to be read only, those of `written`
-    /// to be changed as well. Natively only, for tests; as a component the plugin has what the operator grants it.
+    /// Grants directories to the following calls of this thread: those in `read` read-only, those in `written`
+    /// read-write. Only for native tests; in a component, the operator grants them.
     pub fn grant(read: &[&str], written: &[&str]) {
         let directory = |access| move |path: &&str| Directory { path: crate::path::normal(path), access };
         let written = written.iter().map(directory(Access::ReadWrite));
         let all = written.chain(read.iter().map(directory(Access::Read)));
-        GRANTED.set(Granted::new(all.collect()));
+        GRANTED.set(GrantedDirectories::new(all.collect()));
     }
 }

@@ -1,4 +1,4 @@
-//! `get_file_info`: what the system knows of a file.
+//! `get_file_info`: metadata of a file.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use crate::fault::Fault;
+use crate::fault::FsError;
 use crate::granted::Access;
-use crate::path::Located;
+use crate::path::ResolvedPath;
 
-/// One line for each thing that is known.
-pub(crate) fn of(file: &Located) -> Result<String, Fault> {
-    let found = fs::metadata(&file.path).map_err(Fault::system("stat", &file.path))?;
-    // WASI knows neither when a file was made nor whose it is, so this is what the grant lets the tools do with it.
+/// One line for each property.
+pub(crate) fn of(file: &ResolvedPath) -> Result<String, FsError> {
+    let found = fs::metadata(&file.path).map_err(FsError::system("stat", &file.path))?;
+    // WASI has no creation time, owner or mode, so `permissions` show the tools' own access.
     let permissions = match file.directory.access {
         Access::Read => "read",
         Access::ReadWrite => "read, write",
@@ -28,7 +28,7 @@ pub(crate) fn of(file: &Located) -> Result<String, Fault> {
     ))
 }
 
-/// A time as JavaScript writes it, in UTC.
+/// A time in JavaScript's format, in UTC.
 fn time(found: &Metadata, which: fn(&Metadata) -> io::Result<SystemTime>) -> String {
     let time = which(found).ok().and_then(|time| Timestamp::try_from(time).ok());
     time.map_or_else(

@@ -1,4 +1,4 @@
-//! What is in directories: lists and trees.
+//! Lists and trees of directories.
 
 use std::{fs, io};
 
@@ -6,28 +6,28 @@ use serde::Serialize;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::args::SortBy;
-use crate::fault::Fault;
+use crate::fault::FsError;
 use crate::glob::Globs;
-use crate::path::{self, Located};
+use crate::path::{self, ResolvedPath};
 
-/// How deep a tree or a search goes. Deeper trees are made by mistakes and by attackers.
-pub(crate) const DEEPEST: usize = 128;
+/// The maximum depth of a tree or a search. Deeper trees are mistakes or attacks.
+pub(crate) const MAX_DEPTH: usize = 128;
 
 /// An entry of a directory.
 pub(crate) struct Entry {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
 }
 
-/// What an entry is. A link is a file, wherever it leads.
+/// The type of an entry. A link is a file, whatever its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     Directory,
     File,
 }
 
-impl Kind {
+impl EntryKind {
     fn mark(self) -> &'static str {
         match self {
             Self::Directory => "[DIR]",
@@ -36,9 +36,9 @@ impl Kind {
     }
 }
 
-/// The entries of a directory, in the order of their names' bytes.
-pub(crate) fn entries(path: &str) -> Result<Vec<Entry>, Fault> {
-    let mut entries = read(path).map_err(Fault::system("scandir", path))?;
+/// The entries of a directory, sorted by the bytes of their names.
+pub(crate) fn entries(path: &str) -> Result<Vec<Entry>, FsError> {
+    let mut entries = read(path).map_err(FsError::system("scandir", path))?;
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }
@@ -55,25 +55,25 @@ fn read(path: &str) -> io::Result<Vec<Entry>> {
             Err(error) => return Err(error),
         };
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let kind = if is_dir { Kind::Directory } else { Kind::File };
+        let kind = if is_dir { EntryKind::Directory } else { EntryKind::File };
         entries.push(Entry { name: entry.file_name().to_string_lossy().into_owned(), kind });
     }
     Ok(entries)
 }
 
-/// What WASI's library says of a name that isn't UTF-8.
+/// The error of WASI's library for a name that isn't UTF-8.
 #[cfg(target_family = "wasm")]
 const ILLEGAL_SEQUENCE: i32 = 25;
 
 /// One line for each entry.
-pub(crate) fn plain(directory: &Located) -> Result<String, Fault> {
+pub(crate) fn plain(directory: &ResolvedPath) -> Result<String, FsError> {
     let entries = entries(&directory.path)?;
     let lines = entries.iter().map(|entry| format!("{} {}", entry.kind.mark(), entry.name));
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// One line for each entry with its size, and a summary.
-pub(crate) fn with_sizes(directory: &Located, sort: SortBy) -> Result<String, Fault> {
+pub(crate) fn with_sizes(directory: &ResolvedPath, sort: SortBy) -> Result<String, FsError> {
     let mut sized: Vec<(Entry, u64)> = entries(&directory.path)?
         .into_iter()
         .map(|entry| {
@@ -86,7 +86,7 @@ pub(crate) fn with_sizes(directory: &Located, sort: SortBy) -> Result<String, Fa
         SortBy::Size => sized.sort_by_key(|(_, size)| std::cmp::Reverse(*size)),
     }
     let mut lines: Vec<String> = sized.iter().map(|(entry, size)| sized_line(entry, *size)).collect();
-    let files = || sized.iter().filter(|(entry, _)| entry.kind == Kind::File);
+    let files = || sized.iter().filter(|(entry, _)| entry.kind == EntryKind::File);
     let total: u64 = files().map(|(_, size)| size).sum();
     let count = files().count();
     lines.push(String::new());
@@ -99,17 +99,17 @@ fn sized_line(entry: &Entry, size: u64) -> String {
     let Entry { name, kind } = entry;
     let padding = " ".repeat(30_usize.saturating_sub(name.encode_utf16().count()));
     let size = match kind {
-        Kind::Directory => String::new(),
-        Kind::File => format!("{:>10}", size_in_words(size)),
+        EntryKind::Directory => String::new(),
+        EntryKind::File => format!("{:>10}", size_in_words(size)),
     };
     format!("{} {name}{padding} {size}", kind.mark())
 }
 
-/// The order of ASCII's punctuation where people sort names; digits and letters follow.
+/// The collation order of ASCII punctuation; digits and letters follow.
 const PUNCTUATION: &str = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Where a name stands in a dictionary: punctuation, digits, letters, without regard to accents and case unless that is
-/// all that differs; then lower case is first.
+/// The collation key of a name: punctuation, digits, letters, ignoring accents and case unless nothing else differs;
+/// then lower case is first.
 fn dictionary(name: &str) -> (Vec<(u8, u32)>, String, Vec<bool>) {
     let letters = name.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c));
     let places = letters.flat_map(char::to_lowercase).map(|c| match PUNCTUATION.find(c) {
@@ -147,17 +147,17 @@ pub(crate) fn size_in_words(bytes: u64) -> String {
 struct Node {
     name: String,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: EntryKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     children: Option<Vec<Node>>,
 }
 
-/// A directory with everything below it, as JSON.
-pub(crate) fn tree(directory: &Located, exclude: &[String]) -> Result<String, Fault> {
+/// A directory with all its contents, as JSON.
+pub(crate) fn tree(directory: &ResolvedPath, exclude: &[String]) -> Result<String, FsError> {
     let mut room = crate::answer::largest();
     let exclude = Globs::of_tree(exclude)?;
-    let nodes = nodes(&directory.path, "", &exclude, DEEPEST, &mut room)?;
-    serde_json::to_string_pretty(&nodes).map_err(|error| Fault::Other(error.to_string()))
+    let nodes = nodes(&directory.path, "", &exclude, MAX_DEPTH, &mut room)?;
+    serde_json::to_string_pretty(&nodes).map_err(|error| FsError::Other(error.to_string()))
 }
 
 fn nodes(
@@ -166,9 +166,11 @@ fn nodes(
     exclude: &Globs,
     depth: usize,
     room: &mut usize,
-) -> Result<Vec<Node>, Fault> {
+) -> Result<Vec<Node>, FsError> {
     if depth == 0 {
-        return Err(Fault::Other(format!("Directory too deep: {path}; exclude it or begin further down")));
+        return Err(FsError::Other(format!(
+            "Directory too deep: {path}; exclude it or start in a subdirectory"
+        )));
     }
     let mut nodes = Vec::new();
     for Entry { name, kind } in entries(path)? {
@@ -177,14 +179,16 @@ fn nodes(
             continue;
         }
         *room = room.checked_sub(2 * name.len() + 48).ok_or_else(|| {
-            Fault::Other("Tree too large for one answer: exclude more, or begin further down".to_owned())
+            FsError::Other(
+                "Tree too large for one result; exclude more or start in a subdirectory".to_owned(),
+            )
         })?;
         let children = match kind {
-            Kind::Directory => {
+            EntryKind::Directory => {
                 let path = path::join(path, &name);
                 Some(self::nodes(&path, &below, exclude, depth - 1, room)?)
             }
-            Kind::File => None,
+            EntryKind::File => None,
         };
         nodes.push(Node { name, kind, children });
     }

@@ -1,6 +1,6 @@
-//! Media types, by the ending of a file's name.
+//! Media types by file extension.
 
-/// What `read_media_file` says a file is: the same as the official server.
+/// The media type for `read_media_file`, as in the official server.
 pub(crate) fn of_media(path: &str) -> &'static str {
     match ending(path).as_str() {
         "png" => "image/png",
@@ -19,7 +19,7 @@ pub(crate) fn of_media(path: &str) -> &'static str {
 
 const UNKNOWN: &str = "application/octet-stream";
 
-/// What a resource is.
+/// The media type of a resource.
 pub(crate) fn of_resource(path: &str, is_text: bool) -> &'static str {
     match ending(path).as_str() {
         "md" | "markdown" => "text/markdown",
@@ -46,7 +46,7 @@ pub(crate) fn of_resource(path: &str, is_text: bool) -> &'static str {
     }
 }
 
-/// What stands after the last dot of the name, in lower case. A name that only begins with a dot has none.
+/// The file extension in lower case. A name with only a leading dot has none.
 fn ending(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.') {

@@ -1,5 +1,5 @@
-//! Directories that hold a name that isn't UTF-8. A component has no word for such a name, and its library stops reading
-//! there; asked entry by entry, the host gives the others.
+//! Directories with names that aren't UTF-8. A component can't represent such a name, and its library stops reading
+//! there; read entry by entry, the host returns the others.
 
 use wasip2::filesystem::preopens;
 use wasip2::filesystem::types::{
@@ -7,9 +7,9 @@ use wasip2::filesystem::types::{
 };
 
 use crate::granted::{Access, Directory};
-use crate::list::{Entry, Kind};
+use crate::list::{Entry, EntryKind};
 
-/// The entries of a directory whose names are text.
+/// The entries of a directory whose names are UTF-8.
 pub(crate) fn others(path: &str) -> Result<Vec<Entry>, ErrorCode> {
     let opened = preopens::get_directories();
     let below = |granted: &str| Directory { path: granted.to_owned(), access: Access::Read };
@@ -27,7 +27,7 @@ pub(crate) fn others(path: &str) -> Result<Vec<Entry>, ErrorCode> {
         match stream.read_directory_entry() {
             Ok(Some(entry)) => {
                 let is_dir = entry.type_ == DescriptorType::Directory;
-                let kind = if is_dir { Kind::Directory } else { Kind::File };
+                let kind = if is_dir { EntryKind::Directory } else { EntryKind::File };
                 entries.push(Entry { name: entry.name, kind });
             }
             Ok(None) => return Ok(entries),

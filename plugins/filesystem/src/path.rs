@@ -1,7 +1,7 @@
-//! From a path that was asked for to the file that it means: inside one granted directory, links followed.
+//! Resolves a path inside the granted directories, following links.
 //!
-//! The host lets nothing out of a granted directory, so this isn't the wall. It is here to say why something is
-//! refused, to replace a link's target and not the link, and to tell which file changed.
+//! The host enforces the sandbox, not this module. It explains why a path is refused, makes writes replace a link's
+//! target instead of the link, and determines the changed file.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -9,33 +9,33 @@ use std::io::ErrorKind;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::fault::Fault;
-use crate::granted::{Directory, Granted};
+use crate::fault::FsError;
+use crate::granted::{Directory, GrantedDirectories};
 use crate::list;
 
-/// How many links one path may lead through; as many as Linux follows.
-const MOST_LINKS: usize = 40;
+/// The maximum number of links in a path, as in Linux.
+const MAX_LINKS: usize = 40;
 
-/// A path inside a granted directory. Nothing need be there.
+/// A path inside a granted directory. It doesn't have to exist.
 #[derive(Debug)]
-pub(crate) struct Located {
-    /// The absolute path, all links followed.
+pub(crate) struct ResolvedPath {
+    /// The absolute path with all links resolved.
     pub(crate) path: String,
-    /// The absolute path as it was asked for.
+    /// The absolute path as requested.
     pub(crate) asked: String,
     /// The granted directory.
     pub(crate) directory: Directory,
 }
 
-impl Located {
-    /// The same, where something is to be changed.
-    pub(crate) fn writable(self) -> Result<Self, Fault> {
+impl ResolvedPath {
+    /// Checks that the directory is writable.
+    pub(crate) fn writable(self) -> Result<Self, FsError> {
         self.directory.writable()?;
         Ok(self)
     }
 }
 
-/// An absolute path without `.`, `..`, empty parts and a slash at the end.
+/// An absolute path without `.`, `..`, empty segments and trailing slash.
 pub(crate) fn normal(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -50,17 +50,17 @@ pub(crate) fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// A path and a name in it.
+/// Joins a path and a name.
 pub(crate) fn join(directory: &str, name: &str) -> String {
     if directory.ends_with('/') { format!("{directory}{name}") } else { format!("{directory}/{name}") }
 }
 
-/// The same of a path that begins below some directory.
+/// Joins a relative path and a name.
 pub(crate) fn join_below(below: &str, name: &str) -> String {
     if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") }
 }
 
-/// The directory that a path stands in.
+/// The parent directory.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) | None => "/",
@@ -68,30 +68,30 @@ pub(crate) fn parent(path: &str) -> &str {
     }
 }
 
-/// Finds what `asked` means.
-pub(crate) fn locate(granted: &Granted, asked: &str) -> Result<Located, Fault> {
+/// Resolves `asked`.
+pub(crate) fn locate(granted: &GrantedDirectories, asked: &str) -> Result<ResolvedPath, FsError> {
     let absolute = absolute(granted, asked)?;
     let Some(directory) = granted.holding(&absolute).filter(|_| !absolute.contains('\0')) else {
-        return Err(Fault::Denied(format!(
+        return Err(FsError::Denied(format!(
             "path outside allowed directories: {absolute} not in {}",
             granted.list()
         )));
     };
-    let path = Walk::new(granted, directory, &absolute).end()?;
-    Ok(Located { path, directory: directory.clone(), asked: absolute })
+    let path = PathWalk::new(granted, directory, &absolute).end()?;
+    Ok(ResolvedPath { path, directory: directory.clone(), asked: absolute })
 }
 
-/// The absolute path: one that isn't starts in the first directory that it stays in.
-fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
+/// The absolute path. A relative path starts in the first granted directory that contains it.
+fn absolute(granted: &GrantedDirectories, asked: &str) -> Result<String, FsError> {
     if granted.is_empty() {
-        return Err(Fault::Denied(
-            "no directory is granted to this plugin; the operator grants one with `dirs` in the plugin's `allow` table"
+        return Err(FsError::Denied(
+            "no directory is granted to this plugin; to grant one, add `dirs` to the plugin's `allow` section"
                 .to_owned(),
         ));
     }
     if asked == "~" || asked.starts_with("~/") {
-        // There is no home here, and nobody means a directory named `~`.
-        return Err(Fault::Denied(format!(
+        // The sandbox has no home directory, and `~` is never meant as a name.
+        return Err(FsError::Denied(format!(
             "path outside allowed directories: {asked} not in {}",
             granted.list()
         )));
@@ -100,7 +100,7 @@ fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
         && drive.is_ascii_alphabetic()
         && matches!(rest.first(), None | Some(b'/' | b'\\'))
     {
-        return Err(Fault::Denied(format!("Windows-style path received on a POSIX host: {asked}")));
+        return Err(FsError::Denied(format!("Windows-style path received on a POSIX host: {asked}")));
     }
     if asked.starts_with('/') {
         return Ok(normal(asked));
@@ -113,34 +113,34 @@ fn absolute(granted: &Granted, asked: &str) -> Result<String, Fault> {
     Ok(candidates.find(|candidate| granted.holding(candidate).is_some()).unwrap_or(first))
 }
 
-/// The way along a path, part by part.
-struct Walk<'a> {
-    granted: &'a Granted,
+/// The resolution of a path, segment by segment.
+struct PathWalk<'a> {
+    granted: &'a GrantedDirectories,
     directory: &'a Directory,
     absolute: &'a str,
-    /// Where it has come to: a path without links.
+    /// The resolved path so far, without links.
     here: String,
-    /// What is left of the way, and whether a link added it.
-    left: VecDeque<(String, Origin)>,
+    /// The remaining segments, and whether each comes from a link.
+    left: VecDeque<(String, SegmentOrigin)>,
     links: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum SegmentOrigin {
     Asked,
     Link,
 }
 
-impl<'a> Walk<'a> {
-    fn new(granted: &'a Granted, directory: &'a Directory, absolute: &'a str) -> Self {
+impl<'a> PathWalk<'a> {
+    fn new(granted: &'a GrantedDirectories, directory: &'a Directory, absolute: &'a str) -> Self {
         let below = directory.below(absolute).unwrap_or_default();
         let parts = below.split('/').filter(|part| !part.is_empty());
-        let left = parts.map(|part| (part.to_owned(), Origin::Asked)).collect();
+        let left = parts.map(|part| (part.to_owned(), SegmentOrigin::Asked)).collect();
         Self { granted, directory, absolute, here: directory.path.clone(), left, links: 0 }
     }
 
-    /// The path at the end.
-    fn end(mut self) -> Result<String, Fault> {
+    /// The resolved path.
+    fn end(mut self) -> Result<String, FsError> {
         while let Some((part, origin)) = self.left.pop_front() {
             match part.as_str() {
                 "." | "" => continue,
@@ -155,54 +155,54 @@ impl<'a> Walk<'a> {
             match fs::symlink_metadata(&next) {
                 Ok(found) if found.is_symlink() => self.follow(&next)?,
                 Ok(_) => self.here = next,
-                Err(error) if error.kind() == ErrorKind::NotFound && origin == Origin::Link => {
+                Err(error) if error.kind() == ErrorKind::NotFound && origin == SegmentOrigin::Link => {
                     let parent = parent(self.absolute);
-                    return Err(Fault::Other(format!("Parent directory does not exist: {parent}")));
+                    return Err(FsError::Other(format!("Parent directory does not exist: {parent}")));
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => match self.written_otherwise(&part)? {
                     Some(name) => self.left.push_front((name, origin)),
                     None => return Ok(self.left.iter().fold(next, |path, (part, _)| join(&path, part))),
                 },
-                Err(error) => return Err(Fault::system("realpath", self.absolute)(error)),
+                Err(error) => return Err(FsError::system("realpath", self.absolute)(error)),
             }
         }
         Ok(self.here)
     }
 
-    /// Goes on where a link leads to.
-    fn follow(&mut self, link: &str) -> Result<(), Fault> {
+    /// Continues with the target of a link.
+    fn follow(&mut self, link: &str) -> Result<(), FsError> {
         self.links += 1;
-        if self.links > MOST_LINKS {
-            return Err(Fault::Other(format!(
+        if self.links > MAX_LINKS {
+            return Err(FsError::Other(format!(
                 "ELOOP: too many symbolic links encountered, realpath '{}'",
                 self.absolute
             )));
         }
         let target = match fs::read_link(link) {
             Ok(target) => target.to_string_lossy().into_owned(),
-            // The host doesn't even tell where such a link leads.
+            // The host doesn't reveal the target of such a link.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(self.leads_out()),
-            Err(error) => return Err(Fault::system("realpath", self.absolute)(error)),
+            Err(error) => return Err(FsError::system("realpath", self.absolute)(error)),
         };
         if target.starts_with('/') {
             return Err(self.leads_out());
         }
         for part in target.rsplit('/') {
-            self.left.push_front((part.to_owned(), Origin::Link));
+            self.left.push_front((part.to_owned(), SegmentOrigin::Link));
         }
         Ok(())
     }
 
-    fn leads_out(&self) -> Fault {
-        Fault::Denied(format!(
+    fn leads_out(&self) -> FsError {
+        FsError::Denied(format!(
             "symlink target outside allowed directories: {} not in {}",
             self.absolute,
             self.granted.list()
         ))
     }
 
-    /// The entry whose name is the same text with its accents written in another way, as macOS and Linux differ.
-    fn written_otherwise(&self, part: &str) -> Result<Option<String>, Fault> {
+    /// The entry with the same name in a different Unicode normalization, which differs between macOS and Linux.
+    fn written_otherwise(&self, part: &str) -> Result<Option<String>, FsError> {
         if part.is_ascii() {
             return Ok(None);
         }
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         let names = entries.into_iter().map(|entry| entry.name);
         let mut equal = names.filter(|name| name != part && name.nfc().eq(part.nfc()));
         match (equal.next(), equal.next()) {
-            (Some(_), Some(_)) => Err(Fault::Other(format!("Ambiguous Unicode path component: {part}"))),
+            (Some(_), Some(_)) => Err(FsError::Other(format!("Ambiguous Unicode path component: {part}"))),
             (found, _) => Ok(found),
         }
     }

@@ -1,18 +1,18 @@
-//! Reading files: whole, their first or last lines, as text or as they are.
+//! Reading files: all, or the first or last lines, as text or bytes.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 
-use crate::answer::{self, Media};
-use crate::fault::Fault;
-use crate::path::Located;
+use crate::answer::{self, MediaResult};
+use crate::fault::FsError;
+use crate::path::ResolvedPath;
 use crate::{mime, uri};
 
-/// How much is read at once where only a part of the file is needed, in bytes.
-const CHUNK: usize = 64 * 1024;
+/// The chunk size for reading part of a file, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Which lines of a file to read.
+/// The lines of a file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lines {
     All,
@@ -21,32 +21,34 @@ pub(crate) enum Lines {
 }
 
 impl Lines {
-    /// From the arguments `head` and `tail`; 0 is the same as nothing.
-    pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, Fault> {
+    /// Parses the arguments `head` and `tail`. 0 is the same as absent.
+    pub(crate) fn asked(head: Option<f64>, tail: Option<f64>) -> Result<Self, FsError> {
         match (count("head", head)?, count("tail", tail)?) {
             (0, 0) => Ok(Self::All),
             (head, 0) => Ok(Self::First(head)),
             (0, tail) => Ok(Self::Last(tail)),
-            _ => Err(Fault::Other("Cannot specify both head and tail parameters simultaneously".to_owned())),
+            _ => {
+                Err(FsError::Other("Cannot specify both head and tail parameters simultaneously".to_owned()))
+            }
         }
     }
 }
 
-fn count(name: &str, lines: Option<f64>) -> Result<usize, Fault> {
+fn count(name: &str, lines: Option<f64>) -> Result<usize, FsError> {
     let lines = lines.unwrap_or_default();
     if lines < 0.0 || lines.fract() != 0.0 {
-        return Err(Fault::Other(format!("`{name}` must be a whole number of lines, not {lines}")));
+        return Err(FsError::Other(format!("`{name}` must be a non-negative integer, not {lines}")));
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "no file has more lines than fit, and a negative number is refused above"
+        reason = "no file has more lines, and negative numbers are refused above"
     )]
     Ok(lines as usize)
 }
 
-/// A file's text. Bytes that aren't UTF-8 become U+FFFD.
-pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
+/// The text of a file. Bytes that aren't UTF-8 become U+FFFD.
+pub(crate) fn text(file: &ResolvedPath, lines: Lines) -> Result<String, FsError> {
     let path = &file.path;
     let bytes = match lines {
         Lines::All => whole(path)?,
@@ -54,40 +56,40 @@ pub(crate) fn text(file: &Located, lines: Lines) -> Result<String, Fault> {
         Lines::Last(count) => last(path, count)?,
     };
     let text = decode(bytes);
-    // As in the official server: only the end of a file is given with plain line ends.
+    // As in the official server, only `tail` normalizes line endings.
     Ok(if matches!(lines, Lines::Last(_)) { text.replace("\r\n", "\n") } else { text })
 }
 
-/// A picture, a sound, or whatever it is, by the ending of its name.
-pub(crate) fn media(file: &Located) -> Result<Media, Fault> {
+/// An image, audio or other binary file, by file extension.
+pub(crate) fn media(file: &ResolvedPath) -> Result<MediaResult, FsError> {
     let data = whole(&file.path)?;
     let mime_type = mime::of_media(&file.path);
     Ok(match mime_type.split_once('/') {
-        Some(("image", _)) => Media::Image { data, mime_type },
-        Some(("audio", _)) => Media::Audio { data, mime_type },
-        _ => Media::Other { data, mime_type, uri: uri::of(&file.path) },
+        Some(("image", _)) => MediaResult::Image { data, mime_type },
+        Some(("audio", _)) => MediaResult::Audio { data, mime_type },
+        _ => MediaResult::Other { data, mime_type, uri: uri::of(&file.path) },
     })
 }
 
-/// All bytes of a file that an answer can hold.
-pub(crate) fn whole(path: &str) -> Result<Vec<u8>, Fault> {
-    let size = fs::metadata(path).map_err(Fault::system("open", path))?.len();
+/// All bytes of a file, if they fit into a result.
+pub(crate) fn whole(path: &str) -> Result<Vec<u8>, FsError> {
+    let size = fs::metadata(path).map_err(FsError::system("open", path))?.len();
     answer::fits(path, size)?;
     bytes(path)
 }
 
 /// All bytes of a file.
-pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, Fault> {
+pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| while_reading(error, path))?;
     Ok(bytes)
 }
 
-/// The first lines, without the last one's end.
-fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+/// The first lines, without the final newline.
+fn first(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
-    let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK], 0);
+    let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK_BYTES], 0);
     loop {
         let read = file.read(&mut chunk).map_err(|error| while_reading(error, path))?;
         if read == 0 {
@@ -109,14 +111,14 @@ fn first(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// The last lines; an end of line at the very end belongs to the last one.
-fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
+/// The last lines. A trailing newline belongs to the last line.
+fn last(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(error, path))?;
-    // The chunks that were read, the last one of the file first.
+    // Chunks in reverse order.
     let (mut chunks, mut size, mut found) = (Vec::<Vec<u8>>::new(), 0, 0);
     'file: while start > 0 {
-        let length = usize::try_from(start).unwrap_or(CHUNK).min(CHUNK);
+        let length = usize::try_from(start).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         start -= length as u64;
         let mut chunk = vec![0; length];
         file.seek(SeekFrom::Start(start))
@@ -140,24 +142,24 @@ fn last(path: &str, count: usize) -> Result<Vec<u8>, Fault> {
     Ok(chunks.concat())
 }
 
-fn open(path: &str) -> Result<File, Fault> {
-    let file = File::open(path).map_err(Fault::system("open", path))?;
+fn open(path: &str) -> Result<File, FsError> {
+    let file = File::open(path).map_err(FsError::system("open", path))?;
     if file.metadata().is_ok_and(|found| found.is_dir()) {
-        return Err(Fault::of_kind(ErrorKind::IsADirectory, "read", ""));
+        return Err(FsError::of_kind(ErrorKind::IsADirectory, "read", ""));
     }
     Ok(file)
 }
 
-fn while_reading(error: std::io::Error, path: &str) -> Fault {
+fn while_reading(error: std::io::Error, path: &str) -> FsError {
     let path = if error.kind() == ErrorKind::IsADirectory { "" } else { path };
-    Fault::system("read", path)(error)
+    FsError::system("read", path)(error)
 }
 
-/// Bytes as text.
+/// Decodes bytes as text.
 pub(crate) fn decode(bytes: Vec<u8>) -> String {
     match String::from_utf8_lossy(&bytes) {
         Cow::Owned(text) => text,
-        Cow::Borrowed(_) => String::from_utf8(bytes).expect("it was just found to be UTF-8"),
+        Cow::Borrowed(_) => String::from_utf8(bytes).expect("valid UTF-8"),
     }
 }
 

@@ -1,20 +1,24 @@
-//! Files as resources: what they hold, which paths there are, and who hears when one changes.
+//! Files as resources: contents, completion and change notifications.
 
 use moongate_sdk::{ResourceContents, ToolError, changes};
 
-use crate::granted::Granted;
-use crate::list::{self, DEEPEST, Kind};
-use crate::path::{self, Located};
+use crate::granted::GrantedDirectories;
+use crate::list::{self, EntryKind, MAX_DEPTH};
+use crate::path::{self, ResolvedPath};
 use crate::{mime, read, uri};
 
-/// How many suggestions MCP lets a completion give.
-const MOST_COMPLETIONS: usize = 100;
+/// The maximum number of suggestions in MCP.
+const MAX_COMPLETIONS: usize = 100;
 
-/// Of how many files below a moved directory their subscribers hear.
-const MOST_MOVED: usize = 1000;
+/// The maximum number of files in a moved directory for which subscribers are notified.
+const MAX_MOVED_FILES: usize = 1000;
 
-/// What the file holds: text where it is text, else bytes.
-pub(crate) fn contents(granted: &Granted, path: &str, uri: &str) -> Result<ResourceContents, ToolError> {
+/// The contents of the file: text if it is UTF-8, or else bytes.
+pub(crate) fn contents(
+    granted: &GrantedDirectories,
+    path: &str,
+    uri: &str,
+) -> Result<ResourceContents, ToolError> {
     let file = path::locate(granted, path).map_err(|fault| ToolError::not_found(&fault))?;
     let bytes = read::whole(&file.path).map_err(|fault| {
         if fault.is_not_found() { ToolError::not_found(&fault) } else { ToolError::failed(&fault) }
@@ -27,21 +31,21 @@ pub(crate) fn contents(granted: &Granted, path: &str, uri: &str) -> Result<Resou
     })
 }
 
-/// Tells that this file holds something new.
-pub(crate) fn changed(file: &Located) {
+/// Reports that this file has changed.
+pub(crate) fn changed(file: &ResolvedPath) {
     changes::resource(&uri::of(&file.path));
     if file.asked != file.path {
-        // Who subscribed by way of a link knows the file by that name.
+        // Subscribers through a link know the file by that name.
         changes::resource(&uri::of(&file.asked));
     }
 }
 
-/// Tells that something is elsewhere now, with every file below it.
-pub(crate) fn moved(from: &Located, to: &Located) {
+/// Reports that a file or directory has moved, with every file in it.
+pub(crate) fn moved(from: &ResolvedPath, to: &ResolvedPath) {
     changed(from);
     changed(to);
-    let mut left = MOST_MOVED;
-    moved_below(&from.path, &to.path, DEEPEST, &mut left);
+    let mut left = MAX_MOVED_FILES;
+    moved_below(&from.path, &to.path, MAX_DEPTH, &mut left);
 }
 
 fn moved_below(from: &str, to: &str, depth: usize, left: &mut usize) {
@@ -50,20 +54,20 @@ fn moved_below(from: &str, to: &str, depth: usize, left: &mut usize) {
     for entry in entries {
         let [from, to] = [from, to].map(|path| path::join(path, &entry.name));
         match entry.kind {
-            Kind::Directory if depth > 0 => moved_below(&from, &to, depth - 1, left),
-            Kind::Directory => {}
-            Kind::File if *left > 0 => {
+            EntryKind::Directory if depth > 0 => moved_below(&from, &to, depth - 1, left),
+            EntryKind::Directory => {}
+            EntryKind::File if *left > 0 => {
                 *left -= 1;
                 changes::resource(&uri::of(&from));
                 changes::resource(&uri::of(&to));
             }
-            Kind::File => return,
+            EntryKind::File => return,
         }
     }
 }
 
-/// Paths that begin with what was typed, which has no slash before it; directories end in one.
-pub(crate) fn completions(granted: &Granted, typed: &str) -> Vec<String> {
+/// Paths that start with the typed text, without its leading slash. Directories end in a slash.
+pub(crate) fn completions(granted: &GrantedDirectories, typed: &str) -> Vec<String> {
     let typed = format!("/{}", typed.trim_start_matches('/'));
     let (directory, name) = typed.rsplit_once('/').unwrap_or_default();
     let mut found: Vec<String> =
@@ -72,11 +76,11 @@ pub(crate) fn completions(granted: &Granted, typed: &str) -> Vec<String> {
     if let Ok(located) = path::locate(granted, directory) {
         for entry in list::entries(&located.path).unwrap_or_default() {
             if entry.name.starts_with(name) {
-                let slash = if entry.kind == Kind::Directory { "/" } else { "" };
+                let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
                 found.push(format!("{}{slash}", path::join(directory, &entry.name)));
             }
         }
     }
-    found.truncate(MOST_COMPLETIONS);
+    found.truncate(MAX_COMPLETIONS);
     found.into_iter().map(|path| path.trim_start_matches('/').to_owned()).collect()
 }

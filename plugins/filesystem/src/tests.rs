@@ -1,4 +1,4 @@
-//! The tools as a client sees them, on a temporary folder.
+//! The tools as a client sees them, in a temporary directory.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Filesystem, grant};
 
-/// A folder that is granted to this thread's calls.
+/// A temporary directory that is granted to this thread's calls.
 pub(crate) struct Folder {
     folder: TempDir,
 }
@@ -31,9 +31,9 @@ impl Folder {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A path in it; of nothing, its own.
+    /// A path in it. Empty for the directory itself.
     pub(crate) fn path(&self, below: &str) -> String {
-        // The system's folder for temporary files may be behind a link.
+        // The system's temporary directory can be behind a link.
         let root = self.folder.path().canonicalize().unwrap();
         root.join(below).to_str().unwrap().trim_end_matches('/').to_owned()
     }
@@ -51,7 +51,7 @@ impl Folder {
         path
     }
 
-    /// All that is in it, by relative path; a directory ends in a slash.
+    /// All entries, by relative path. Directories end in a slash.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut left = vec![String::new()];
@@ -76,25 +76,25 @@ fn client() -> Client<Filesystem> {
     Client::new()
 }
 
-/// What a tool says that succeeds.
+/// The result of a successful call.
 #[track_caller]
-pub(crate) fn said(tool: &str, args: Value) -> String {
+pub(crate) fn text_of(tool: &str, args: Value) -> String {
     let result = client().call(tool, args).unwrap();
     assert!(!result.failed(), "{}", result.all_text());
     assert_eq!(result.structured_value(), json!({ "content": result.all_text() }));
     result.all_text()
 }
 
-/// What a tool says that fails.
+/// The error of a failed call.
 #[track_caller]
-pub(crate) fn refused(tool: &str, args: Value) -> String {
+pub(crate) fn error_of(tool: &str, args: Value) -> String {
     let result = client().call(tool, args).unwrap();
     assert!(result.failed(), "{}", result.all_text());
     result.all_text()
 }
 
 #[test]
-fn every_tool_says_what_it_may_change() {
+fn tools_have_correct_hints() {
     let tools = client().tools();
     let hints = |tool: &moongate_sdk::Tool| {
         let hints = tool.annotations.clone().unwrap();
@@ -120,7 +120,7 @@ fn every_tool_says_what_it_may_change() {
 }
 
 #[test]
-fn arguments_that_may_be_left_out_say_so_and_have_no_null() {
+fn optional_arguments_are_not_nullable() {
     let schema = |name: &str| -> Value {
         let tool = client().tools().into_iter().find(|tool| tool.name == name).unwrap();
         serde_json::from_str(&tool.input_schema).unwrap()
@@ -138,24 +138,24 @@ fn arguments_that_may_be_left_out_say_so_and_have_no_null() {
 }
 
 #[test]
-fn without_a_grant_everything_is_refused_and_the_cure_is_named() {
+fn names_the_missing_grant() {
     grant(&[], &[]);
     for (tool, args) in [
         ("read_text_file", json!({ "path": "/etc/hostname" })),
         ("write_file", json!({ "path": "a.txt", "content": "" })),
         ("list_directory", json!({ "path": "." })),
     ] {
-        let said = refused(tool, args);
+        let text_of = error_of(tool, args);
         assert!(
-            said.starts_with("Access denied - no directory is granted") && said.contains("`dirs`"),
-            "{said}"
+            text_of.starts_with("Access denied - no directory is granted") && text_of.contains("`dirs`"),
+            "{text_of}"
         );
     }
-    assert_eq!(said("list_allowed_directories", json!({})), "Allowed directories:\n");
+    assert_eq!(text_of("list_allowed_directories", json!({})), "Allowed directories:\n");
 }
 
 #[test]
-fn what_may_only_be_read_is_not_changed() {
+fn does_not_change_read_only_directories() {
     let folder = Folder::read_only();
     let path = folder.write("a.txt", "one\n");
     let edits = json!([{ "oldText": "one", "newText": "two" }]);
@@ -166,18 +166,18 @@ fn what_may_only_be_read_is_not_changed() {
         ("create_directory", json!({ "path": folder.path("new") })),
         ("move_file", json!({ "source": path, "destination": folder.path("b.txt") })),
     ] {
-        let said = refused(tool, args);
-        assert_eq!(said, format!("Access denied - `{}` may only be read, not changed", folder.path("")));
+        let text_of = error_of(tool, args);
+        assert_eq!(text_of, format!("Access denied - `{}` is read-only", folder.path("")));
     }
     assert_eq!(folder.names(), ["a.txt"]);
-    assert_eq!(said("read_text_file", json!({ "path": path })), "one\n");
-    let shown = said("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
-    assert!(shown.contains("-one\n+two\n"), "a look changes nothing: {shown}");
+    assert_eq!(text_of("read_text_file", json!({ "path": path })), "one\n");
+    let shown = text_of("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
+    assert!(shown.contains("-one\n+two\n"), "a dry run changes nothing: {shown}");
     assert_eq!(fs::read_to_string(path).unwrap(), "one\n");
 }
 
 #[test]
-fn a_tool_that_changes_a_file_tells_its_subscribers_and_one_that_fails_does_not() {
+fn notifies_subscribers_of_successful_changes() {
     let folder = Folder::new();
     folder.write("sub/a b.txt", "one\n");
     let link = folder.link("sub/a b.txt", "link.txt");
@@ -194,7 +194,7 @@ fn a_tool_that_changes_a_file_tells_its_subscribers_and_one_that_fails_does_not(
     let edits = json!([{ "oldText": "two", "newText": "three" }]);
     assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits, "dryRun": true })), []);
     assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [uri("sub/a b.txt")]);
-    assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [], "it no longer fits");
+    assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [], "it no longer matches");
     assert_eq!(
         changes("move_file", json!({ "source": folder.path("sub"), "destination": folder.path("moved") })),
         [uri("sub"), uri("moved"), uri("sub/a b.txt"), uri("moved/a b.txt")]
@@ -202,12 +202,12 @@ fn a_tool_that_changes_a_file_tells_its_subscribers_and_one_that_fails_does_not(
 }
 
 #[test]
-fn several_files_are_read_though_one_cannot_be() {
+fn reads_several_files_despite_errors() {
     let folder = Folder::new();
     let (one, two) = (folder.write("one.txt", "1"), folder.write("two.txt", "2\n"));
     let gone = folder.path("gone.txt");
     assert_eq!(
-        said("read_multiple_files", json!({ "paths": [one, gone, two] })),
+        text_of("read_multiple_files", json!({ "paths": [one, gone, two] })),
         format!(
             "{one}:\n1\n\n---\n{gone}: Error - ENOENT: no such file or directory, open '{gone}'\n---\n{two}:\n2\n\n"
         )
@@ -215,7 +215,7 @@ fn several_files_are_read_though_one_cannot_be() {
 }
 
 #[test]
-fn an_answer_never_outgrows_what_the_gateway_takes() {
+fn limits_the_size_of_results() {
     let folder = Folder::new();
     let path = folder.write("large.txt", "line\n".repeat(500));
     let client = Client::<Filesystem>::new().config("max_answer_bytes", 4000);
@@ -225,7 +225,7 @@ fn an_answer_never_outgrows_what_the_gateway_takes() {
     assert_eq!(
         whole.all_text(),
         format!(
-            "File too large: {path} has 2500 bytes and one answer holds 2000; read parts of it with `head` or `tail`"
+            "File too large: {path} has 2500 bytes, but a result can have at most 2000; read part of it with `head` or `tail`"
         )
     );
     assert_eq!(call("read_text_file", json!({ "path": path, "head": 2 })).all_text(), "line\nline");
@@ -234,7 +234,7 @@ fn an_answer_never_outgrows_what_the_gateway_takes() {
     let small = folder.write("small.txt", "x".repeat(1200));
     let several = call("read_multiple_files", json!({ "paths": [small, small, path] })).all_text();
     assert!(
-        several.contains(": Error - no room left") && several.contains(": Error - File too large"),
+        several.contains(": Error - result too large") && several.contains(": Error - File too large"),
         "{several}"
     );
     for at in 0..60 {
@@ -245,17 +245,17 @@ fn an_answer_never_outgrows_what_the_gateway_takes() {
         ("search_files", json!({ "path": folder.path("many"), "pattern": "*" })),
         ("list_directory", json!({ "path": folder.path("many") })),
     ] {
-        let said = call(tool, args);
+        let text_of = call(tool, args);
         assert!(
-            said.failed() && said.all_text().to_lowercase().contains("too "),
+            text_of.failed() && text_of.all_text().to_lowercase().contains("too "),
             "{tool}: {}",
-            said.all_text()
+            text_of.all_text()
         );
     }
 }
 
 #[test]
-fn pictures_sounds_and_other_files_come_as_what_they_are() {
+fn returns_media_by_type() {
     let folder = Folder::new();
     let media = |name: &str| {
         let path = folder.write(name, [0, 255, 1]);
@@ -276,7 +276,7 @@ fn pictures_sounds_and_other_files_come_as_what_they_are() {
 }
 
 #[test]
-fn a_file_is_a_resource() {
+fn reads_files_as_resources() {
     let folder = Folder::new();
     let client = client();
     assert_eq!(client.templates()[0].uri_template, "file:///{+path}");
@@ -295,7 +295,7 @@ fn a_file_is_a_resource() {
 }
 
 #[test]
-fn paths_are_completed_part_by_part() {
+fn completes_paths_segment_by_segment() {
     let folder = Folder::new();
     folder.write("docs/one.md", "");
     folder.write("docs/other/x", "");

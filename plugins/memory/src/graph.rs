@@ -1,7 +1,7 @@
-//! The knowledge graph, and what the tools do to it. It knows nothing of where it is kept.
+//! The knowledge graph and its operations, independent of storage.
 //!
-//! Order and doubles are as the official server has them: things stand in the order in which they came, and a call is
-//! compared with what was there before it, so what stands twice in one call is taken twice.
+//! Order and duplicates are as in the official server: items keep the order in which they were added, and a call is
+//! compared with the graph before it, so duplicates within one call are added twice.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,15 +9,15 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that is known by a name.
+/// A named entity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entity {
     /// The name of the entity.
     pub(crate) name: String,
-    /// What kind of thing it is.
+    /// The type of the entity.
     pub(crate) entity_type: String,
-    /// What is known of it, a sentence each.
+    /// Facts about the entity, one sentence each.
     pub(crate) observations: Vec<String>,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct Entity {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Relation {
-    /// The name of the entity that the relation starts from.
+    /// The name of the entity where the relation starts.
     pub(crate) from: String,
-    /// The name of the entity that it leads to.
+    /// The name of the entity where the relation ends.
     pub(crate) to: String,
-    /// What the one does or is to the other.
+    /// The type of the relation, such as "works at".
     pub(crate) relation_type: String,
 }
 
@@ -37,9 +37,9 @@ pub(crate) struct Relation {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Addition {
-    /// The name of the entity, which must be there.
+    /// The name of the entity, which must exist.
     pub(crate) entity_name: String,
-    /// What is known of it now, a sentence each.
+    /// New facts about the entity, one sentence each.
     pub(crate) contents: Vec<String>,
 }
 
@@ -49,43 +49,43 @@ pub(crate) struct Addition {
 pub(crate) struct Added {
     /// The name of the entity.
     pub(crate) entity_name: String,
-    /// The observations that it didn't have.
+    /// The observations that are new.
     pub(crate) added_observations: Vec<String>,
 }
 
-/// Observations to take from an entity.
+/// Observations to delete from an entity.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Deletion {
     /// The name of the entity.
     pub(crate) entity_name: String,
-    /// The observations, word by word.
+    /// The observations, with their exact text.
     pub(crate) observations: Vec<String>,
 }
 
-/// All entities and relations, or some.
+/// A graph or a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Graph {
-    /// The entities, in the order in which they came.
+    /// The entities, in the order in which they were added.
     pub(crate) entities: Vec<Entity>,
-    /// The relations, in the order in which they came.
+    /// The relations, in the order in which they were added.
     pub(crate) relations: Vec<Relation>,
 }
 
-/// There is no entity of this name.
+/// The error for an unknown entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoEntity(String);
+pub(crate) struct UnknownEntity(String);
 
-impl fmt::Display for NoEntity {
+impl fmt::Display for UnknownEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Entity with name {} not found", self.0) // the official server's words
+        write!(f, "Entity with name {} not found", self.0) // the official server's message
     }
 }
 
-impl std::error::Error for NoEntity {}
+impl std::error::Error for UnknownEntity {}
 
 impl Graph {
-    /// Adds those entities whose names are new; gives them back.
+    /// Adds entities with new names. Returns them.
     pub(crate) fn create_entities(&mut self, entities: &[Entity]) -> Vec<Entity> {
         let known: HashSet<&str> = self.entities.iter().map(|entity| entity.name.as_str()).collect();
         let new: Vec<Entity> =
@@ -94,7 +94,7 @@ impl Graph {
         new
     }
 
-    /// Adds those relations that are new; gives them back. Their ends need not be there.
+    /// Adds new relations. Returns them. Their entities don't have to exist.
     pub(crate) fn create_relations(&mut self, relations: &[Relation]) -> Vec<Relation> {
         let known: HashSet<&Relation> = self.relations.iter().collect();
         let new: Vec<Relation> =
@@ -103,13 +103,13 @@ impl Graph {
         new
     }
 
-    /// Adds those observations that an entity doesn't have yet; gives them back.
+    /// Adds new observations to entities. Returns them.
     ///
     /// # Errors
-    /// An entity isn't there. What was added before it stays added, so the graph is to be thrown away.
-    pub(crate) fn add_observations(&mut self, additions: &[Addition]) -> Result<Vec<Added>, NoEntity> {
+    /// An entity doesn't exist. Earlier additions are kept, so discard the graph.
+    pub(crate) fn add_observations(&mut self, additions: &[Addition]) -> Result<Vec<Added>, UnknownEntity> {
         let added = additions.iter().map(|Addition { entity_name, contents }| {
-            let entity = self.entity(entity_name).ok_or_else(|| NoEntity(entity_name.clone()))?;
+            let entity = self.entity(entity_name).ok_or_else(|| UnknownEntity(entity_name.clone()))?;
             let new: Vec<String> =
                 contents.iter().filter(|content| !entity.observations.contains(content)).cloned().collect();
             entity.observations.extend_from_slice(&new);
@@ -118,14 +118,14 @@ impl Graph {
         added.collect()
     }
 
-    /// Removes entities, and the relations that start from them or lead to them.
+    /// Removes entities and their relations.
     pub(crate) fn delete_entities(&mut self, names: &[String]) {
         let names: HashSet<&String> = names.iter().collect();
         self.entities.retain(|entity| !names.contains(&entity.name));
         self.relations.retain(|relation| !names.contains(&relation.from) && !names.contains(&relation.to));
     }
 
-    /// Takes observations from entities. What isn't there is no error.
+    /// Removes observations. Ignores unknown ones.
     pub(crate) fn delete_observations(&mut self, deletions: &[Deletion]) {
         for Deletion { entity_name, observations } in deletions {
             if let Some(entity) = self.entity(entity_name) {
@@ -134,13 +134,13 @@ impl Graph {
         }
     }
 
-    /// Removes relations. What isn't there is no error.
+    /// Removes relations. Ignores unknown ones.
     pub(crate) fn delete_relations(&mut self, relations: &[Relation]) {
         let gone: HashSet<&Relation> = relations.iter().collect();
         self.relations.retain(|relation| !gone.contains(relation));
     }
 
-    /// The entities whose name, type or observations hold `query`, in letters of either case; and their relations.
+    /// The entities whose name, type or observations contain `query`, ignoring case, and their relations.
     pub(crate) fn search(self, query: &str) -> Self {
         let query = query.to_lowercase();
         let holds = |text: &String| text.to_lowercase().contains(&query);
@@ -149,12 +149,12 @@ impl Graph {
         })
     }
 
-    /// The entities of these names, and their relations.
+    /// The entities with these names, and their relations.
     pub(crate) fn open(self, names: &[String]) -> Self {
         self.only(|entity| names.contains(&entity.name))
     }
 
-    /// Some entities, and the relations that start from them or lead to them, wherever the other end is.
+    /// Filters entities. Keeps the relations that start or end at one of them.
     fn only(mut self, wanted: impl Fn(&Entity) -> bool) -> Self {
         self.entities.retain(wanted);
         let names: HashSet<&str> = self.entities.iter().map(|entity| entity.name.as_str()).collect();
@@ -164,7 +164,7 @@ impl Graph {
         self
     }
 
-    /// The first entity of a name.
+    /// The first entity with this name.
     fn entity(&mut self, name: &str) -> Option<&mut Entity> {
         self.entities.iter_mut().find(|entity| entity.name == name)
     }

@@ -1,8 +1,8 @@
-//! The plugin `memory`: a knowledge graph that a model keeps from one conversation to the next.
+//! The plugin `memory`: a knowledge graph that persists between conversations.
 //!
-//! Its nine tools and its resource take the same arguments and give the same answers as those of the npm package
-//! `@modelcontextprotocol/server-memory`, so it can stand in for that one. `graph` is what the tools do, `store` where
-//! the graph is kept.
+//! The nine tools and the resource have the same arguments and results as those of the npm package
+//! `@modelcontextprotocol/server-memory`, so the plugin can replace it. `graph` implements the operations, `store`
+//! the storage.
 #![forbid(unsafe_code)]
 
 use moongate_sdk::IntoToolResult;
@@ -21,7 +21,7 @@ pub struct Memory;
 
 #[derive(Deserialize, JsonSchema)]
 struct Entities {
-    /// The entities; those whose name is known already are left as they are.
+    /// The entities. Existing entities don't change.
     entities: Vec<Entity>,
 }
 
@@ -33,7 +33,7 @@ struct Relations {
 
 #[derive(Deserialize, JsonSchema)]
 struct Additions {
-    /// What is added, by entity.
+    /// The observations to add, by entity.
     observations: Vec<Addition>,
 }
 
@@ -46,13 +46,13 @@ struct EntityNames {
 
 #[derive(Deserialize, JsonSchema)]
 struct Deletions {
-    /// What is deleted, by entity.
+    /// The observations to delete, by entity.
     deletions: Vec<Deletion>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Query {
-    /// What names, types or observations are searched for.
+    /// The text to search for in names, types and observations.
     query: String,
 }
 
@@ -62,11 +62,11 @@ struct Names {
     names: Vec<String>,
 }
 
-/// What `read_graph` takes: nothing. Some clients send an argument where none is asked for, so that is no mistake.
-const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
+/// The schema of `read_graph`, which has no arguments. Some clients send an argument anyway, so it allows them.
+const NO_ARGS_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
 #[derive(Serialize, JsonSchema)]
 struct NewEntities {
@@ -89,17 +89,16 @@ struct Deleted {
     message: &'static str,
 }
 
-/// Structured content whose text isn't its JSON.
-struct Told<T> {
+/// Structured content with a different text.
+struct StructuredText<T> {
     text: String,
     structured: T,
 }
 
-/// A knowledge graph that is kept from one conversation to the next: entities with observations, and relations between
-/// them.
+/// Remember a knowledge graph across conversations: entities with observations, and relations between them.
 #[plugin(name = "memory", title = "Memory")]
 impl Memory {
-    /// Create entities in the knowledge graph, each with its type and first observations.
+    /// Create entities in the knowledge graph, each with a type and observations.
     #[tool(
         title = "Create Entities",
         read_only = false,
@@ -107,12 +106,12 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn create_entities(&self, args: &Entities) -> Result<Told<NewEntities>, ToolError> {
+    fn create_entities(&self, args: &Entities) -> Result<StructuredText<NewEntities>, ToolError> {
         let entities = store::change(|graph| Ok(graph.create_entities(&args.entities)))?;
-        told(&entities.clone(), NewEntities { entities })
+        added(&entities.clone(), NewEntities { entities })
     }
 
-    /// Create relations between entities of the knowledge graph. Word them in active voice.
+    /// Create relations between entities in the knowledge graph. Write them in active voice.
     #[tool(
         title = "Create Relations",
         read_only = false,
@@ -120,12 +119,12 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn create_relations(&self, args: &Relations) -> Result<Told<NewRelations>, ToolError> {
+    fn create_relations(&self, args: &Relations) -> Result<StructuredText<NewRelations>, ToolError> {
         let relations = store::change(|graph| Ok(graph.create_relations(&args.relations)))?;
-        told(&relations.clone(), NewRelations { relations })
+        added(&relations.clone(), NewRelations { relations })
     }
 
-    /// Add observations to entities that are in the knowledge graph.
+    /// Add observations to existing entities in the knowledge graph.
     #[tool(
         title = "Add Observations",
         read_only = false,
@@ -133,14 +132,14 @@ impl Memory {
         idempotent = false,
         open_world = false
     )]
-    fn add_observations(&self, args: &Additions) -> Result<Told<NewObservations>, ToolError> {
+    fn add_observations(&self, args: &Additions) -> Result<StructuredText<NewObservations>, ToolError> {
         let results = store::change(|graph| Ok(graph.add_observations(&args.observations)?))?;
-        told(&results.clone(), NewObservations { results })
+        added(&results.clone(), NewObservations { results })
     }
 
-    /// Delete entities from the knowledge graph, with all their relations.
+    /// Delete entities and all their relations from the knowledge graph.
     #[tool(title = "Delete Entities", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_entities(&self, args: &EntityNames) -> Result<Told<Deleted>, ToolError> {
+    fn delete_entities(&self, args: &EntityNames) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_entities(&args.entity_names);
             Ok(())
@@ -148,9 +147,9 @@ impl Memory {
         Ok(deleted("Entities deleted successfully"))
     }
 
-    /// Delete single observations from entities of the knowledge graph.
+    /// Delete observations from entities in the knowledge graph.
     #[tool(title = "Delete Observations", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_observations(&self, args: &Deletions) -> Result<Told<Deleted>, ToolError> {
+    fn delete_observations(&self, args: &Deletions) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_observations(&args.deletions);
             Ok(())
@@ -160,7 +159,7 @@ impl Memory {
 
     /// Delete relations from the knowledge graph.
     #[tool(title = "Delete Relations", read_only = false, destructive, idempotent, open_world = false)]
-    fn delete_relations(&self, args: &Relations) -> Result<Told<Deleted>, ToolError> {
+    fn delete_relations(&self, args: &Relations) -> Result<StructuredText<Deleted>, ToolError> {
         store::change(|graph| {
             graph.delete_relations(&args.relations);
             Ok(())
@@ -175,20 +174,21 @@ impl Memory {
         destructive = false,
         idempotent,
         open_world = false,
-        input_schema = NOTHING
+        input_schema = NO_ARGS_SCHEMA
     )]
-    fn read_graph(&self, args: &Nothing) -> Result<Pretty<Graph>, ToolError> {
-        let Nothing {} = args;
+    fn read_graph(&self, args: &NoArgs) -> Result<Pretty<Graph>, ToolError> {
+        let NoArgs {} = args;
         store::read().map(Pretty)
     }
 
-    /// Find the entities of the knowledge graph whose name, type or observations hold a text, and their relations.
+    /// Search the knowledge graph for entities whose name, type or observations contain a text. Also returns their
+    /// relations.
     #[tool(title = "Search Nodes", read_only, destructive = false, idempotent, open_world = false)]
     fn search_nodes(&self, args: &Query) -> Result<Pretty<Graph>, ToolError> {
         Ok(Pretty(store::read()?.search(&args.query)))
     }
 
-    /// Open entities of the knowledge graph by their names, with their relations.
+    /// Get entities of the knowledge graph by name, with their relations.
     #[tool(title = "Open Nodes", read_only, destructive = false, idempotent, open_world = false)]
     fn open_nodes(&self, args: &Names) -> Result<Pretty<Graph>, ToolError> {
         Ok(Pretty(store::read()?.open(&args.names)))
@@ -206,16 +206,16 @@ impl Memory {
     }
 }
 
-/// What was added: the text is the bare list.
-fn told<T>(list: &impl Serialize, structured: T) -> Result<Told<T>, ToolError> {
-    Ok(Told { text: serde_json::to_string_pretty(list)?, structured })
+/// The result of an addition. Its text is the plain list.
+fn added<T>(list: &impl Serialize, structured: T) -> Result<StructuredText<T>, ToolError> {
+    Ok(StructuredText { text: serde_json::to_string_pretty(list)?, structured })
 }
 
-fn deleted(message: &'static str) -> Told<Deleted> {
-    Told { text: message.to_owned(), structured: Deleted { success: true, message } }
+fn deleted(message: &'static str) -> StructuredText<Deleted> {
+    StructuredText { text: message.to_owned(), structured: Deleted { success: true, message } }
 }
 
-impl<T: Serialize + JsonSchema> IntoToolResult for Told<T> {
+impl<T: Serialize + JsonSchema> IntoToolResult for StructuredText<T> {
     fn output_schema() -> Option<String> {
         Pretty::<T>::output_schema()
     }

@@ -1,5 +1,5 @@
-//! Where the graph is kept: whole, under one key, so that a change of many entities is there at once or not at all, and
-//! calls that run at the same time, in this gateway or in another on the same state, change it one after the other.
+//! Storage of the graph: under one key, so that changes of many entities are atomic, and concurrent calls, even from
+//! another gateway with the same state, change it one after the other.
 
 use moongate_sdk::kv::{self, KvError};
 use moongate_sdk::{ToolError, changes};
@@ -14,18 +14,18 @@ pub(crate) const KEY: &str = "graph";
 /// The graph as a resource.
 pub(crate) const URI: &str = "memory://knowledge-graph";
 
-/// The form that is written.
-const FORM: u32 = 1;
+/// The version of the format.
+const FORMAT_VERSION: u32 = 1;
 
-/// The most that a gateway keeps under one key.
-const MOST: usize = 1 << 20;
+/// The gateway's size limit of a value.
+const MAX_VALUE_BYTES: usize = 1 << 20;
 
-/// How often a change is begun anew where so many calls change the graph that [`kv::try_update`] gives up.
-const ROUNDS: usize = 16;
+/// The number of attempts if concurrent calls keep changing the graph and [`kv::try_update`] gives up.
+const MAX_CHANGE_ATTEMPTS: usize = 16;
 
-/// The graph as it is kept: without the names of its members, which would take as much room as most observations.
+/// The stored graph, without the names of its members, which would take as much space as most observations.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredGraph {
     form: u32,
     /// Name, type, observations.
     entities: Vec<(String, String, Vec<String>)>,
@@ -33,67 +33,68 @@ struct Kept {
     relations: Vec<(String, String, String)>,
 }
 
-/// Why a change wasn't made.
-enum Unchanged {
-    Kept(KvError),
+/// The reason why a change wasn't made.
+enum ChangeError {
+    StoredGraph(KvError),
     Refused(ToolError),
 }
 
-impl From<KvError> for Unchanged {
+impl From<KvError> for ChangeError {
     fn from(error: KvError) -> Self {
-        Self::Kept(error)
+        Self::StoredGraph(error)
     }
 }
 
-/// The graph as it is now; an empty one where none was kept yet.
+/// Returns the current graph. Empty if none is stored yet.
 ///
 /// # Errors
-/// The plugin may keep nothing, or what it kept can't be read.
+/// State isn't granted, or the stored value can't be parsed.
 pub(crate) fn read() -> Result<Graph, ToolError> {
     parsed(kv::get(KEY)?)
 }
 
-/// Changes the graph and tells those who subscribed to it. `change` is called again where another call was faster; if it
-/// fails, or changes nothing, nothing is written.
+/// Changes the graph and notifies subscribers. If another call changed it first, `change` is called again. If it
+/// fails or changes nothing, nothing is written.
 ///
 /// # Errors
-/// `change` failed, the graph has no room for it, or the plugin may keep nothing.
+/// `change` failed, the storage is full, or state isn't granted.
 pub(crate) fn change<R>(mut change: impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, ToolError> {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_CHANGE_ATTEMPTS {
         match try_change(&mut change) {
-            Err(Unchanged::Kept(KvError::Contended { .. })) => {}
-            Err(Unchanged::Kept(KvError::Full(reason))) => return Err(full(&reason)),
-            Err(Unchanged::Kept(error)) => return Err(error.into()),
-            Err(Unchanged::Refused(error)) => return Err(error),
+            Err(ChangeError::StoredGraph(KvError::Contended { .. })) => {}
+            Err(ChangeError::StoredGraph(KvError::Full(reason))) => return Err(full(&reason)),
+            Err(ChangeError::StoredGraph(error)) => return Err(error.into()),
+            Err(ChangeError::Refused(error)) => return Err(error),
             Ok(result) => return Ok(result),
         }
     }
-    Err(ToolError::failed("the knowledge graph is changed by too many calls at once; try again"))
+    Err(ToolError::failed("too many concurrent changes of the knowledge graph; try again"))
 }
 
-/// Changes the graph, unless it is contended.
-fn try_change<R>(change: &mut impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, Unchanged> {
+/// Changes the graph, unless there is contention.
+fn try_change<R>(change: &mut impl FnMut(&mut Graph) -> Result<R, ToolError>) -> Result<R, ChangeError> {
     let mut result = None;
     let written = kv::try_update(KEY, |old: Option<Box<RawValue>>| {
-        let before = parsed(old).map_err(Unchanged::Refused)?;
+        let before = parsed(old).map_err(ChangeError::Refused)?;
         let mut graph = before.clone();
-        result = Some(change(&mut graph).map_err(Unchanged::Refused)?);
+        result = Some(change(&mut graph).map_err(ChangeError::Refused)?);
         if graph == before {
             return Ok(None);
         }
-        let text = to_raw_value(&Kept::from(graph)).map_err(|error| Unchanged::Refused(error.into()))?;
-        if text.get().len() > MOST {
-            return Err(Unchanged::Refused(full("a gateway keeps at most 1 MiB under one key")));
+        let text =
+            to_raw_value(&StoredGraph::from(graph)).map_err(|error| ChangeError::Refused(error.into()))?;
+        if text.get().len() > MAX_VALUE_BYTES {
+            return Err(ChangeError::Refused(full("a value can have at most 1 MiB")));
         }
         Ok(Some(text))
     })?;
     if written.is_some() {
         changes::resource(URI);
     }
-    Ok(result.expect("it is set by each call of the change that doesn't fail"))
+    Ok(result.expect("set by each successful change"))
 }
 
-/// Nothing more fits in.
+/// The error for a full storage.
 fn full(reason: &str) -> ToolError {
     ToolError::failed(format_args!(
         "the knowledge graph is full, so nothing was changed: {reason}; delete entities, observations or relations that \
@@ -103,31 +104,31 @@ fn full(reason: &str) -> ToolError {
 
 fn parsed(text: Option<Box<RawValue>>) -> Result<Graph, ToolError> {
     let Some(text) = text else { return Ok(Graph::default()) };
-    match serde_json::from_str::<Kept>(text.get()) {
-        Ok(kept) if kept.form == FORM => Ok(kept.into()),
-        Ok(Kept { form, .. }) => Err(ToolError::failed(format_args!(
-            "the knowledge graph was kept in form {form} by a newer version of this plugin; this one knows form {FORM}"
+    match serde_json::from_str::<StoredGraph>(text.get()) {
+        Ok(kept) if kept.form == FORMAT_VERSION => Ok(kept.into()),
+        Ok(StoredGraph { form, .. }) => Err(ToolError::failed(format_args!(
+            "the knowledge graph has format {form}, written by a newer version of this plugin; this version supports format {FORMAT_VERSION}"
         ))),
         Err(error) => Err(ToolError::failed(format_args!(
-            "what is kept under `{KEY}` is no knowledge graph: {error}; does another plugin write to the same store?"
+            "the value under `{KEY}` isn't a knowledge graph: {error}; check whether another plugin uses the same storage"
         ))),
     }
 }
 
-impl From<Graph> for Kept {
+impl From<Graph> for StoredGraph {
     fn from(Graph { entities, relations }: Graph) -> Self {
         let entity = |Entity { name, entity_type, observations }| (name, entity_type, observations);
         let relation = |Relation { from, to, relation_type }| (from, to, relation_type);
         Self {
-            form: FORM,
+            form: FORMAT_VERSION,
             entities: entities.into_iter().map(entity).collect(),
             relations: relations.into_iter().map(relation).collect(),
         }
     }
 }
 
-impl From<Kept> for Graph {
-    fn from(Kept { form: _, entities, relations }: Kept) -> Self {
+impl From<StoredGraph> for Graph {
+    fn from(StoredGraph { form: _, entities, relations }: StoredGraph) -> Self {
         let entity = |(name, entity_type, observations)| Entity { name, entity_type, observations };
         let relation = |(from, to, relation_type)| Relation { from, to, relation_type };
         Self {

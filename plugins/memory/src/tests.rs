@@ -14,7 +14,7 @@ fn client() -> Client<Memory> {
 }
 
 #[test]
-fn what_was_added_is_told_as_a_bare_list_and_by_name() {
+fn returns_additions_as_text_and_structured_content() {
     let args = json!({ "observations": [{ "entityName": "Ada", "contents": ["writes programs", "plays the harp"] }] });
     let result = client().call("add_observations", args).unwrap();
     let added = json!([{ "entityName": "Ada", "addedObservations": ["plays the harp"] }]);
@@ -23,7 +23,7 @@ fn what_was_added_is_told_as_a_bare_list_and_by_name() {
 }
 
 #[test]
-fn what_was_deleted_is_told_in_a_sentence() {
+fn returns_a_message_for_deletions() {
     let client = client();
     for (tool, args, what) in [
         ("delete_observations", json!({ "deletions": [] }), "Observations"),
@@ -40,7 +40,7 @@ fn what_was_deleted_is_told_in_a_sentence() {
 }
 
 #[test]
-fn the_resource_is_the_whole_graph() {
+fn resource_contains_the_whole_graph() {
     let client = client();
     let listed = client.resources();
     assert_eq!(listed.len(), 1);
@@ -51,7 +51,7 @@ fn the_resource_is_the_whole_graph() {
 }
 
 #[test]
-fn each_tool_says_what_it_does_and_what_it_answers() {
+fn tools_have_hints_and_output_schemas() {
     let tools = Client::<Memory>::new().tools();
     assert_eq!(tools.len(), 9);
     for tool in tools {

@@ -1,8 +1,8 @@
-//! The plugin `sequential-thinking`: a place for a model to think in steps, which it can revise and branch.
+//! The plugin `sequential-thinking`: lets a model think in steps, with revisions and branches.
 //!
-//! Its tool takes the same arguments and gives the same answers as that of the npm package
-//! `@modelcontextprotocol/server-sequential-thinking`, so it can stand in for that one. `thought` reads a step,
-//! `history` remembers how many there were.
+//! The tool has the same arguments and results as that of the npm package
+//! `@modelcontextprotocol/server-sequential-thinking`, so the plugin can replace it. `thought` parses a step,
+//! `history` counts them.
 #![forbid(unsafe_code)]
 
 use std::time::SystemTime;
@@ -21,43 +21,45 @@ use thought::{SCHEMA, Thought};
 #[derive(Debug, Default)]
 pub struct SequentialThinking;
 
-/// Where the thinking stands.
+/// The state of the thinking.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Standing {
+struct ThinkingState {
     /// The number of this thought.
     #[schemars(with = "f64")]
     thought_number: u64,
-    /// How many there will be, by the latest estimate.
+    /// The current estimate of the total number of thoughts.
     #[schemars(with = "f64")]
     total_thoughts: u64,
-    /// Whether another one is needed.
+    /// `true` if another thought is needed.
     next_thought_needed: bool,
     /// The branches so far.
     branches: Vec<String>,
-    /// How many thoughts there were so far, on all branches.
+    /// The number of thoughts so far, on all branches.
     #[schemars(with = "f64")]
     thought_history_length: u64,
 }
 
-/// Thinking in steps that can be revised and branched.
+/// Think through problems in steps that can be revised and branched.
 #[plugin(name = "sequential-thinking", title = "Sequential Thinking")]
 impl SequentialThinking {
-    /// Think a problem through, one thought a call.
+    /// Think through a problem step by step, one thought per call.
     ///
-    /// Use it where the way isn't clear from the start: to break a problem down, to plan with room for changes, to
-    /// analyse what may need another course, to keep a thread over many steps, to leave aside what doesn't matter.
+    /// Use it for problems whose solution isn't clear from the start: to break down a problem, to plan with room for
+    /// revision, to correct your course during an analysis, to keep context over many steps, or to filter out
+    /// irrelevant information.
     ///
-    /// How to think with it:
-    /// 1. Begin with thought 1 and an estimate of how many it will take. Change `totalThoughts` whenever the estimate
-    ///    does; a thought beyond it raises it.
-    /// 2. A thought may be a step, a doubt, a question about an earlier decision, a finding that more is needed, a
-    ///    hypothesis, or the check of one.
-    /// 3. To take back an earlier thought, set `isRevision` and say which one in `revisesThought`.
-    /// 4. To try another way, set `branchFromThought` to the thought where it leaves, and name the way in `branchId`.
-    /// 5. Form a hypothesis when you can, check it against the thoughts before it, and go on until it holds.
-    /// 6. Set `nextThoughtNeeded` to false only when you have an answer that satisfies you. Where the end turns out not to
-    ///    be one, set `needsMoreThoughts` and go on.
+    /// How to use it:
+    /// 1. Start with thought 1 and an estimate in `totalThoughts`. Adjust the estimate as you go; a thought number
+    ///    above it raises it.
+    /// 2. A thought can be an analysis step, a doubt, a question about an earlier decision, a realization that more
+    ///    is needed, a hypothesis, or its verification.
+    /// 3. To revise an earlier thought, set `isRevision` and its number in `revisesThought`.
+    /// 4. To explore an alternative, set `branchFromThought` to the thought where it starts, and name it in
+    ///    `branchId`.
+    /// 5. Form a hypothesis when you can, verify it against earlier thoughts, and repeat until you are satisfied.
+    /// 6. Set `nextThoughtNeeded` to false only when you have a satisfactory answer. If you reach the end but need
+    ///    more, set `needsMoreThoughts` and continue.
     #[tool(
         title = "Sequential Thinking",
         read_only,
@@ -66,10 +68,10 @@ impl SequentialThinking {
         open_world = false,
         input_schema = SCHEMA
     )]
-    fn sequentialthinking(&self, ctx: &Context, args: &Thought) -> Pretty<Standing> {
+    fn sequentialthinking(&self, ctx: &Context, args: &Thought) -> Pretty<ThinkingState> {
         log::debug(args);
         let Progress { branches, length } = history::add(ctx, args, SystemTime::now());
-        Pretty(Standing {
+        Pretty(ThinkingState {
             thought_number: args.number,
             total_thoughts: args.total.max(args.number),
             next_thought_needed: args.next_needed,

@@ -20,7 +20,7 @@ fn think(client: &Client<SequentialThinking>, number: u64, more: &Value) -> Valu
 }
 
 #[test]
-fn thoughts_are_counted_over_calls_and_branches_are_named() {
+fn counts_thoughts_and_lists_branches() {
     let client = Client::new().client_info("host", "1");
     think(&client, 1, &json!({}));
     think(&client, 2, &json!({ "branchFromThought": 1, "branchId": "other" }));
@@ -40,14 +40,14 @@ fn thoughts_are_counted_over_calls_and_branches_are_named() {
 }
 
 #[test]
-fn the_text_is_the_structured_content_laid_out() {
+fn text_is_the_pretty_printed_content() {
     let result =
         Client::<SequentialThinking>::new().call("sequentialthinking", thought(1, &json!({}))).unwrap();
     assert_eq!(result.all_text(), serde_json::to_string_pretty(&result.structured_value()).unwrap());
 }
 
 #[test]
-fn callers_think_apart() {
+fn separates_callers() {
     let client = Client::new().principal("ada");
     think(&client, 1, &json!({}));
     let client = client.principal("bob");
@@ -57,7 +57,7 @@ fn callers_think_apart() {
 }
 
 #[test]
-fn without_state_a_thought_says_itself_how_far_it_has_come() {
+fn works_without_state() {
     let client = Client::new().kv_denied();
     let standing = think(&client, 7, &json!({ "branchFromThought": 2, "branchId": "b" }));
     assert_eq!((&standing["thoughtHistoryLength"], &standing["branches"]), (&json!(7), &json!(["b"])));
@@ -65,26 +65,26 @@ fn without_state_a_thought_says_itself_how_far_it_has_come() {
 }
 
 #[test]
-fn what_cannot_be_remembered_is_no_reason_to_stop_thinking() {
-    let client = Client::new().kept("thoughts", "a text of somebody else");
+fn continues_if_the_history_is_unreadable() {
+    let client = Client::new().kept("thoughts", "not a history");
     assert_eq!(think(&client, 2, &json!({}))["thoughtHistoryLength"], 2);
     let logs = client.logs();
     let warning = logs.iter().find(|line| line.level == LogLevel::Warning).unwrap();
-    assert!(warning.data.as_str().unwrap().starts_with("this thought isn't remembered: "), "{warning:?}");
-    assert_eq!(client.kv::<String>("thoughts").unwrap(), "a text of somebody else");
+    assert!(warning.data.as_str().unwrap().starts_with("cannot store this thought: "), "{warning:?}");
+    assert_eq!(client.kv::<String>("thoughts").unwrap(), "not a history");
 }
 
 #[test]
-fn thoughts_are_logged_for_those_who_want_every_detail() {
+fn logs_thoughts_at_debug_level() {
     let client = Client::new();
     think(&client, 1, &json!({}));
     assert_eq!(client.logs()[0].data, "thought 1/3: hm");
     assert_eq!(client.logs()[0].level, LogLevel::Debug);
-    assert!(!client.kv::<Value>("thoughts").unwrap().to_string().contains("hm"), "their text isn't kept");
+    assert!(!client.kv::<Value>("thoughts").unwrap().to_string().contains("hm"), "their text isn't stored");
 }
 
 #[test]
-fn a_wrong_argument_is_refused() {
+fn refuses_invalid_arguments() {
     let client = Client::<SequentialThinking>::new();
     let result = client.call("sequentialthinking", thought(1, &json!({ "isRevision": "maybe" }))).unwrap();
     assert!(result.failed());

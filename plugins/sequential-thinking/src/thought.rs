@@ -1,4 +1,5 @@
-//! A thought as a model sends it. Numbers may come as digits in a string and truth values as words: models mix them up.
+//! A thought as sent by a model. Numbers can be strings of digits, and booleans can be words, because models confuse
+//! them.
 
 use std::fmt;
 
@@ -6,10 +7,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
-/// The largest number that every JSON reader keeps exactly.
-const LARGEST: u64 = (1 << 53) - 1;
+/// The largest integer that every JSON parser represents exactly.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// The arguments. Written down, because it says more than the types of [`Thought`] do.
+/// The schema of the arguments, written by hand, because it is more precise than the types of [`Thought`].
 pub(crate) const SCHEMA: &str = r#"{
     "type": "object",
     "properties": {
@@ -24,24 +25,24 @@ pub(crate) const SCHEMA: &str = r#"{
         },
         "totalThoughts": {
             "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
-            "description": "How many thoughts will be needed, by the present estimate, such as 5 or 10."
+            "description": "The current estimate of the total number of thoughts, such as 5 or 10."
         },
         "isRevision": {
             "type": ["boolean", "string"],
-            "description": "Whether this thought takes back an earlier one."
+            "description": "Whether this thought revises an earlier one."
         },
         "revisesThought": {
             "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
-            "description": "The number of the thought that is taken back."
+            "description": "The number of the thought that is revised."
         },
         "branchFromThought": {
             "type": ["integer", "string"], "minimum": 1, "maximum": 9007199254740991, "pattern": "^[0-9]+$",
-            "description": "The number of the thought from which another way leaves."
+            "description": "The number of the thought where the branch starts."
         },
-        "branchId": { "type": "string", "description": "The name of that way." },
+        "branchId": { "type": "string", "description": "The name of the branch." },
         "needsMoreThoughts": {
             "type": ["boolean", "string"],
-            "description": "Whether more thoughts are needed than it seemed."
+            "description": "Whether more thoughts are needed than estimated."
         }
     },
     "required": ["thought", "nextThoughtNeeded", "thoughtNumber", "totalThoughts"]
@@ -65,20 +66,20 @@ pub(crate) struct Thought {
     #[serde(default, deserialize_with = "some_count")]
     branch_from_thought: Option<u64>,
     branch_id: Option<String>,
-    /// Nothing comes of it, but what is no truth value is a mistake.
+    /// Unused, but an invalid boolean is an error.
     #[serde(default, rename = "needsMoreThoughts", deserialize_with = "some_flag")]
     _needs_more: Option<bool>,
 }
 
 impl Thought {
-    /// The branch that it is on, if it names one and where it leaves.
+    /// The branch of the thought, if it has a name and a start.
     pub(crate) fn branch(&self) -> Option<&str> {
         self.branch_from_thought.and(self.branch_id.as_deref()).filter(|name| !name.is_empty())
     }
 }
 
 impl fmt::Display for Thought {
-    /// A line for the log.
+    /// The log message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "thought {}/{}", self.number, self.total.max(self.number))?;
         match (self.is_revision, self.revises_thought) {
@@ -113,15 +114,15 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
         Value::String(digits) => digits.parse().ok(),
-        // `1.0` and `1e1` are whole numbers, too.
+        // `1.0` and `1e1` are integers, too.
         number => number.as_u64().or_else(|| {
             let number = number.as_f64().filter(|number| number.fract() == 0.0)?;
             format!("{number:.0}").parse().ok()
         }),
     };
-    number
-        .filter(|number| (1..=LARGEST).contains(number))
-        .ok_or_else(|| D::Error::custom(format!("expected a whole number from 1 to {LARGEST}, got {value}")))
+    number.filter(|number| (1..=MAX_SAFE_INTEGER).contains(number)).ok_or_else(|| {
+        D::Error::custom(format!("expected an integer from 1 to {MAX_SAFE_INTEGER}, got {value}"))
+    })
 }
 
 fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

@@ -1,7 +1,7 @@
-"""What the gateway asks of the plugin: the exports `lifecycle`, `tools` and `resources` of wit/world.wit.
+"""The plugin's interface to the gateway: the exports `lifecycle`, `tools` and `resources` of wit/world.wit.
 
-componentize-py looks for a class of each export's name. It runs this module once, when it builds the component: what
-stands here outside of functions costs a call nothing.
+componentize-py looks for a class with the name of each export. It runs this module once, when it builds the component,
+so code outside of functions costs nothing at run time.
 """
 
 import json
@@ -15,16 +15,16 @@ URI = "statistics://formulas"
 MARKDOWN = "text/markdown"
 
 FORMULAS = """\
-# How the figures are calculated
+# How the statistics are calculated
 
 - `sum`: rounded once, after all numbers are added (`math.fsum`)
 - `mean`: sum / count, without rounding in between
-- `median`: the middle number in order; of an even count, the mean of the two in the middle
-- `standard_deviation`: that of a sample, √(Σ(x − mean)² / (count − 1))
-- quartiles and quantiles: between two numbers they lie on the straight line; the smallest number is the 0th quantile,
-  the largest the last (the method `inclusive` of Python's `statistics`, R's type 7)
+- `median`: the middle of the sorted numbers; for an even count, the mean of the middle two
+- `standard_deviation`: of a sample, √(Σ(x − mean)² / (count − 1))
+- quartiles and quantiles: linear interpolation between two numbers; the smallest number is the 0th quantile, the
+  largest the last (the method `inclusive` of Python's `statistics`, R's type 7)
 - `slope`, `intercept`: least squares of y = slope · x + intercept
-- `correlation`: Pearson's, from −1 to 1; left out where all y are the same number
+- `correlation`: Pearson's, from −1 to 1; omitted if all y are equal
 """
 
 
@@ -44,7 +44,7 @@ def schema(properties: dict, required: list[str]) -> dict:
 NUMBER = {"type": "number"}
 
 def reading_tool(name: str, title: str, description: str, takes: dict, gives: dict):
-    """A tool that changes nothing and knows nothing of the world."""
+    """A tool that changes nothing and only uses its arguments."""
     return moongate.tool(
         name, description, takes, gives,
         title=title, read_only=True, destructive=False, idempotent=True, open_world=False,
@@ -54,7 +54,7 @@ def reading_tool(name: str, title: str, description: str, takes: dict, gives: di
 TOOLS = [
     reading_tool(
         "describe", "Describe numbers",
-        "Calculates count, sum, mean, median, minimum, maximum, standard deviation and quartiles of a list of numbers.",
+        "Calculate count, sum, mean, median, minimum, maximum, standard deviation and quartiles of a list of numbers.",
         schema({"numbers": numbers("The sample, in any order.")}, ["numbers"]),
         schema(
             {
@@ -70,12 +70,12 @@ TOOLS = [
     ),
     reading_tool(
         "quantiles", "Quantiles",
-        "Calculates the numbers that cut a sample into parts of equal size: 4 parts for quartiles, 10 for deciles, "
+        "Calculate quantiles, which divide a sample into parts of equal size. Use 4 parts for quartiles, 10 for deciles, "
         "100 for percentiles.",
         schema(
             {
                 "numbers": numbers("The sample, in any order."),
-                "parts": {"type": "integer", "minimum": 2, "maximum": 1000, "description": "How many parts."},
+                "parts": {"type": "integer", "minimum": 2, "maximum": 1000, "description": "The number of parts."},
             },
             ["numbers", "parts"],
         ),
@@ -83,7 +83,7 @@ TOOLS = [
     ),
     reading_tool(
         "regression", "Linear regression",
-        "Fits a straight line to points by least squares: slope, intercept, and the correlation.",
+        "Fit a straight line to points by least squares. Returns slope, intercept and correlation.",
         schema(
             {
                 "x": numbers("The first coordinate of each point."),
@@ -99,7 +99,7 @@ TOOLS = [
 class Lifecycle(exports.Lifecycle):
     def describe(self):
         return moongate.info(
-            "statistics", "0.1.0", "Statistics", "Calculates figures of samples by Python's module `statistics`."
+            "statistics", "0.1.0", "Statistics", "Calculate statistics with Python's `statistics` module."
         )
 
 
@@ -112,7 +112,7 @@ class Tools(exports.Tools):
         if run is None:
             moongate.not_found(f"there is no tool `{name}`")
         try:
-            # Whole numbers as floats, too: Python's own have no end, and calculating with long ones takes long.
+            # Parse integers as floats too: Python's integers are unbounded, and calculating with long ones is slow.
             return moongate.answer(run(json.loads(args, parse_int=float)))
         except figures.Unusable as reason:
             return moongate.unsuccessful(str(reason))
@@ -122,7 +122,7 @@ class Resources(exports.Resources):
     def list_resources(self):
         return [
             moongate.resource(
-                URI, "formulas", "Formulas", "How each figure of the tools is calculated.", MARKDOWN
+                URI, "formulas", "Formulas", "The formulas that the tools use.", MARKDOWN
             )
         ]
 
@@ -142,7 +142,7 @@ def describe(args: dict) -> dict:
     if far:
         moongate.log_line(
             LogLevel.INFO,
-            {"message": "numbers lie far outside of the others", "count": len(far), "first": far[:10]},
+            {"message": "outliers found", "count": len(far), "first": far[:10]},
         )
     return figures.describe(sample)
 

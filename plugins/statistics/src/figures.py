@@ -1,33 +1,33 @@
-"""What the tools do with numbers, by Python's own module `statistics`. Nothing here knows the gateway."""
+"""The calculations, with Python's `statistics` module. This file doesn't depend on the gateway."""
 
 import math
 import statistics
 from collections.abc import Iterable
 from contextlib import contextmanager
 
-# So many numbers a list may have: more would take longer than a call may.
+# The maximum length of a list: a longer one would exceed the time limit of a call.
 MOST = 100_000
 
-# Larger numbers have no square that can be added up as floats.
+# Squares of larger numbers would overflow when they are added up.
 LARGEST = 1e150
 
 
 class Unusable(Exception):
-    """Numbers that a tool can't work with; the message is for the caller."""
+    """Invalid numbers; the message is for the caller."""
 
 
 def numbers(values: list[float], name: str) -> list[float]:
-    """The values as floating-point numbers that can be calculated with."""
+    """Convert the values to floats, and check their size."""
     found = [float(value) for value in values]
     for value in found:
         if abs(value) > LARGEST:
-            raise Unusable(f"`{name}` holds {value:g}, which is too large to calculate with: the limit is {LARGEST:g}")
+            raise Unusable(f"`{name}` contains {value:g}, which is too large: the limit is {LARGEST:g}")
     return found
 
 
 @contextmanager
 def calculation():
-    """Turns what Python says of numbers that it can't calculate with into `Unusable`."""
+    """Convert Python's errors in calculations to `Unusable`."""
     try:
         yield
     except OverflowError:
@@ -37,14 +37,14 @@ def calculation():
 
 
 def check_finite(results: Iterable[float]) -> None:
-    """Results that JSON has no number for are unusable."""
+    """Reject results that JSON can't represent."""
     if not all(map(math.isfinite, results)):
         raise OverflowError
 
 
 @calculation()
 def describe(values: list[float]) -> dict[str, float]:
-    """The usual figures of a sample. What a single number doesn't have is left out."""
+    """The usual statistics of a sample, without those that need more than one number if there is only one."""
     values = sorted(values)
     figures = {
         "count": len(values),
@@ -66,7 +66,7 @@ def describe(values: list[float]) -> dict[str, float]:
 
 
 def outliers(values: list[float]) -> list[float]:
-    """Numbers that lie further from the middle half than one and a half times its width."""
+    """Numbers outside of the middle half by more than one and a half times its width."""
     if len(values) < 4:
         return []
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -76,9 +76,9 @@ def outliers(values: list[float]) -> list[float]:
 
 @calculation()
 def quantiles(values: list[float], parts: int) -> list[float]:
-    """The numbers that cut a sample into so many parts of equal size."""
+    """The quantiles that divide a sample into parts of equal size."""
     if len(values) < 2:
-        raise Unusable("`numbers` needs two numbers at least: one can't be divided")
+        raise Unusable("`numbers` must contain at least two numbers")
     cuts = statistics.quantiles(values, n=parts, method="inclusive")
     check_finite(cuts)
     return cuts
@@ -86,13 +86,13 @@ def quantiles(values: list[float], parts: int) -> list[float]:
 
 @calculation()
 def regression(x: list[float], y: list[float]) -> dict[str, float]:
-    """The straight line that fits points best, by least squares, and how well it does."""
+    """The least-squares line through points, and its correlation."""
     if len(x) != len(y):
-        raise Unusable(f"`x` has {len(x)} numbers and `y` has {len(y)}; each point needs one of both")
+        raise Unusable(f"`x` has {len(x)} numbers and `y` has {len(y)}; they must have the same length")
     if len(x) < 2:
-        raise Unusable("two points at least are needed for a line")
+        raise Unusable("a line needs at least two points")
     if min(x) == max(x):
-        raise Unusable("all of `x` are the same number, so no line through the points has a slope")
+        raise Unusable("all values of `x` are equal, so the slope is undefined")
     slope, intercept = statistics.linear_regression(x, y)
     figures = {"slope": slope, "intercept": intercept}
     if min(y) != max(y):

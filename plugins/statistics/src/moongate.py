@@ -1,11 +1,11 @@
-"""Short ways to write what the contract asks for.
+"""Helpers for the contract's types.
 
-The bindings that componentize-py makes are dataclasses without defaults: every field has to be given. Here are the
-fields that most plugins use; copy this file into yours. It fits every world: what a world doesn't have is missed only
-where it is used.
+The bindings that componentize-py generates are dataclasses without defaults, so every field must be set. These helpers
+cover the fields that most plugins use; copy this file into your plugin. It works with every world: a missing import
+only matters when it is used.
 """
 
-from __future__ import annotations  # so that a world needn't have all the types that are named here
+from __future__ import annotations  # so that a world doesn't need all types named here
 
 import json
 from typing import NoReturn
@@ -17,11 +17,11 @@ from wit_world.imports import types
 try:
     from wit_world.imports import log
 except ImportError:
-    log = None  # the world doesn't import it
+    log = None  # not imported by the world
 
 
 def info(name: str, version: str, title: str, description: str) -> exports.lifecycle.PluginInfo:
-    """What a plugin says of itself."""
+    """The plugin's metadata."""
     return exports.lifecycle.PluginInfo(
         name=name, version=version, title=title, description=description,
         website_url=None, icons=None, instructions=None, config_schema=None, meta=None, extra=None,
@@ -40,9 +40,9 @@ def tool(
     idempotent: bool | None = None,
     open_world: bool | None = None,
 ) -> exports.tools.Tool:
-    """An entry of the list of tools. `takes` and `gives` are JSON Schemas of objects; `gives` is of what `answer` sends.
+    """A tool for the list. `takes` and `gives` are JSON Schemas of objects: the arguments, and the object for `answer`.
 
-    The last four are hints on what a call may do. Without them hosts take it for one that may destroy something.
+    The last four are hints on the effects of a call. Without them, hosts assume that a call can be destructive.
     """
     hints = exports.tools.ToolAnnotations(
         title=None, read_only=read_only, destructive=destructive, idempotent=idempotent, open_world=open_world,
@@ -56,23 +56,23 @@ def tool(
 
 
 def text(content: str) -> types.Content_Text:
-    """A block of text."""
+    """A text block."""
     return types.Content_Text(types.TextContent(text=content, annotations=None, meta=None, extra=None))
 
 
 def say(message: str) -> exports.tools.CallOutcome_Done:
-    """A tool's result: a text."""
+    """A tool result with text."""
     return _done(message)
 
 
 def answer(structured: dict) -> exports.tools.CallOutcome_Done:
-    """A tool's result: an object, and the same as text for clients that know only that."""
+    """A tool result with an object, and the same as text for clients that don't support structured content."""
     written = json.dumps(structured, ensure_ascii=False, allow_nan=False)
     return _done(written, structured=written)
 
 
 def unsuccessful(message: str) -> exports.tools.CallOutcome_Done:
-    """A tool ran and didn't succeed; the model reads why."""
+    """A failed tool result; the model reads the message."""
     return _done(message, is_error=True)
 
 
@@ -86,7 +86,7 @@ def _done(
 
 
 def resource(uri: str, name: str, title: str, description: str, mime_type: str) -> types.ResourceInfo:
-    """An entry of the list of resources."""
+    """A resource for the list."""
     return types.ResourceInfo(
         uri=uri, name=name, title=title, description=description, mime_type=mime_type,
         size=None, icons=None, annotations=None, meta=None, extra=None,
@@ -94,7 +94,7 @@ def resource(uri: str, name: str, title: str, description: str, mime_type: str) 
 
 
 def contents(uri: str, mime_type: str, body: str, ttl_ms: int) -> exports.resources.ReadOutcome_Done:
-    """The text of one resource, which everybody may keep for so many milliseconds."""
+    """The text of a resource, which can be cached and shared for this many milliseconds."""
     data = types.ResourceContents(
         uri=uri, mime_type=mime_type, body=types.ResourceBody_Text(body), meta=None, extra=None
     )
@@ -104,11 +104,11 @@ def contents(uri: str, mime_type: str, body: str, ttl_ms: int) -> exports.resour
 
 
 def not_found(message: str) -> NoReturn:
-    """Ends the request: there is no such tool or resource."""
+    """Fail the request: the tool or resource doesn't exist."""
     raise Err(types.Failure_NotFound(types.Fault(message=message, at=None, data=None)))
 
 
 def log_line(level: types.LogLevel, data: object) -> None:
-    """Writes a line to the log, if anybody reads it. The world says `import moongate:plugin/log@0.1.0;`."""
+    """Write a log message, if the level is enabled. The world must have `import moongate:plugin/log@0.1.0;`."""
     if log.enabled(level):
         log.write(level, None, json.dumps(data, ensure_ascii=False))

@@ -1,6 +1,6 @@
-"""The plugin as the gateway sees it, with a fake in place of what it imports.
+"""The plugin as the gateway sees it, with a fake log.
 
-It needs the bindings, which are made once, as README.md says.
+Requires the generated bindings; see README.md.
 """
 
 import json
@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[1] / "target/bindings"))
 try:
     import app
 except ModuleNotFoundError as missing:
-    raise unittest.SkipTest(f"{missing}: make the bindings first, see README.md") from missing
+    raise unittest.SkipTest(f"{missing}: generate the bindings first, see README.md") from missing
 
 from componentize_py_types import Err
 from wit_world.exports.tools import CallOutcome_Done
@@ -35,7 +35,7 @@ class Case(unittest.TestCase):
             self.addCleanup(patcher.stop)
 
     def call(self, name, **args):
-        """The result of a call, and its text."""
+        """Return the result of a call, and its text."""
         outcome = TOOLS.call_tool(name, json.dumps(args))
         self.assertIsInstance(outcome, CallOutcome_Done)
         (block,) = outcome.value.content
@@ -44,10 +44,10 @@ class Case(unittest.TestCase):
 
 
 class Described(Case):
-    def test_it_describes_itself(self):
+    def test_describes_itself(self):
         self.assertEqual(app.Lifecycle().describe().name, "statistics")
 
-    def test_every_tool_has_schemas_and_can_be_called(self):
+    def test_every_tool_has_schemas_and_a_function(self):
         self.assertEqual({tool.name for tool in TOOLS.list_tools()}, set(app.CALLS))
         for tool in TOOLS.list_tools():
             for text in (tool.input_schema, tool.output_schema):
@@ -57,7 +57,7 @@ class Described(Case):
 
 
 class Called(Case):
-    def test_results_are_text_and_structured_and_have_what_the_schema_says(self):
+    def test_results_match_their_schema(self):
         arguments = {
             "describe": {"numbers": [1, 2, 3]},
             "quantiles": {"numbers": [1, 2, 3], "parts": 2},
@@ -68,16 +68,16 @@ class Called(Case):
             self.assertEqual(result.structured, text)
             self.assertEqual(set(json.loads(text)), set(json.loads(tool.output_schema)["properties"]))
 
-    def test_numbers_that_can_not_be_used_are_an_answer_that_says_so(self):
+    def test_invalid_numbers_are_a_failed_result(self):
         result, text = self.call("regression", x=[1], y=[1, 2])
         self.assertTrue(result.is_error)
-        self.assertIn("each point needs one of both", text)
+        self.assertIn("they must have the same length", text)
 
-    def test_whole_numbers_without_end_are_unusable_too(self):
+    def test_rejects_long_integers(self):
         outcome = TOOLS.call_tool("describe", '{"numbers": [1' + "0" * 10_000 + "]}")
         self.assertTrue(outcome.value.is_error)
 
-    def test_outliers_are_told_to_the_log_if_anybody_reads_it(self):
+    def test_logs_outliers_if_enabled(self):
         self.call("describe", numbers=[1, 2, 3, 4, 100])
         ((level, line),) = self.lines
         self.assertEqual((level, line["count"], line["first"]), (LogLevel.INFO, 1, [100.0]))
@@ -85,21 +85,21 @@ class Called(Case):
         self.call("describe", numbers=[1, 2, 3, 4, 100])
         self.assertEqual(len(self.lines), 1)
 
-    def test_an_unknown_tool_is_a_failure_of_the_protocol(self):
+    def test_unknown_tool_is_not_found(self):
         with self.assertRaises(Err) as raised:
             self.call("nope")
         self.assertIsInstance(raised.exception.value, Failure_NotFound)
 
 
 class Read(Case):
-    def test_what_is_listed_can_be_read(self):
+    def test_reads_listed_resources(self):
         for resource in RESOURCES.list_resources():
             (data,) = RESOURCES.read_resource(resource.uri).value.contents
             self.assertEqual((data.uri, data.mime_type), (resource.uri, resource.mime_type))
             self.assertIn("`median`", data.body.value)
         self.assertEqual(RESOURCES.list_templates(), [])
 
-    def test_another_uri_is_not_found(self):
+    def test_unknown_uri_is_not_found(self):
         with self.assertRaises(Err) as raised:
             RESOURCES.read_resource("statistics://other")
         self.assertIsInstance(raised.exception.value, Failure_NotFound)

@@ -1,4 +1,4 @@
-"""The functions behind the tools."""
+"""The calculations of the tools."""
 
 import math
 import unittest
@@ -8,7 +8,7 @@ from figures import Unusable
 
 
 class Describe(unittest.TestCase):
-    def test_the_usual_figures(self):
+    def test_usual_statistics(self):
         self.assertEqual(
             figures.describe([4.0, 1.0, 3.0, 2.0]),
             {
@@ -17,68 +17,68 @@ class Describe(unittest.TestCase):
             },
         )
 
-    def test_one_number_has_no_spread(self):
+    def test_one_number_has_no_deviation(self):
         self.assertEqual(
             figures.describe([7.0]),
             {"count": 1, "sum": 7.0, "mean": 7.0, "median": 7.0, "minimum": 7.0, "maximum": 7.0},
         )
 
-    def test_nothing_is_lost_on_the_way(self):
+    def test_sums_are_exact(self):
         found = figures.describe([1e16, 1.0, -1e16])
         self.assertEqual((found["sum"], found["mean"]), (1.0, 1 / 3))
 
-    def test_results_beyond_a_float_are_unusable(self):
+    def test_rejects_overflow(self):
         for values in ([1e308, 1e308], [1.7e308, -1.7e308, 1.7e308]):
             with self.assertRaisesRegex(Unusable, "too large"):
                 figures.describe(values)
 
 
 class Numbers(unittest.TestCase):
-    def test_all_are_floats(self):
+    def test_converts_to_floats(self):
         self.assertEqual(figures.numbers([1, 2.5], "x"), [1.0, 2.5])
 
-    def test_numbers_whose_squares_have_no_room_are_unusable(self):
+    def test_rejects_large_numbers(self):
         for large in (math.inf, -1e151):
             with self.subTest(large=large), self.assertRaisesRegex(Unusable, "`x`"):
                 figures.numbers([1.0, large], "x")
 
 
 class Outliers(unittest.TestCase):
-    def test_far_numbers_are_found(self):
+    def test_finds_outliers(self):
         self.assertEqual(figures.outliers([1.0, 2.0, 3.0, 4.0, 100.0]), [100.0])
 
-    def test_few_or_equal_numbers_have_none(self):
+    def test_few_or_equal_numbers_have_no_outliers(self):
         self.assertEqual(figures.outliers([1.0, 2.0, 100.0]), [])
         self.assertEqual(figures.outliers([5.0] * 10), [])
 
 
 class Quantiles(unittest.TestCase):
-    def test_cuts(self):
+    def test_quantiles(self):
         self.assertEqual(figures.quantiles([4.0, 1.0, 3.0, 2.0], 4), [1.75, 2.5, 3.25])
         self.assertEqual(figures.quantiles([2.0, 1.0], 2), [1.5])
 
-    def test_one_number_can_not_be_cut(self):
+    def test_rejects_a_single_number(self):
         with self.assertRaisesRegex(Unusable, "two numbers"):
             figures.quantiles([1.0], 4)
 
-    def test_results_beyond_a_float_are_unusable(self):
+    def test_rejects_overflow(self):
         with self.assertRaisesRegex(Unusable, "too large"):
             figures.quantiles([1e308, 1.7e308], 4)
 
 
 class Regression(unittest.TestCase):
-    def test_a_line_through_points(self):
+    def test_fits_a_line(self):
         found = figures.regression([1.0, 2.0, 3.0], [3.0, 5.0, 7.0])
         self.assertEqual(found, {"slope": 2.0, "intercept": 1.0, "correlation": 1.0})
 
     def test_a_flat_line_has_no_correlation(self):
         self.assertEqual(figures.regression([1.0, 2.0], [3.0, 3.0]), {"slope": 0.0, "intercept": 3.0})
 
-    def test_points_that_make_no_line_are_unusable(self):
+    def test_rejects_points_without_a_line(self):
         for x, y, reason in (
             ([1.0], [1.0, 2.0], "`x` has 1 numbers and `y` has 2"),
             ([1.0], [1.0], "two points"),
-            ([1.0, 1.0], [1.0, 2.0], "the same number"),
+            ([1.0, 1.0], [1.0, 2.0], "all values of `x` are equal"),
             ([0.0, 5e-324], [1.0, 2.0], "."),
         ):
             with self.subTest(x=x), self.assertRaisesRegex(Unusable, reason):

@@ -1,4 +1,4 @@
-"""What a new plugin begins with: the helpers in a small world, and the example of README.md."""
+"""The start of a new plugin: the helpers in a small world, and the example in README.md."""
 
 import importlib.util
 import json
@@ -15,11 +15,11 @@ try:
     from wit_world import exports, imports
     from wit_world.imports import types
 except ModuleNotFoundError as missing:
-    raise unittest.SkipTest(f"{missing}: make the bindings first, see README.md") from missing
+    raise unittest.SkipTest(f"{missing}: generate the bindings first, see README.md") from missing
 
 
 def in_a_small_world():
-    """`moongate.py` as a plugin finds it whose world exports `lifecycle` and `tools`, and imports nothing."""
+    """`moongate.py` in a world that exports `lifecycle` and `tools` and imports nothing."""
     small_exports = python_types.ModuleType("wit_world.exports")
     small_exports.lifecycle, small_exports.tools = exports.lifecycle, exports.tools
     small_exports.Lifecycle, small_exports.Tools = exports.Lifecycle, exports.Tools
@@ -42,7 +42,7 @@ def in_a_small_world():
 
 
 class NewPlugin(unittest.TestCase):
-    def test_a_world_without_resources_and_log_is_enough(self):
+    def test_works_without_resources_and_log(self):
         helpers, _ = in_a_small_world()
         self.assertEqual(helpers.info("hello", "0.1.0", "Hello", "Greets.").name, "hello")
         hints = helpers.tool("greet", "Greets.", {"type": "object"}, read_only=True).annotations
@@ -50,7 +50,7 @@ class NewPlugin(unittest.TestCase):
         self.assertEqual(helpers.say("Hello!").value.content, [helpers.text("Hello!")])
         self.assertIsNone(helpers.log)
 
-    def test_the_example_of_the_readme_greets(self):
+    def test_example_of_the_readme(self):
         readme = (FOLDER / "README.md").read_text(encoding="utf-8")
         code = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1]
         helpers, modules = in_a_small_world()

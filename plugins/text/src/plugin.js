@@ -1,5 +1,5 @@
-// What the gateway asks of the plugin: the exports `lifecycle`, `tools` and `prompts` of wit/world.wit, in the names
-// that JavaScript has for them. What is optional there may be left out here.
+// The plugin's interface to the gateway: the exports `lifecycle`, `tools` and `prompts` of wit/world.wit, with
+// JavaScript names. Optional fields can be omitted.
 
 import { enabled, write } from "moongate:plugin/log@0.1.0";
 
@@ -7,14 +7,14 @@ import { changeCase, count, slug, styles, Unusable } from "./text.js";
 
 const TEXT = { type: "string", description: "The text." };
 
-/** All tools: what is said of them, and what they do with their arguments, which fit the schema. */
+/** The tools: their descriptions, schemas and functions. The gateway validates arguments before a call. */
 const TOOLS = [
     {
         name: "change_case",
         title: "Change case",
         description:
-            "Writes a text as a name, such as of a variable or a file: camelCase, PascalCase, snake_case, " +
-            "CONSTANT_CASE, kebab-case, Train-Case or dot.case. Takes names of any style, too.",
+            "Convert a text or a name in any style to a name, such as of a variable or a file: camelCase, PascalCase, " +
+            "snake_case, CONSTANT_CASE, kebab-case, Train-Case or dot.case.",
         input: {
             properties: { text: TEXT, style: { type: "string", enum: styles, description: "The style of the name." } },
             required: ["text", "style"],
@@ -24,13 +24,13 @@ const TOOLS = [
     {
         name: "slug",
         title: "Slug",
-        description: "Writes a title as a part of an address: small letters without accents, digits and hyphens.",
+        description: "Convert a title to a slug for a URL: lower-case letters without accents, digits and hyphens.",
         input: {
             properties: {
                 text: TEXT,
                 max_length: {
                     type: "integer", minimum: 1, maximum: 200, default: 80,
-                    description: "The most characters; it is cut between words where that is possible.",
+                    description: "The maximum length. Longer slugs are truncated between words if possible.",
                 },
             },
             required: ["text"],
@@ -38,7 +38,7 @@ const TOOLS = [
         run({ text, max_length: longest = 80 }) {
             const made = slug(text, longest);
             if (made.lost.length > 0) {
-                log("warning", { message: "letters without a form in ASCII were left out", letters: made.lost.slice(0, 20) });
+                log("warning", { message: "letters without an ASCII form were removed", letters: made.lost.slice(0, 20) });
             }
             return done(made.slug);
         },
@@ -47,8 +47,8 @@ const TOOLS = [
         name: "count",
         title: "Count",
         description:
-            "Counts characters (code points), words, sentences, lines, paragraphs and bytes (UTF-8) of a text exactly. " +
-            "Words are counted between spaces and marks, so not in scripts that write without spaces.",
+            "Count the characters (code points), words, sentences, lines, paragraphs and UTF-8 bytes of a text. Use it for " +
+            "exact counts. Words are separated by spaces and punctuation, so scripts without spaces aren't supported.",
         input: { properties: { text: TEXT }, required: ["text"] },
         output: {
             properties: Object.fromEntries(
@@ -68,7 +68,7 @@ export const lifecycle = {
         name: "text",
         version: "0.1.0",
         title: "Text",
-        description: "Writes texts as names and slugs, and counts what they consist of.",
+        description: "Convert texts to names and slugs, and count their words and characters.",
     }),
 };
 
@@ -89,7 +89,7 @@ export const tools = {
         try {
             return { tag: "done", val: tool.run(JSON.parse(args)) };
         } catch (error) {
-            if (!(error instanceof Unusable)) throw error; // a mistake of ours: the call ends as a crash
+            if (!(error instanceof Unusable)) throw error; // a bug: the call ends as a crash
             return { tag: "done", val: { ...done(error.message), isError: true } };
         }
     },
@@ -100,10 +100,10 @@ export const prompts = {
         {
             name: "shorten",
             title: "Shorten a text",
-            description: "Asks the model to shorten a text to a number of words.",
+            description: "Ask the model to shorten a text to a number of words.",
             args: [
                 { name: "text", description: "The text.", required: true },
-                { name: "words", description: "The most words; half of what the text has, if this isn't given." },
+                { name: "words", description: "The maximum number of words. Default: half of the text's." },
             ],
         },
     ],
@@ -114,7 +114,7 @@ export const prompts = {
         const has = count(text).words;
         const most = wanted === undefined ? Math.max(1, Math.ceil(has / 2)) : Number(wanted);
         if (!Number.isInteger(most) || most < 1) {
-            fail("invalid-params", `\`words\` is \`${wanted}\`; it must be a whole number, 1 or more`, "/words");
+            fail("invalid-params", `invalid \`words\`: expected an integer, 1 or more, got \`${wanted}\``, "/words");
         }
         const ask =
             `Shorten the following text, which has ${has} words, to at most ${most} words. ` +
@@ -124,22 +124,22 @@ export const prompts = {
     },
 };
 
-/** A JSON Schema of an object, as text. */
+/** A JSON Schema of an object, as a string. */
 function schema(object) {
     return JSON.stringify({ type: "object", ...object, additionalProperties: false });
 }
 
-/** A result that is one text. */
+/** A result with one text block. */
 function done(text) {
     return { content: [{ tag: "text", val: { text } }] };
 }
 
-/** Ends a request with an error of the protocol. */
+/** Fails a request with a protocol error. */
 function fail(tag, message, at) {
     throw { tag, val: { message, at } };
 }
 
-/** Writes a line to the log, if anybody reads it. */
+/** Writes a log message, if the level is enabled. */
 function log(level, data) {
     if (enabled(level)) write(level, undefined, JSON.stringify(data));
 }

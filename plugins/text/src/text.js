@@ -1,6 +1,6 @@
-// What the tools do with a text. Nothing here knows the gateway.
+// The functions of the tools. This file doesn't depend on the gateway.
 
-/** The styles of `changeCase`, each with how it joins words. */
+/** The styles of `changeCase`, each with a function that joins words. */
 const STYLES = {
     camel: (words) => words.map((word, at) => (at === 0 ? word : capital(word))).join(""),
     pascal: (words) => words.map(capital).join(""),
@@ -14,17 +14,17 @@ const STYLES = {
 /** The names of the styles. */
 export const styles = Object.keys(STYLES);
 
-/** Letters that don't come apart into a plain one and a mark. */
+/** Letters that Unicode doesn't decompose into a plain letter and a mark. */
 const SPELLED = {
     ß: "ss", ẞ: "SS", æ: "ae", Æ: "AE", œ: "oe", Œ: "OE", ø: "o", Ø: "O", å: "a", Å: "A",
     đ: "d", Đ: "D", ð: "d", Ð: "D", þ: "th", Þ: "TH", ł: "l", Ł: "L", ı: "i",
 };
 
-/** Something in what a caller sent that the tool can't work with; its message is for the caller. */
+/** An invalid argument; the message is for the caller. */
 export class Unusable extends Error {}
 
 /**
- * The words of a text or of a name in any style, in small letters: `parseHTTPBody2` has `parse`, `http` and `body2`.
+ * The words of a text or of a name in any style, in lower case: `parseHTTPBody2` has `parse`, `http` and `body2`.
  */
 export function words(text) {
     const parted = text
@@ -38,19 +38,19 @@ export function words(text) {
 /** The text as a name in one of `styles`. */
 export function changeCase(text, style) {
     const found = words(text);
-    if (found.length === 0) throw new Unusable("there is no letter and no digit in `text`");
+    if (found.length === 0) throw new Unusable("`text` contains no letters or digits");
     return STYLES[style](found);
 }
 
 /**
- * The text as a part of an address: small letters of ASCII, digits and hyphens, cut between words where it can be.
- * Gives back the slug, and the letters that have no form in ASCII.
+ * The text as part of a URL: lower-case ASCII letters, digits and hyphens, truncated between words if possible.
+ * Returns the slug, and the letters without an ASCII form.
  */
 export function slug(text, longest) {
     const plain = text.replace(/./gu, (letter) => SPELLED[letter] ?? letter).normalize("NFKD").replace(/\p{M}/gu, "");
     const lost = new Set(plain.match(/[^\x00-\x7f]/gu)?.filter((letter) => /[\p{L}\p{N}]/u.test(letter)));
     const parts = plain.toLowerCase().replace(/['’]/gu, "").match(/[a-z0-9]+/g) ?? [];
-    if (parts.length === 0) throw new Unusable("nothing in `text` can be written in letters of ASCII or digits");
+    if (parts.length === 0) throw new Unusable("`text` contains no letters or digits with an ASCII form");
     let result = parts[0].slice(0, longest);
     for (const part of parts.slice(1)) {
         if (result.length + 1 + part.length > longest) break;
@@ -59,12 +59,12 @@ export function slug(text, longest) {
     return { slug: result, lost: [...lost] };
 }
 
-/** Counts what a text consists of. */
+/** Counts characters, words, sentences and so on. */
 export function count(text) {
     const composed = text.normalize("NFC").replace(/\r\n|[\r\u2028\u2029]/gu, "\n");
     const lines = composed.split("\n");
-    if (lines.at(-1) === "") lines.pop(); // what ends the last line doesn't begin another
-    // A sentence ends at a mark with a space behind it, so not inside of 3.5; marks of East Asia need no space.
+    if (lines.at(-1) === "") lines.pop(); // a final newline doesn't start another line
+    // A sentence ends at a mark followed by a space, so not inside of 3.5; East Asian marks need no space.
     const sentences = composed.split(/(?<![.!?…])[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？]/u);
     return {
         characters: number(text.normalize("NFC")),
@@ -77,20 +77,20 @@ export function count(text) {
     };
 }
 
-/** How many there are; an array of them would take much memory. */
+/** The number of items. Counted one by one, because an array would need a lot of memory. */
 function number(items) {
     let found = 0;
     for (const _ of items) found += 1;
     return found;
 }
 
-/** A word with a large letter in front. */
+/** A word with a capital first letter. */
 function capital(word) {
     const [first, ...rest] = word;
     return first.toUpperCase() + rest.join("");
 }
 
-/** How many bytes a text has in UTF-8; a sandbox has no `TextEncoder`. */
+/** The length of a text in UTF-8 bytes. The sandbox has no `TextEncoder`. */
 function utf8Length(text) {
     let bytes = 0;
     for (const letter of text) {

@@ -1,9 +1,9 @@
-// The functions of the gateway that the plugin imports, and what it said to them.
+// Fakes of the gateway's functions, and the plugin's log.
 
-/** Every line of the log, oldest first. */
+/** All log messages, oldest first. */
 export const lines = [];
 
-/** What `enabled` answers. */
+/** The result of `enabled`. */
 export const log = { enabled: true };
 
 export const enabled = () => log.enabled;

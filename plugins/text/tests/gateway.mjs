@@ -1,5 +1,5 @@
-// Stands in for the gateway where the plugin is tested without one: `node --import ./tests/gateway.mjs --test`.
-// What the plugin imports from the contract is taken from fakes.mjs.
+// Replaces the gateway in tests: `node --import ./tests/gateway.mjs --test`.
+// Imports from the contract are resolved to fakes.mjs.
 
 import { register } from "node:module";
 

@@ -1,4 +1,4 @@
-// The plugin as the gateway sees it, with fakes in place of what it imports.
+// The plugin as the gateway sees it, with fake imports.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -25,7 +25,7 @@ function text(result) {
     return result.content[0].val.text;
 }
 
-test("it describes itself and what it offers", () => {
+test("describes itself and lists its items", () => {
     assert.equal(lifecycle.describe().name, "text");
     for (const tool of tools.listTools()) {
         const input = JSON.parse(tool.inputSchema);
@@ -37,7 +37,7 @@ test("it describes itself and what it offers", () => {
     assert.deepEqual(prompts.listPrompts().map((prompt) => prompt.name), ["shorten"]);
 });
 
-test("tools answer", () => {
+test("tools return results", () => {
     assert.equal(text(call("change_case", { text: "one two", style: "camel" })), "oneTwo");
     assert.equal(text(call("slug", { text: "One two", max_length: 3 })), "one");
     const counted = call("count", { text: "one two" });
@@ -45,19 +45,19 @@ test("tools answer", () => {
     assert.equal(JSON.parse(counted.structured).words, 2);
 });
 
-test("the answer of `count` has what its schema says", () => {
+test("the result of `count` matches its schema", () => {
     const { outputSchema } = tools.listTools().find((tool) => tool.name === "count");
     const names = Object.keys(JSON.parse(call("count", { text: "x" }).structured));
     assert.deepEqual(names, JSON.parse(outputSchema).required);
 });
 
-test("a text that can't be used is an answer that says so", () => {
+test("an invalid text is a failed result", () => {
     const answer = call("slug", { text: "東京" });
     assert.equal(answer.isError, true);
-    assert.match(text(answer), /letters of ASCII/);
+    assert.match(text(answer), /ASCII form/);
 });
 
-test("lost letters are told to the log, if anybody reads it", () => {
+test("logs removed letters if enabled", () => {
     call("slug", { text: "Tokyo 東京" });
     assert.deepEqual(lines.map((line) => [line.level, line.data.letters]), [["warning", ["東", "京"]]]);
     log.enabled = false;
@@ -65,7 +65,7 @@ test("lost letters are told to the log, if anybody reads it", () => {
     assert.equal(lines.length, 1);
 });
 
-test("the prompt says how many words there are and may be", () => {
+test("the prompt contains the word counts", () => {
     const ask = (...args) => {
         const { val } = prompts.getPrompt("shorten", args);
         return val.messages[0].content.val.text;
@@ -78,7 +78,7 @@ test("the prompt says how many words there are and may be", () => {
     }
 });
 
-test("what isn't there is a failure of the protocol", () => {
+test("unknown items are protocol errors", () => {
     assert.throws(() => call("nope", {}), { tag: "not-found" });
     assert.throws(() => prompts.getPrompt("nope", []), { tag: "not-found" });
 });

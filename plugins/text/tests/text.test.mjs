@@ -1,20 +1,20 @@
-// The functions behind the tools.
+// The functions of the tools.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { changeCase, count, slug, styles, Unusable, words } from "../src/text.js";
 
-test("words are found in names of every style", () => {
+test("finds words in names of every style", () => {
     for (const name of ["parseHttpBody", "ParseHTTPBody", "parse_http_body", "PARSE-HTTP-BODY", " parse. http/body "]) {
         assert.deepEqual(words(name), ["parse", "http", "body"], name);
     }
     assert.deepEqual(words("don't isO8601 été"), ["dont", "is", "o8601", "été"]);
-    assert.deepEqual(words("e\u0301te\u0301"), ["été"], "what comes apart is put together");
+    assert.deepEqual(words("e\u0301te\u0301"), ["été"], "decomposed letters are composed");
     assert.deepEqual(words("—"), []);
 });
 
-test("a text becomes a name of each style, and a name of another", () => {
+test("converts texts and names to each style", () => {
     const expected = {
         camel: "oneTwo3Ä", pascal: "OneTwo3Ä", snake: "one_two_3_ä", constant: "ONE_TWO_3_Ä", kebab: "one-two-3-ä",
         train: "One-Two-3-Ä", dot: "one.two.3.ä",
@@ -27,21 +27,21 @@ test("a text becomes a name of each style, and a name of another", () => {
     assert.throws(() => changeCase("…", "camel"), Unusable);
 });
 
-test("a slug has letters of ASCII only, and says which others it lost", () => {
+test("a slug contains only ASCII letters, and reports removed ones", () => {
     assert.deepEqual(slug("Crème brûlée & Straße – l'Œuvre!", 80), { slug: "creme-brulee-strasse-loeuvre", lost: [] });
     assert.deepEqual(slug("Tokyo 東京 2026 東", 80), { slug: "tokyo-2026", lost: ["東", "京"] });
     assert.deepEqual(slug("ﬁne №1", 80).slug, "fine-no1");
     assert.throws(() => slug("東京", 80), Unusable);
 });
 
-test("a slug is cut between words, and inside one only if it's the first", () => {
+test("truncates a slug between words, or inside the first", () => {
     assert.equal(slug("one two three", 7).slug, "one-two");
     assert.equal(slug("one two three", 12).slug, "one-two");
     assert.equal(slug("one two three", 13).slug, "one-two-three");
     assert.equal(slug("internationalisation", 5).slug, "inter");
 });
 
-test("what a text consists of is counted", () => {
+test("counts the parts of a text", () => {
     assert.deepEqual(count("Hello, world. It's 3.5 m!\r\n\r\nBye 👋"), {
         characters: 34,
         characters_without_spaces: 25,
@@ -61,7 +61,7 @@ test("what a text consists of is counted", () => {
     assert.equal(count("nai\u0308ve").characters, 5);
 });
 
-test("a long text is counted in one go", () => {
+test("counts long texts", () => {
     assert.equal(count("word ".repeat(200_000)).words, 200_000);
     assert.equal(count("- ".repeat(200_000)).sentences, 0);
     assert.equal(count("?".repeat(200_000) + "a").sentences, 1);

@@ -1,4 +1,4 @@
-//! Times in zones, worked out from a given moment.
+//! Times in time zones, computed from a given moment.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use serde::Serialize;
 
 use crate::zone::Zone;
 
-/// A moment as people in a zone see it.
+/// A moment in a time zone.
 #[derive(Debug, Serialize, JsonSchema, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// The zone's IANA name.
+    /// The IANA name of the time zone.
     timezone: String,
-    /// Date, time and offset from UTC, as in ISO 8601.
+    /// Date, time and UTC offset in ISO 8601.
     datetime: String,
     /// The English name of the day.
     day_of_week: String,
-    /// Whether daylight saving time holds.
+    /// `true` during daylight saving time.
     is_dst: bool,
 }
 
-/// A moment in two zones.
+/// A moment in two time zones.
 #[derive(Debug, Serialize, JsonSchema, PartialEq, Eq)]
 pub(crate) struct Conversion {
-    /// In the zone that was converted from.
+    /// The time in the source zone.
     source: Moment,
-    /// In the zone that was converted to.
+    /// The time in the target zone.
     target: Moment,
-    /// How far the target's clocks are ahead of the source's, in hours, such as "+5.5h".
+    /// The difference between the target and the source zone in hours, such as "+5.5h".
     time_difference: String,
 }
 
-/// Why a time can't be converted.
+/// The reason why a time can't be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoSuchTime {
-    /// The text is no time of day.
+pub(crate) enum TimeError {
+    /// The string isn't a time of day.
     Format,
     /// The clocks skip this time on this day.
     Skipped { time: String, zone: String, date: Date },
 }
 
-impl fmt::Display for NoSuchTime {
+impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Format => f.write_str("Invalid time format. Expected HH:MM [24-hour format]"),
@@ -62,19 +62,19 @@ pub(crate) fn current(zone: &Zone, now: Timestamp) -> Moment {
     moment(zone, &now.to_zoned_datetime(zone.rules.clone()))
 }
 
-/// The time of day `time` on the date that `now` has in the source zone, in both zones.
+/// Converts the time of day `time`, on the current date in the source zone.
 ///
-/// A time that comes twice, because the clocks were set back, is the first of the two.
+/// If the time occurs twice, because clocks are set back, it is the first occurrence.
 pub(crate) fn convert(
     source: &Zone,
     time: &str,
     target: &Zone,
     now: Timestamp,
-) -> Result<Conversion, NoSuchTime> {
+) -> Result<Conversion, TimeError> {
     let date = now.to_zoned_datetime(source.rules.clone()).date();
-    let there = date.to_datetime(time_of_day(time).ok_or(NoSuchTime::Format)?);
+    let there = date.to_datetime(time_of_day(time).ok_or(TimeError::Format)?);
     let ambiguous = source.rules.to_ambiguous_zoned_datetime(there);
-    let skipped = || NoSuchTime::Skipped { time: time.to_owned(), zone: source.name().to_owned(), date };
+    let skipped = || TimeError::Skipped { time: time.to_owned(), zone: source.name().to_owned(), date };
     let from = match ambiguous.offset() {
         AmbiguousOffset::Gap { .. } => return Err(skipped()),
         AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => {
@@ -98,7 +98,8 @@ fn moment(zone: &Zone, at: &ZonedDateTime) -> Moment {
     }
 }
 
-/// As ISO 8601 to the second, with the offset from UTC. (By hand: jiff's formatter would be a tenth of the component.)
+/// ISO 8601 with seconds and UTC offset. (Written by hand, because jiff's formatter would be a tenth of the
+/// component.)
 fn iso(at: &ZonedDateTime) -> String {
     let (date, time, offset) = (at.date(), at.time(), at.offset().seconds());
     let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs() / 60);
@@ -127,7 +128,7 @@ fn day(day: Weekday) -> &'static str {
     }
 }
 
-/// Reads `H:M`, each of one or two digits.
+/// Parses `H:M`, with one or two digits each.
 fn time_of_day(text: &str) -> Option<Time> {
     let number = |digits: &str| {
         let fits = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -137,7 +138,7 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(number(hour)?, number(minute)?, 0, 0).ok()
 }
 
-/// In hours with a sign, one digit after the point where that says it all and two where it doesn't.
+/// The difference in hours with a sign, and with as many digits after the point as needed, one or two.
 fn difference(from: Offset, to: Offset) -> String {
     let seconds = to.seconds() - from.seconds();
     let hours = f64::from(seconds) / 3600.0;

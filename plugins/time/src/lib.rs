@@ -1,8 +1,8 @@
 //! The plugin `time`: the current time in any IANA time zone, and conversions between zones.
 //!
-//! Its tools take the same arguments and give the same answers as those of the Python package `mcp-server-time`, so it
-//! can stand in for that one. The zones are built in; nothing is read from the machine but its clock. The times
-//! themselves are worked out in `clock`, which never asks what time it is.
+//! The tools have the same arguments and results as those of the Python package `mcp-server-time`, so the plugin can
+//! replace it. The time zones are built in; only the clock is read from the machine. `clock` computes times from a
+//! given moment and never reads the clock.
 #![forbid(unsafe_code)]
 
 use jiff::Timestamp;
@@ -20,10 +20,10 @@ use zone::Zone;
 #[derive(Debug, Default)]
 pub struct Time;
 
-/// What `gateway.toml` can say in `[plugins.time.config]`.
+/// The settings in `[plugins.time.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Settings {
-    /// The IANA time zone that models should use when the person names none. Default: `UTC`.
+    /// The IANA time zone to use if the user names none. Default: `UTC`.
     local_timezone: Option<String>,
 }
 
@@ -36,17 +36,17 @@ struct CurrentTime {
 
 #[derive(Deserialize, JsonSchema)]
 struct ConvertTime {
-    /// The IANA name of the time zone that `time` is in, such as 'America/New_York' or 'Europe/London'.
+    /// The IANA name of the source time zone, such as 'America/New_York' or 'Europe/London'.
     #[schemars(transform = name_local_zone)]
     source_timezone: String,
-    /// The time to convert, today, on a 24-hour clock (HH:MM).
+    /// The time to convert, on the current date, in 24-hour format (HH:MM).
     time: String,
-    /// The IANA name of the time zone to convert to, such as 'Asia/Tokyo' or 'America/Los_Angeles'.
+    /// The IANA name of the target time zone, such as 'Asia/Tokyo' or 'America/Los_Angeles'.
     #[schemars(transform = name_local_zone)]
     target_timezone: String,
 }
 
-/// The current time in any time zone, and conversions between time zones.
+/// Get the current time in any time zone and convert times between time zones.
 #[plugin(name = "time", title = "Time", config = Settings)]
 impl Time {
     /// Get the current time in a time zone.
@@ -56,7 +56,7 @@ impl Time {
         Ok(Pretty(clock::current(&zone, Timestamp::now())))
     }
 
-    /// Convert a time of today from one time zone to another.
+    /// Convert a time between two time zones, on the current date.
     #[tool(title = "Convert time", read_only, destructive = false, idempotent, open_world = false)]
     fn convert_time(&self, args: &ConvertTime) -> Result<Pretty<Conversion>, ToolError> {
         let [source, target] =
@@ -74,7 +74,7 @@ impl Time {
     }
 }
 
-/// The zone of this name.
+/// The zone with this name.
 fn zone(tool: &str, argument: &str, name: &str) -> Result<Zone, ToolError> {
     if name.is_empty() {
         return Err(failed(tool, format_args!("Missing required argument: {argument}")));
@@ -82,12 +82,12 @@ fn zone(tool: &str, argument: &str, name: &str) -> Result<Zone, ToolError> {
     Zone::named(name).map_err(|error| failed(tool, format_args!("Invalid timezone: {error}")))
 }
 
-/// A failure in the words of `mcp-server-time`, whose framework puts the tool's name before each.
+/// An error in the format of `mcp-server-time`, whose framework adds the tool's name.
 fn failed(tool: &str, message: impl std::fmt::Display) -> ToolError {
     ToolError::failed(format_args!("Error executing tool {tool}: {message}"))
 }
 
-/// Says in a zone's description which one to take when the person names none.
+/// Adds the local time zone to the description of an argument.
 fn name_local_zone(schema: &mut Schema) {
     let zone = local_zone();
     if let Some(serde_json::Value::String(description)) = schema.get_mut("description") {
@@ -95,7 +95,7 @@ fn name_local_zone(schema: &mut Schema) {
     }
 }
 
-/// The operator's zone.
+/// The operator's time zone.
 fn local_zone() -> String {
     let settings: Settings = config::typed().unwrap_or_else(|error| {
         log::warning(error);
@@ -106,7 +106,7 @@ fn local_zone() -> String {
         Ok(_) => name,
         Err(error) => {
             log::warning(format_args!(
-                "`local_timezone` below `[plugins.<name>.config]` is no time zone, such as Europe/Zurich, so it is UTC: {error}"
+                "using UTC, because `local_timezone` in `[plugins.<name>.config]` isn't an IANA time zone such as Europe/Zurich: {error}"
             ));
             "UTC".to_owned()
         }

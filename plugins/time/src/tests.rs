@@ -12,7 +12,7 @@ fn failure(tool: &str, args: Value) -> String {
 }
 
 #[test]
-fn the_text_is_the_structured_content_laid_out() {
+fn text_is_the_pretty_printed_content() {
     let client = Client::<Time>::new();
     let result = client.call("get_current_time", json!({ "timezone": "Asia/Tokyo" })).unwrap();
     let structured = result.structured_value();
@@ -22,7 +22,7 @@ fn the_text_is_the_structured_content_laid_out() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_the_same_words_as_by_the_original() {
+fn errors_equal_those_of_the_original() {
     assert_eq!(
         failure("get_current_time", json!({ "timezone": "Nope/X" })),
         "Error executing tool get_current_time: Invalid timezone: 'No time zone found with key Nope/X'"
@@ -49,7 +49,7 @@ fn what_is_wrong_is_told_in_the_same_words_as_by_the_original() {
 }
 
 #[test]
-fn the_local_zone_is_named_where_a_zone_is_asked_for() {
+fn argument_descriptions_name_the_local_zone() {
     let description = |client: Client<Time>| {
         let tools = client.tools();
         let schema: Value = serde_json::from_str(&tools[0].input_schema).unwrap();
@@ -62,7 +62,7 @@ fn the_local_zone_is_named_where_a_zone_is_asked_for() {
 }
 
 #[test]
-fn both_tools_are_harmless_and_say_so() {
+fn tools_have_read_only_hints() {
     for tool in Client::<Time>::new().tools() {
         let hints = tool.annotations.unwrap();
         assert_eq!(

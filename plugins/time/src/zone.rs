@@ -5,23 +5,23 @@ use std::fmt;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// Zones whose law calls the time of summer the standard one and puts clocks back in winter. The built-in database has
-/// them the other way round.
-const SET_BACK: &[&str] = &["Europe/Dublin", "Eire"];
+/// Zones whose law defines summer time as standard time and sets clocks back in winter. The built-in database has it
+/// the other way round.
+const INVERTED_DST_ZONES: &[&str] = &["Europe/Dublin", "Eire"];
 
-/// A time zone of the database that is built in.
+/// A time zone of the built-in database.
 #[derive(Debug, Clone)]
 pub(crate) struct Zone {
     name: String,
     pub(crate) rules: TimeZone,
 }
 
-/// There is no zone of this name.
+/// The error for an unknown time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownZone(String);
 
 impl Zone {
-    /// The zone of this name, which is case-sensitive: `europe/paris` is none.
+    /// The zone with this name, which is case-sensitive.
     pub(crate) fn named(name: &str) -> Result<Self, UnknownZone> {
         match TimeZoneDatabase::bundled().get(name) {
             Ok(rules) if rules.iana_name() == Some(name) => Ok(Self { name: name.to_owned(), rules }),
@@ -29,10 +29,10 @@ impl Zone {
         }
     }
 
-    /// Whether another time than the standard one holds there, today or later.
+    /// Returns `true` if daylight saving time is in effect at this moment.
     pub(crate) fn saves_daylight(&self, at: Timestamp) -> bool {
         let forward = self.rules.to_offset_info(at).dst().is_dst();
-        forward != SET_BACK.contains(&self.name.as_str())
+        forward != INVERTED_DST_ZONES.contains(&self.name.as_str())
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -41,7 +41,7 @@ impl Zone {
 }
 
 impl fmt::Display for UnknownZone {
-    /// In quotation marks, because Python shows a missing key like this.
+    /// Quoted, because Python shows a missing key like this.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.0;
         let mark = if name.contains('\'') && !name.contains('"') { '"' } else { '\'' };

@@ -1,14 +1,14 @@
-//! Crates of authors, compiled for Wasm: a mistake that only a component can have, whose words are held against a file, and
-//! a crate that forbids much.
+//! Crates of plugin authors, compiled to Wasm: a mistake that only components can have, whose error is compared with
+//! a golden file, and a crate with strict lints.
 //!
-//! `UPDATE_GOLDENS=1 cargo test -p moongate-authors --test component` writes them anew.
+//! To update the golden file, run `UPDATE_GOLDENS=1 cargo test -p moongate-authors --test component`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// An author's `Cargo.toml`.
+/// The `Cargo.toml` of the crates.
 const MANIFEST: &str = r#"
 [package]
 name = "NAME"
@@ -26,7 +26,7 @@ serde = { version = "1", features = ["derive"] }
 [workspace]
 "#;
 
-/// Compiles the file of this name as a component of its own: what cargo says, and whether it succeeds.
+/// Compiles the file with this name as a component. Returns cargo's output and whether it succeeded.
 fn check(name: &str, edition: &str) -> (String, bool) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..").canonicalize().unwrap();
@@ -43,7 +43,7 @@ fn check(name: &str, edition: &str) -> (String, bool) {
     let cargo = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--quiet", "--color", "never", "--target", "wasm32-wasip2"])
         .current_dir(&project)
-        .env("CARGO_TARGET_DIR", target.join("tests/trybuild")) // what runs on this machine is compiled there already
+        .env("CARGO_TARGET_DIR", target.join("tests/trybuild")) // the native dependencies are already compiled there
         .env_remove("RUSTFLAGS")
         .output()
         .unwrap();
@@ -51,21 +51,21 @@ fn check(name: &str, edition: &str) -> (String, bool) {
 }
 
 #[test]
-fn a_component_holds_one_plugin() {
-    let (said, succeeded) = check("two_plugins", "2024");
+fn refuses_two_plugins_in_a_component() {
+    let (output, succeeded) = check("two_plugins", "2024");
     assert!(!succeeded);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/component/two_plugins.stderr");
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
-        fs::write(&golden, &said).unwrap();
+        fs::write(&golden, &output).unwrap();
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert!(said == expected, "the compiler says something else than {}:\n{said}", golden.display());
+    assert!(output == expected, "the compiler's output differs from {}:\n{output}", golden.display());
 }
 
 #[test]
-fn a_crate_may_forbid_unsafe_code_and_warnings_in_either_edition() {
+fn generated_code_passes_strict_lints() {
     for edition in ["2021", "2024"] {
-        let (said, succeeded) = check("strict", edition);
-        assert!(succeeded && said.is_empty(), "edition {edition}:\n{said}");
+        let (output, succeeded) = check("strict", edition);
+        assert!(succeeded && output.is_empty(), "edition {edition}:\n{output}");
     }
 }

@@ -1,10 +1,11 @@
-//! The likeliest mistakes of authors, and what the compiler says of them: what is wrong, where, and what to write instead.
+//! Likely mistakes of plugin authors, and the compiler's errors for them: the problem, its location and the fix.
 //!
-//! Each file of `mistakes` is a plugin with one kind of mistake; the file beside it holds the compiler's words. After a
-//! change that is meant, `TRYBUILD=overwrite cargo test -p moongate-authors` writes them anew: read what changed.
+//! Each file in `mistakes` is a plugin with one kind of mistake; its `.stderr` file contains the compiler's output.
+//! To update these after an intended change, run `TRYBUILD=overwrite cargo test -p moongate-authors` and review the
+//! diff.
 
 #[test]
-fn the_compiler_says_what_to_write_instead() {
+fn compiler_errors_explain_the_fix() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/mistakes/*.rs");
 }

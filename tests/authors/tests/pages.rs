@@ -1,4 +1,4 @@
-//! The code of the pages that authors read is the code that is compiled here.
+//! The code in the documentation is the code that is compiled here.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,18 @@ fn read(file: &str) -> String {
 }
 
 #[test]
-fn the_first_plugin_of_the_page_is_tested() {
+fn page_contains_the_tested_first_plugin() {
     let source = read("tests/first_plugin.rs");
     let (_, code) = source.split_once("\n\n").unwrap();
     let block = format!("```rust\n{code}```\n");
     assert!(
         read("../../docs/plugins.md").contains(&block),
-        "docs/plugins.md should have this block:\n{block}"
+        "docs/plugins.md must contain this block:\n{block}"
     );
 }
 
 #[test]
-fn the_page_leads_to_files_that_are_there() {
+fn links_of_the_page_exist() {
     let page = read("../../docs/plugins.md");
     let links: Vec<&str> =
         page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(to, _)| to).collect();

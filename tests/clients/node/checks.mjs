@@ -1,17 +1,17 @@
-// What every client is asked to do, one check for each capability, whichever SDK it is built on.
+// The checks of every Node client, one per capability, independent of the SDK.
 //
-// A check takes a `Connection` (see `connections.mjs`) and throws where something isn't as it should be; where the
-// client or its revision lacks what is checked, it throws `Lacks` with the reason, and where it lacks a part of it, it
-// gives the reason back. Names and texts are those of the fixture `everything`, and of the zoo.
+// A check takes a `Connection` (see `connections.mjs`) and throws on failure. If the client or its revision doesn't
+// support the capability, the check throws `Unsupported` with the reason, and if it doesn't support a part, the check returns
+// the reason. Names and texts come from the fixture `everything` and the zoo.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import process from 'node:process';
 
-/** What a client lacks, and why. */
-export class Lacks extends Error {}
+/** An unsupported capability, with the reason. */
+export class Unsupported extends Error {}
 
-/** The answers of the person, the model and the host. */
+/** The answers of the user, the model and the host. */
 export const ROOT = { uri: 'file:///garden', name: 'garden' };
 export const ANSWERS = {
     'elicitation/create': params => ({ action: 'accept', content: filled(params.requestedSchema) }),
@@ -24,13 +24,13 @@ export const ANSWERS = {
     'roots/list': () => ({ roots: [ROOT] })
 };
 
-/** What a plugin's file is replaced by in turn: a tool of each, and how it is called. */
+/** The components that replace a plugin's file in turn, each with a tool and its arguments. */
 const REPLACEMENTS = [
     { component: 'plugins/dist/time.wasm', tool: 'replaced_get_current_time', args: { timezone: 'UTC' } },
     { component: 'plugins/dist/keeper.wasm', tool: 'replaced_note', args: { key: 'new' } }
 ];
 
-/** A form, filled in: each field with its default or the first thing that fits. */
+/** A completed form: each field with its default or first valid value. */
 function filled(schema) {
     const first = field => {
         if (field.default !== undefined) {
@@ -78,7 +78,7 @@ export const CHECKS = {
         assert.equal(image.mimeType, 'image/png');
         assert.ok(Buffer.from(image.blob, 'base64').includes('PNG'));
         assert.equal(JSON.parse((await one('test://template/123/data')).text).id, '123');
-        // One code before 2026-07-28 and another from then on; the line 2.x shows its own for both.
+        // The code changed in 2026-07-28; the SDK 2.x has its own for both.
         await assert.rejects(connection.read('test://nothing'), error => [-32002, -32602].includes(error.code));
     },
     get: async connection => {
@@ -100,7 +100,7 @@ export const CHECKS = {
         const seen = [];
         const onprogress = ({ progress, total }) => seen.push([progress, total]);
         await connection.call('test_tool_with_progress', {}, { onprogress });
-        // Of a notification and a response that come in one piece, both lines of the SDK take the response first.
+        // If a notification and a response arrive together, both SDKs handle the response first.
         const all = [[0, 100], [50, 100], [100, 100]];
         assert.ok(seen.length >= all.length - 1, `saw ${JSON.stringify(seen)}`);
         assert.deepEqual(seen, all.slice(0, seen.length));
@@ -120,7 +120,7 @@ export const CHECKS = {
     },
     elicitation: async connection => {
         if (connection.revision < '2025-06-18') {
-            throw new Lacks("the revision doesn't support it");
+            throw new Unsupported("the revision doesn't support it");
         }
         const ask = async (name, args) => {
             connection.seen.asked.length = 0;
@@ -135,10 +135,10 @@ export const CHECKS = {
         connection.seen.answer = {};
         assert.match(declined, /decline/);
         const [defaults] = await ask('test_elicitation_sep1034_defaults');
-        // Defaults of all but yes and no are new in 2025-11-25.
+        // Defaults of fields other than booleans are new in 2025-11-25.
         assert.match(defaults, connection.revision < '2025-11-25' ? /accept/ : /John Doe/);
         const [enums] = await ask('test_elicitation_sep1330_enums');
-        // So is a choice of several values, and a plugin is told that it can't be asked for.
+        // So is multiple choice; the plugin gets an error that it isn't supported.
         assert.match(enums, connection.revision < '2025-11-25' ? /several values/ : /accept/);
         const [hello] = await ask('test_input_required_result_elicitation');
         assert.equal(hello, 'Hello, Ada!');
@@ -168,8 +168,8 @@ export const CHECKS = {
         }
     },
     cancel: async connection => {
-        if (connection.lacks.cancel) {
-            throw new Lacks(connection.lacks.cancel);
+        if (connection.unsupported.cancel) {
+            throw new Unsupported(connection.unsupported.cancel);
         }
         const cancel = new AbortController();
         const hanging = connection.call('zoo_report_and_hang', {}, {
@@ -178,7 +178,7 @@ export const CHECKS = {
         });
         await assert.rejects(hanging, error => !(error instanceof assert.AssertionError));
         assert.ok(cancel.signal.aborted, 'it ended before it was cancelled');
-        // One call of the zoo runs at a time: this one comes to its turn when the other is gone.
+        // The zoo runs one call at a time, so this one runs only after the other has ended.
         assert.equal(textOf(await connection.call('zoo_echo', { text: 'free' })), 'free');
     },
     list_changed: async connection => {
@@ -198,8 +198,8 @@ export const CHECKS = {
         changed.clear();
         const subscribed = await connection.subscribe('zoo://text');
         await connection.call('zoo_changes_flood', { count: 100 });
-        await connection.seen.until(() => changed.has('zoo://text'), 'the news of the resource');
-        assert.deepEqual([...changed], ['zoo://text'], 'told of more than was changed and subscribed to');
+        await connection.seen.until(() => changed.has('zoo://text'), 'the notification of the resource');
+        assert.deepEqual([...changed], ['zoo://text'], 'unexpected change notifications');
         await subscribed.close();
     },
     replaced: async connection => {
@@ -213,7 +213,7 @@ export const CHECKS = {
         fs.copyFileSync(component, `${file}.new`);
         fs.renameSync(`${file}.new`, file);
         let after = before;
-        // What an earlier check changed may be told of only now.
+        // Notifications of an earlier check's changes may arrive only now.
         while (!after.includes(tool)) {
             await connection.seen.until(() => changed.has('tools'), 'the news of the other tools');
             changed.delete('tools');
@@ -225,18 +225,18 @@ export const CHECKS = {
     }
 };
 
-/** Sound is a kind of content since 2025-03-26; before, something else stands for it. */
+/** Audio content exists since 2025-03-26; earlier revisions get a replacement. */
 async function audio(connection) {
     const { content } = await connection.call('test_audio_content');
     assert.equal(content[0].type, connection.revision >= '2025-03-26' ? 'audio' : 'text');
 }
 
-/** A structured result says the same as its text; it exists since 2025-06-18. */
+/** A structured result, which exists since 2025-06-18, equals its text. */
 async function structured(connection) {
     const result = await connection.call('zoo_echo_context');
-    const told = JSON.parse(textOf(result));
-    assert.equal(told.revision, connection.revision);
-    assert.deepEqual(result.structuredContent, connection.revision >= '2025-06-18' ? told : undefined);
+    const parsed = JSON.parse(textOf(result));
+    assert.equal(parsed.revision, connection.revision);
+    assert.deepEqual(result.structuredContent, connection.revision >= '2025-06-18' ? parsed : undefined);
 }
 
 async function manyAtOnce(connection) {
@@ -248,10 +248,10 @@ async function manyAtOnce(connection) {
     await Promise.all(Array.from({ length: 32 }, (_, number) => one(number)));
 }
 
-/** An argument that is also sent as a header, where there are such. */
+/** An argument that is also sent as a header, in revisions that have this. */
 async function mirrored(connection) {
-    if (connection.lacks.mirrored) {
-        return connection.lacks.mirrored;
+    if (connection.unsupported.mirrored) {
+        return connection.unsupported.mirrored;
     }
     const result = await connection.call('test_x_mcp_header', { region: 'north', level: 3 });
     assert.equal(textOf(result), 'region=north, level=3');

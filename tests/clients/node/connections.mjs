@@ -1,24 +1,24 @@
-// A connected client of either line of the TypeScript SDK, with the differences between the two taken off.
+// A connected client of either TypeScript SDK, 1.x or 2.x, with a common interface.
 
 import { ANSWERS } from './checks.mjs';
 
-/** How long a notification may take. */
-const PATIENCE = 30_000;
+/** The maximum time for a notification. */
+const NOTIFICATION_TIMEOUT = 30_000;
 
-/** The key of a request's own log level, where there are no sessions. */
+/** The key of a request's log level in stateless revisions. */
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
-/** What a client was told and asked. */
+/** A client's received messages. */
 class Seen {
     logs = [];
     asked = [];
-    /** The kinds of lists, and the URIs of resources, that were said to have changed. */
+    /** The kinds of lists and URIs of resources in change notifications. */
     changed = new Set();
-    /** Answers that stand in for the usual ones. */
+    /** Answers that replace the default ones. */
     answer = {};
     #waiting = new Set();
 
-    told(note) {
+    record(note) {
         note();
         for (const look of this.#waiting) {
             look();
@@ -26,11 +26,11 @@ class Seen {
     }
 
     ask(method, params) {
-        this.told(() => this.asked.push({ method, params }));
+        this.record(() => this.asked.push({ method, params }));
         return (this.answer[method] ?? ANSWERS[method])(params);
     }
 
-    /** Waits until something is so. */
+    /** Waits for a condition. */
     until(so, what) {
         return new Promise((resolve, reject) => {
             const end = done => {
@@ -39,18 +39,18 @@ class Seen {
                 done();
             };
             const look = () => so() && end(resolve);
-            const timer = setTimeout(() => end(() => reject(new Error(`${what} didn't come`))), PATIENCE);
+            const timer = setTimeout(() => end(() => reject(new Error(`timed out waiting for ${what}`))), NOTIFICATION_TIMEOUT);
             this.#waiting.add(look);
             look();
         });
     }
 }
 
-/** What both lines have in common. */
+/** The common part of both SDKs. */
 export class Connection {
     seen = new Seen();
-    /** What the way lacks, and why. */
-    lacks = {};
+    /** The unsupported capabilities of this connection, with reasons. */
+    unsupported = {};
 
     /** `on` registers a handler for a request or a notification. */
     constructor(client, revision, on) {
@@ -59,12 +59,12 @@ export class Connection {
         for (const method of Object.keys(ANSWERS)) {
             on(method, request => this.seen.ask(method, request.params));
         }
-        on('notifications/message', ({ params }) => this.seen.told(() => this.seen.logs.push(params)));
+        on('notifications/message', ({ params }) => this.seen.record(() => this.seen.logs.push(params)));
         for (const kind of ['tools', 'prompts', 'resources']) {
-            on(`notifications/${kind}/list_changed`, () => this.seen.told(() => this.seen.changed.add(kind)));
+            on(`notifications/${kind}/list_changed`, () => this.seen.record(() => this.seen.changed.add(kind)));
         }
         on('notifications/resources/updated', ({ params }) =>
-            this.seen.told(() => this.seen.changed.add(params.uri))
+            this.seen.record(() => this.seen.changed.add(params.uri))
         );
     }
 
@@ -87,7 +87,7 @@ export class Connection {
         return this.callTool(params, rest);
     }
 
-    /** A call with messages of `level` and above: told with the request, or before it for the session. */
+    /** A call with log messages of `level` and above, set in the request or for the session. */
     async callLogged(level, name) {
         if (this.stateless) {
             return this.call(name, {}, { meta: { [LOG_LEVEL]: level } });
@@ -96,7 +96,7 @@ export class Connection {
         return this.call(name);
     }
 
-    /** Listens to changes of lists, which a session does anyway. */
+    /** Subscribes to changes of lists, which sessions always get. */
     async listen(filter) {
         return this.stateless ? this.client.listen(filter) : { close: async () => {} };
     }
@@ -113,7 +113,7 @@ export class Connection {
 const CAPABILITIES = { roots: { listChanged: true }, sampling: {}, elicitation: { form: {}, url: {} } };
 const INFO = { name: 'moongate-clients', version: '1' };
 
-/** The line 1.x, which speaks 2025-11-25 only. */
+/** The SDK 1.x, which supports only 2025-11-25. */
 export async function first(load, transport) {
     const types = await load('@modelcontextprotocol/sdk/types.js');
     const { Client } = await load('@modelcontextprotocol/sdk/client/index.js');
@@ -130,11 +130,11 @@ export async function first(load, transport) {
         ].map(name => types[`${name}Schema`]).map(schema => [schema.shape.method.value, schema])
     );
     const client = new Client(INFO, { capabilities: CAPABILITIES });
-    // This line tells the revision to nobody but the transport.
-    let told;
+    // The SDK 1.x exposes the revision only to the transport.
+    let negotiated;
     const tell = transport.setProtocolVersion?.bind(transport);
     transport.setProtocolVersion = version => {
-        told = version;
+        negotiated = version;
         tell?.(version);
     };
     const on = (method, handler) =>
@@ -143,10 +143,10 @@ export async function first(load, transport) {
             : client.setRequestHandler(schemas.get(method), handler);
     const connection = new Connection(client, '2025-11-25', on);
     connection.callTool = (params, options) => client.callTool(params, undefined, options);
-    return { connection, connect: () => client.connect(transport), spoken: () => told };
+    return { connection, connect: () => client.connect(transport), spoken: () => negotiated };
 }
 
-/** The line 2.x, which speaks every revision. */
+/** The SDK 2.x, which supports every revision. */
 export async function second(load, transport, revision) {
     const { Client } = await load('@modelcontextprotocol/client');
     const stateless = revision >= '2026';

@@ -1,9 +1,9 @@
-// What clients of the TypeScript SDK, and the bridge `mcp-remote`, see of the fixture: both lines, both transports,
-// every revision that they speak.
+// Tests clients of the TypeScript SDK, 1.x and 2.x, and the bridge `mcp-remote` with the fixture, over both transports
+// and in every revision that they support.
 //
 // Usage: node everything.mjs <folder> [--http URL] [--sse URL] [-- COMMAND…]
-// The packages are looked up in the folder that xtask installed them into, not beside this file.
-// Each check prints a line: `ok`, `FAILED` or `-` (the client can't), then client, transport, revision and capability.
+// The packages are loaded from the directory into which xtask installed them, not from next to this file.
+// Each check prints a line: `ok`, `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -13,7 +13,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
 
-import { CHECKS, Lacks } from './checks.mjs';
+import { CHECKS, Unsupported } from './checks.mjs';
 import { first, second } from './connections.mjs';
 
 const [folder, ...words] = process.argv.slice(2);
@@ -24,8 +24,8 @@ const version = name => JSON.parse(fs.readFileSync(path.join(modules, name, 'pac
 
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'];
 
-/** The time after which a check hangs. */
-const LIMIT = 120_000;
+/** The maximum time for a check. */
+const CHECK_TIMEOUT = 120_000;
 
 const { values, positionals } = parseArgs({
     args: words,
@@ -34,7 +34,7 @@ const { values, positionals } = parseArgs({
 });
 const [command, ...args] = positionals;
 
-/** One way to connect after the other: the first words of its lines, and how. */
+/** The connections to test: the prefix of the printed lines, and a function that connects. */
 async function* ways() {
     const old = { label: `typescript-${version('@modelcontextprotocol/sdk')}`, make: first, revisions: ['2025-11-25'] };
     const now = { label: `typescript-client-${version('@modelcontextprotocol/client')}`, make: second, revisions: REVISIONS };
@@ -51,11 +51,11 @@ async function* ways() {
         const remote = { command: process.execPath, args: bridge, env: process.env, stderr: 'inherit' };
         const label = `mcp-remote-${version('mcp-remote')}`;
         yield* each({ ...old, label }, 'stdio-to-http', () => new oldStdio.StdioClientTransport(remote));
-        const lacks = {
+        const unsupported = {
             mirrored: "not with arguments that are sent as headers, which the bridge doesn't write",
             cancel: 'the bridge forwards the cancellation but keeps its stream open, and only closing the stream cancels'
         };
-        const stateless = { ...now, label, lacks, revisions: ['2026-07-28'] };
+        const stateless = { ...now, label, unsupported, revisions: ['2026-07-28'] };
         yield* each(stateless, 'stdio-to-http', () => new nowStdio.StdioClientTransport(remote));
     }
     if (values.sse) {
@@ -68,27 +68,27 @@ async function* ways() {
     }
 }
 
-async function* each({ label, make, revisions, lacks = {} }, transport, open) {
+async function* each({ label, make, revisions, unsupported = {} }, transport, open) {
     for (const revision of revisions) {
         const way = await make(load, open(), revision);
-        way.connection.lacks = lacks;
+        way.connection.unsupported = unsupported;
         yield { words: `${label} ${transport} ${revision}`, revision, ...way };
     }
 }
 
 let failed = 0;
 
-/** Runs one check and prints how it went. */
+/** Runs one check and prints its result. */
 async function check(label, body) {
     let timer;
     const late = new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`no end after ${LIMIT / 1000} s`)), LIMIT);
+        timer = setTimeout(() => reject(new Error(`no end after ${CHECK_TIMEOUT / 1000} s`)), CHECK_TIMEOUT);
     });
     try {
         const note = await Promise.race([body(), late]);
         console.log(`ok ${label}${note ? `: ${note}` : ''}`);
     } catch (error) {
-        if (error instanceof Lacks) {
+        if (error instanceof Unsupported) {
             console.log(`- ${label}: ${error.message}`);
             return;
         }

@@ -1,29 +1,29 @@
-"""Runs checks and prints a line for each, which xtask counts: `ok`, `FAILED` or `-` for what the client lacks."""
+"""Runs checks and prints a line for each, which xtask counts: `ok`, `FAILED` or `-` (not supported by the client)."""
 
 import asyncio
 import traceback
 from collections.abc import Awaitable
 
-# The seconds after which a check hangs.
-LIMIT = 120
+# The maximum time for a check, in seconds.
+CHECK_TIMEOUT = 120
 
 
-class Lacks(Exception):
-    """What is checked doesn't exist in the client or in its revision; the text says why."""
+class Unsupported(Exception):
+    """The client or its revision doesn't support the capability; the text gives the reason."""
 
 
 class Checks:
-    """Runs checks and counts what failed."""
+    """Runs checks and counts failures."""
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.failed = 0
 
     async def check(self, name: str, body: Awaitable[None]) -> None:
-        """Runs one check: `body` raises when something isn't as it should be."""
+        """Runs one check. `body` raises an exception on failure."""
         try:
-            await asyncio.wait_for(body, LIMIT)
-        except Lacks as why:
+            await asyncio.wait_for(body, CHECK_TIMEOUT)
+        except Unsupported as why:
             print(f"- {self.label} {name}: {why}", flush=True)
         except Exception as error:  # noqa: BLE001 - any failure is the check's result
             self.failed += 1

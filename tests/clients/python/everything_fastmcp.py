@@ -1,4 +1,4 @@
-"""What the client of FastMCP sees of the fixture, in both eras."""
+"""Tests FastMCP as a client of the fixture, in both eras."""
 
 import asyncio
 import sys
@@ -13,10 +13,10 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp import MCPError
 from pydantic import BaseModel
 
-from checks import Lacks
-from fixture import ROOT, Connection, OnProgress, Refused, Seen, Target, Wire, judge, nothing_more, targets
+from checks import Unsupported
+from fixture import ROOT, Connection, OnProgress, Refused, Seen, Target, Wire, run_checks, no_subscription, targets
 
-# How the client connects, and the revision that it must end with.
+# The connection modes, each with the expected revision.
 MODES = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 
 
@@ -69,10 +69,10 @@ class FastMcp(Connection):
 
     def listen(self, uris: list[str]) -> AbstractAsyncContextManager[None]:
         if uris:
-            raise Lacks("no method to subscribe to a resource")
+            raise Unsupported("no method to subscribe to a resource")
         if self.stateless:
-            raise Lacks("no method to listen for changes")
-        return nothing_more()
+            raise Unsupported("no method to listen for changes")
+        return no_subscription()
 
 
 def handlers(seen: Seen) -> dict[str, Any]:
@@ -92,8 +92,8 @@ def handlers(seen: Seen) -> dict[str, Any]:
 
     async def message(message: Any) -> None:
         if not isinstance(message, Exception):
-            told = wire(message)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message)
+            seen.notification(received["method"], received.get("params", {}))
 
     return {
         "elicitation_handler": elicit,
@@ -117,7 +117,7 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
 
 async def main() -> int:
     name = f"fastmcp-{version('fastmcp')}"
-    failed = [await judge(name, target, revision, connect) for target in targets() for revision in MODES]
+    failed = [await run_checks(name, target, revision, connect) for target in targets() for revision in MODES]
     return 1 if any(failed) else 0
 
 

@@ -1,4 +1,4 @@
-"""What the Python SDK 1.x sees of the fixture; it speaks the handshake era."""
+"""Tests the Python SDK 1.x, which supports only the handshake era, as a client of the fixture."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl, BaseModel
 
-from fixture import Connection, OnProgress, Refused, Seen, Target, Wire, judge, targets
+from fixture import Connection, OnProgress, Refused, Seen, Target, Wire, run_checks, targets
 
 
 def wire(value: BaseModel) -> Wire:
@@ -47,7 +47,7 @@ class Sdk(Connection):
     async def call(
         self, name: str, arguments: Wire | None = None, progress: OnProgress | None = None, meta: Wire | None = None
     ) -> Wire:
-        self.last = self.session._request_id  # noqa: SLF001 - this line tells a request's id to nobody
+        self.last = self.session._request_id  # noqa: SLF001 - SDK 1.x doesn't expose request ids
         return await self.done(self.session.call_tool(name, arguments, progress_callback=progress, meta=meta))
 
     async def cancel(self, calling: asyncio.Task[Wire]) -> None:
@@ -93,8 +93,8 @@ def callbacks(seen: Seen) -> dict[str, Any]:
 
     async def message(message: Any) -> None:
         if isinstance(message, types.ServerNotification):
-            told = wire(message.root)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message.root)
+            seen.notification(received["method"], received.get("params", {}))
 
     return {
         "elicitation_callback": elicit,
@@ -122,7 +122,7 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
 
 async def main() -> int:
     name = f"python-{version('mcp')}"
-    failed = [await judge(name, target, "2025-11-25", connect) for target in targets()]
+    failed = [await run_checks(name, target, "2025-11-25", connect) for target in targets()]
     return 1 if any(failed) else 0
 
 

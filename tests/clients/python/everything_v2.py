@@ -1,4 +1,4 @@
-"""What the Python SDK 2.x sees of the fixture, in both eras."""
+"""Tests the Python SDK 2.x as a client of the fixture, in both eras."""
 
 import asyncio
 import sys
@@ -12,9 +12,9 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from pydantic import BaseModel
 
-from fixture import Connection, OnProgress, Refused, Seen, Target, Wire, judge, targets
+from fixture import Connection, OnProgress, Refused, Seen, Target, Wire, run_checks, targets
 
-# How the client connects, and the revision that it must end with.
+# The connection modes, each with the expected revision.
 MODES = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 
 
@@ -112,12 +112,12 @@ def callbacks(seen: Seen) -> dict[str, Any]:
 
 
 def handler(seen: Seen) -> Any:
-    """Takes what comes without a call or a subscription."""
+    """Handles messages outside a call or subscription."""
 
     async def message(message: Any) -> None:
         if not isinstance(message, Exception):
-            told = wire(message)
-            seen.notification(told["method"], told.get("params", {}))
+            received = wire(message)
+            seen.notification(received["method"], received.get("params", {}))
 
     return message
 
@@ -137,7 +137,7 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
 
 async def main() -> int:
     name = f"python-{version('mcp')}"
-    failed = [await judge(name, target, revision, connect) for target in targets() for revision in MODES]
+    failed = [await run_checks(name, target, revision, connect) for target in targets() for revision in MODES]
     return 1 if any(failed) else 0
 
 

@@ -1,7 +1,7 @@
-"""What every client is asked to do, one check for each capability, whichever SDK it is built on.
+"""The checks of every Python client, one per capability, independent of the SDK.
 
-A check takes a `Connection` and raises where something isn't as it should be. Names and texts are those of the fixture
-`everything`, and of the zoo. Results are what came over the wire, as plain values.
+A check takes a `Connection` and raises an exception on failure. Names and texts come from the fixture
+`everything` and the zoo. Results are plain values in the wire format.
 """
 
 import argparse
@@ -16,18 +16,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass, field
 from typing import Any
 
-from checks import Checks, Lacks
+from checks import Checks, Unsupported
 
 Wire = dict[str, Any]
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 
-# The seconds that a notification may take.
-PATIENCE = 30
+# The maximum time for a notification, in seconds.
+NOTIFICATION_TIMEOUT = 30
 
-# The key of a request's own log level, where there are no sessions.
+# The key of a request's log level in stateless revisions.
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
-# What a plugin's file is replaced by in turn: the component, a tool of it, and how that is called.
+# The components that replace a plugin's file in turn, each with a tool and its arguments.
 REPLACEMENTS = [
     ("plugins/dist/time.wasm", "replaced_get_current_time", {"timezone": "UTC"}),
     ("plugins/dist/keeper.wasm", "replaced_note", {"key": "new"}),
@@ -46,11 +46,11 @@ class Refused(Exception):
 
 @dataclass
 class Seen:
-    """What a client was told and asked, and what it answers."""
+    """A client's received messages, and its answers to requests."""
 
     logs: list[Wire] = field(default_factory=list)
     asked: list[tuple[str, Wire]] = field(default_factory=list)
-    # The kinds of lists, and the URIs of resources, that were said to have changed.
+    # The kinds of lists and URIs of resources in change notifications.
     changed: set[str] = field(default_factory=set)
     declines: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,7 +64,7 @@ class Seen:
         self.news.set()
 
     def notification(self, method: str, params: Wire) -> None:
-        """Takes note of a notification of changes; others have callbacks of their own."""
+        """Records a change notification. Other notifications have their own callbacks."""
         if method == "notifications/resources/updated":
             self.change(params["uri"])
         elif method.endswith("/list_changed"):
@@ -87,18 +87,18 @@ class Seen:
         return {"roots": [ROOT]}
 
     async def until(self, so: Callable[[], bool], what: str) -> None:
-        """Waits until something is so."""
+        """Waits for a condition."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(NOTIFICATION_TIMEOUT):
                 while not so():
                     self.news.clear()
                     await self.news.wait()
         except TimeoutError:
-            raise AssertionError(f"{what} didn't come") from None
+            raise AssertionError(f"timed out waiting for {what}") from None
 
 
 def filled(one: Wire) -> Any:
-    """A field of a form, filled in with its default or the first thing that fits."""
+    """The default or first valid value of a form's field."""
     if "default" in one:
         return one["default"]
     if "enum" in one:
@@ -111,7 +111,7 @@ def filled(one: Wire) -> Any:
 
 
 class Connection(ABC):
-    """A connected client. Each method raises `Refused` where a JSON-RPC error comes back."""
+    """A connected client. Each method raises `Refused` on a JSON-RPC error."""
 
     def __init__(self, revision: str, seen: Seen) -> None:
         self.revision = revision
@@ -152,17 +152,17 @@ class Connection(ABC):
 
     @abstractmethod
     def listen(self, uris: list[str]) -> AbstractAsyncContextManager[None]:
-        """Listens to changes of lists, which a session does anyway, and of the resources `uris`."""
+        """Subscribes to changes of lists, which sessions always get, and of the resources `uris`."""
 
     async def cancel(self, calling: asyncio.Task[Wire]) -> None:
-        """Cancels a call that runs."""
+        """Cancels a running call."""
         calling.cancel()
 
     async def list(self, kind: str) -> list[Wire]:
         return await {"tools": self.tools, "prompts": self.prompts}[kind]()
 
     async def logged(self, level: str, name: str) -> None:
-        """A call with messages of `level` and above: told with the request, or before it for the session."""
+        """A call with log messages of `level` and above, set in the request or for the session."""
         if self.stateless:
             await self.call(name, meta={LOG_LEVEL: level})
         else:
@@ -184,7 +184,7 @@ async def refused(body: Awaitable[Any], *codes: int) -> None:
     except Refused as error:
         assert error.code in codes, error
     else:
-        raise AssertionError(f"it was answered with {answer}")
+        raise AssertionError(f"expected an error, got {answer}")
 
 
 async def lists(client: Connection) -> None:
@@ -323,7 +323,7 @@ async def cancels(client: Connection) -> None:
     await asyncio.wait([calling, begun], return_when=asyncio.FIRST_COMPLETED)
     assert not calling.done(), calling
     await client.cancel(calling)
-    # One call of the zoo runs at a time: this one comes to its turn when the other is gone.
+    # The zoo runs one call at a time, so this one runs only after the other has ended.
     assert text_of(await client.call("zoo_echo", {"text": "free"})) == "free"
     calling.cancel()
     with suppress(asyncio.CancelledError, Refused):
@@ -339,7 +339,7 @@ async def lists_change(client: Connection) -> None:
             await client.call(f"test_trigger_{kind[:-1]}_change")
             await client.seen.until(lambda kind=kind: kind in changed, f"the news of {kind}")
             after = named(await client.list(kind))
-            assert before != after, f"the list of {kind} is as it was"
+            assert before != after, f"the list of {kind} is unchanged"
 
 
 async def subscribes(client: Connection) -> None:
@@ -348,7 +348,7 @@ async def subscribes(client: Connection) -> None:
     async with client.listen(["zoo://text"]):
         await client.call("zoo_changes_flood", {"count": 100})
         await client.seen.until(lambda: "zoo://text" in changed, "the news of the resource")
-        assert changed == {"zoo://text"}, f"told of more than was changed and subscribed to: {changed}"
+        assert changed == {"zoo://text"}, f"unexpected change notifications: {changed}"
 
 
 async def is_replaced(client: Connection) -> None:
@@ -363,7 +363,7 @@ async def is_replaced(client: Connection) -> None:
         shutil.copyfile(component, f"{file}.new")
         os.replace(f"{file}.new", file)
         after = before
-        # What an earlier check changed may be told of only now.
+        # Notifications of an earlier check's changes may arrive only now.
         while tool not in after:
             await client.seen.until(lambda: "tools" in changed, "the news of the other tools")
             changed.discard("tools")
@@ -393,7 +393,7 @@ CHECKS = {
 
 @dataclass
 class Target:
-    """A server to connect to: by address, or by a command that is started with this process's variables."""
+    """A server to connect to: an address, or a command that inherits this process's environment."""
 
     transport: str
     url: str = ""
@@ -405,7 +405,7 @@ class Target:
 
 
 def targets() -> list[Target]:
-    """The command line: `[--http URL] [--sse URL] [--stdio COMMAND…]`."""
+    """Parses the command line: `[--http URL] [--sse URL] [--stdio COMMAND…]`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--http", metavar="URL", help="a Streamable HTTP endpoint")
     parser.add_argument("--sse", metavar="URL", help="an endpoint of the HTTP+SSE transport")
@@ -423,17 +423,17 @@ Connect = Callable[[Target, str, Seen], AbstractAsyncContextManager[tuple[Connec
 
 
 @asynccontextmanager
-async def nothing_more() -> AsyncIterator[None]:
-    """Stands for listening where a session hears of changes without asking."""
+async def no_subscription() -> AsyncIterator[None]:
+    """A no-op subscription, for sessions, which get change notifications without one."""
     yield
 
 
-async def judge(client: str, target: Target, revision: str, connect: Connect) -> int:
-    """All checks of one way to connect; `connect` gives back the client and the revision that it speaks."""
+async def run_checks(client: str, target: Target, revision: str, connect: Connect) -> int:
+    """Runs all checks over one connection. `connect` returns the client and its revision."""
     checks = Checks(f"{client} {target.transport} {revision}")
 
     async def speaks(spoken: str) -> None:
-        assert spoken == revision, f"it speaks {spoken}"
+        assert spoken == revision, f"the connection uses revision {spoken}"
 
     async def broken(error: BaseException) -> None:
         raise AssertionError(f"not connected: {error!r}")
@@ -443,9 +443,9 @@ async def judge(client: str, target: Target, revision: str, connect: Connect) ->
             await checks.check("connect", speaks(spoken))
             for name, body in CHECKS.items():
                 await checks.check(name, body(connection))
-    except Exception as error:  # noqa: BLE001 - to be told as the result of a check
+    except Exception as error:  # noqa: BLE001 - reported as the result of a check
         await checks.check("connect", broken(error))
     return checks.failed
 
 
-__all__ = ["CHECKS", "Checks", "Connection", "Lacks", "Refused", "Seen", "Target", "judge", "nothing_more", "targets"]
+__all__ = ["CHECKS", "Checks", "Connection", "Unsupported", "Refused", "Seen", "Target", "run_checks", "no_subscription", "targets"]

@@ -1,8 +1,10 @@
-//! Small plugins, made from text in milliseconds: each version has other bytes, and its tools say which one it is.
+//! Small plugins, generated from text in milliseconds. Each version has different bytes, and its tools return the
+//! version.
 //!
-//! For tests and benchmarks of reloading, which need many versions of one plugin. A plugin is a core module in
-//! WebAssembly's text format, wrapped in the contract's types. What its functions give back lies ready in its memory
-//! (see `memory`); the binary beside this library writes one to a file, for programs that do not link to it.
+//! For tests and benchmarks of reloading, which need many versions of a plugin. A plugin is a core module in
+//! WebAssembly's text format, wrapped in the contract's types. The results of its functions are precomputed in its
+//! memory (see `memory`). The binary in this crate writes a plugin to a file, for programs that don't link to the
+//! library.
 
 mod memory;
 
@@ -15,18 +17,18 @@ use wit_parser::{Resolve, WorldId};
 
 use crate::memory::Memory;
 
-/// The tool that every plugin has unless it is told other names.
+/// The default tool of every plugin.
 pub const TOOL: &str = "version";
 
-/// What a function of the plugin does.
+/// The behaviour of a function of the plugin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Behaviour {
-    /// It answers.
+    /// Returns normally.
     #[default]
     Answers,
-    /// It crashes.
+    /// Crashes.
     Traps,
-    /// It loops for ever.
+    /// Loops forever.
     NeverEnds,
 }
 
@@ -40,7 +42,7 @@ impl Behaviour {
     }
 }
 
-/// A plugin to be made. Each of its tools takes nothing and answers with the text `v` and the version's number.
+/// A plugin to generate. Each of its tools takes no arguments and returns the text `v` with the version's number.
 #[derive(Debug, Clone)]
 pub struct Plugin {
     version: u32,
@@ -56,7 +58,7 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// A plugin with the tool [`TOOL`]. All versions offer the same lists.
+    /// A plugin with the tool [`TOOL`]. All versions have the same lists.
     #[must_use]
     pub fn version(version: u32) -> Self {
         Self {
@@ -73,89 +75,89 @@ impl Plugin {
         }
     }
 
-    /// Gives this JSON Schema of its settings.
+    /// Sets the JSON Schema of its settings.
     #[must_use]
     pub fn settings(mut self, schema: impl Into<String>) -> Self {
         self.settings = Some(schema.into());
         self
     }
 
-    /// Has one more tool.
+    /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tools.push(name.into());
         self
     }
 
-    /// Doesn't have that tool.
+    /// Removes a tool.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.tools.retain(|tool| tool != name);
         self
     }
 
-    /// What `lifecycle.describe` does.
+    /// Sets the behaviour of `lifecycle.describe`.
     #[must_use]
     pub fn describe(mut self, behaviour: Behaviour) -> Self {
         self.describe = behaviour;
         self
     }
 
-    /// What `tools.list-tools` does.
+    /// Sets the behaviour of `tools.list-tools`.
     #[must_use]
     pub fn list(mut self, behaviour: Behaviour) -> Self {
         self.list = behaviour;
         self
     }
 
-    /// Each call goes round a loop so often before it answers: a million take about a millisecond.
+    /// Sets the number of loop iterations of each call; a million take about a millisecond.
     #[must_use]
     pub fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Has so many functions more, which nothing calls; each is about a kilobyte of code to be compiled.
+    /// Adds unused functions, each about a kilobyte of code to compile.
     #[must_use]
     pub fn functions(mut self, functions: u32) -> Self {
         self.functions = functions;
         self
     }
 
-    /// Each call makes a table grow by so many elements, and crashes where it can't have them.
+    /// Makes each call grow a table by this number of elements, and crash if it can't.
     #[must_use]
     pub fn elements(mut self, elements: u32) -> Self {
         self.elements = elements;
         self
     }
 
-    /// The schema of each tool's arguments.
+    /// Sets the schema of each tool's arguments.
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
         self
     }
 
-    /// Ends with so many bytes that mean nothing.
+    /// Appends a number of meaningless bytes.
     #[must_use]
     pub fn padding(mut self, bytes: usize) -> Self {
         self.padding = bytes;
         self
     }
 
-    /// The component.
+    /// Generates the component.
     ///
     /// # Panics
-    /// The contract isn't where this crate was built, or a tool's name makes no text.
+    /// The contract isn't where this crate was built, or a tool's name can't be written as text.
     #[must_use]
     pub fn build(&self) -> Vec<u8> {
         static CONTRACT: OnceLock<(Resolve, WorldId)> = OnceLock::new();
         let (resolve, world) = CONTRACT.get_or_init(contract);
-        let mut module = wat::parse_str(self.core()).expect("the text above is a module");
+        let mut module = wat::parse_str(self.core()).expect("a valid module");
         embed_component_metadata(&mut module, resolve, *world, StringEncoding::UTF8)
-            .expect("the world is the contract's");
-        let encoder = ComponentEncoder::default().module(&module).expect("the module has its types");
-        let mut component = encoder.validate(true).encode().expect("the module does what its types say");
+            .expect("a world of the contract");
+        let encoder = ComponentEncoder::default().module(&module).expect("a module with embedded types");
+        let mut component = encoder.validate(true).encode().expect("a module that matches its types");
         pad(&mut component, self.padding);
         component
     }
@@ -212,7 +214,7 @@ impl Plugin {
         text
     }
 
-    /// `plugin-info`: name, version and the schema of settings; all else is absent.
+    /// `plugin-info`: name, version and the schema of settings. All other fields are absent.
     fn info(&self, memory: &mut Memory) -> u32 {
         let (name, name_length) = memory.string("generated");
         let (version, version_length) = memory.string(&self.version.to_string());
@@ -225,14 +227,14 @@ impl Plugin {
         memory.record(&words, 28)
     }
 
-    /// `ok` of a list of tools.
+    /// `ok` with a list of tools.
     fn listed(&self, memory: &mut Memory) -> u32 {
         const TOOL_WORDS: usize = 31;
         let (schema, schema_length) = memory.string(&self.schema);
         let mut all = Vec::new();
         for tool in &self.tools {
             let (name, name_length) = memory.string(tool);
-            // Name, no title, no description, schema; the rest is absent.
+            // Name, no title, no description, schema. The other fields are absent.
             all.extend([name, name_length, 0, 0, 0, 0, 0, 0, schema, schema_length]);
             all.resize(all.len().next_multiple_of(TOOL_WORDS), 0);
         }
@@ -240,7 +242,7 @@ impl Plugin {
         memory.record(&[0, tools, self.tools.len() as u32], 16)
     }
 
-    /// `ok` of `done` of one text.
+    /// `ok` with `done` with one text.
     fn answer(&self, memory: &mut Memory) -> u32 {
         let (text, length) = memory.string(&format!("v{}", self.version));
         let content = memory.record(&[0, 0, text, length], 64);
@@ -248,18 +250,18 @@ impl Plugin {
     }
 }
 
-/// The contract, and a world in it that has what these plugins export.
+/// The contract, and a world with the exports of these plugins.
 fn contract() -> (Resolve, WorldId) {
     const WORLD: &str = "package moongate:generated; world generated {
         export moongate:plugin/lifecycle@0.1.0; export moongate:plugin/tools@0.1.0; }";
     let mut resolve = Resolve::default();
-    resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")).expect("the contract is there");
-    let package = resolve.push_str("generated.wit", WORLD).expect("the world is well formed");
-    let world = resolve.select_world(&[package], None).expect("there is one world");
+    resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")).expect("the contract's files");
+    let package = resolve.push_str("generated.wit", WORLD).expect("a valid world");
+    let world = resolve.select_world(&[package], None).expect("a single world");
     (resolve, world)
 }
 
-/// About a kilobyte of code that is unlike that of other numbers and versions.
+/// About a kilobyte of code, different for each number and version.
 fn function(number: u32, version: u32) -> String {
     const STEPS: u32 = 28;
     let mut text = format!("(func $f{number} (param $a i32) (param $b i32) (result i32)\n");
@@ -281,7 +283,7 @@ fn function(number: u32, version: u32) -> String {
                 "(local.set $b (i32.add (i32.load (i32.and (local.get $b) (i32.const 65532))) (i32.const {odd})))"
             ),
         };
-        // Each step is followed by a loop whose bound is only known when it runs.
+        // Each step is followed by a loop whose bound is only known at run time.
         let _ = writeln!(
             text,
             "{line} (loop $l{step} (local.set $a (i32.shr_u (local.get $a) (i32.const 1))) (br_if $l{step} (i32.gt_u (local.get $a) (i32.const {odd}))))"
@@ -291,7 +293,7 @@ fn function(number: u32, version: u32) -> String {
     text
 }
 
-/// Adds a custom section of so many bytes.
+/// Appends a custom section of this size.
 fn pad(component: &mut Vec<u8>, bytes: usize) {
     const NAME: &[u8] = b"\x07padding";
     if bytes == 0 {

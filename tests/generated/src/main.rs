@@ -1,4 +1,4 @@
-//! Writes a generated plugin to a file, for programs that don't want to link to the library.
+//! Writes a generated plugin to a file, for programs that don't link to the library.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     let (mut version, mut functions, mut tools) = (1, 0, Vec::new());
     while let Some(word) = words.next() {
         let value = words.next().with_context(|| format!("`{word}` needs a value\n{USAGE}"))?;
-        let number = || value.parse().with_context(|| format!("`{word} {value}`: a number is wanted"));
+        let number = || value.parse().with_context(|| format!("invalid number in `{word} {value}`"));
         match word.as_str() {
             "--version" => version = number()?,
             "--functions" => functions = number()?,
@@ -23,5 +23,5 @@ fn main() -> Result<()> {
     }
     let plugin = Plugin::version(version).functions(functions);
     let plugin = tools.into_iter().fold(plugin, Plugin::tool);
-    fs::write(&file, plugin.build()).with_context(|| format!("`{file}` can't be written"))
+    fs::write(&file, plugin.build()).with_context(|| format!("cannot write `{file}`"))
 }

@@ -1,30 +1,30 @@
-//! What lies in a plugin's memory when it begins: texts, and records of 32-bit words as the canonical ABI lays them out.
+//! The initial memory of a plugin: strings, and records of 32-bit words in the layout of the canonical ABI.
 //!
-//! What isn't set is zero, which means "absent", "empty list" or "the first case".
+//! Unset words are zero, which means "absent", "empty list" or "the first case".
 
 use std::fmt::Write as _;
 
-/// Where it begins; addresses below stay unused, so that none is zero.
+/// The start address. Lower addresses stay unused, so that no address is zero.
 const BASE: u32 = 1024;
 
-/// The records that are used here are aligned to this.
+/// The alignment of the records.
 const ALIGNMENT: usize = 8;
 
-/// What lies there so far.
+/// The contents so far.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     bytes: Vec<u8>,
 }
 
 impl Memory {
-    /// Adds a text; gives its address and its length.
+    /// Adds a string. Returns its address and length.
     pub(crate) fn string(&mut self, text: &str) -> (u32, u32) {
         let at = self.address();
         self.bytes.extend_from_slice(text.as_bytes());
         (at, text.len() as u32)
     }
 
-    /// Adds a record that begins with these words and has `length` of them; gives its address.
+    /// Adds a record that starts with these words and has `length` words in total. Returns its address.
     pub(crate) fn record(&mut self, words: &[u32], length: usize) -> u32 {
         self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT), 0);
         let at = self.address();

@@ -1,4 +1,4 @@
-//! Questions to the client, as they are given: also such as no client could be asked.
+//! Questions to the client, passed on unchanged, including invalid ones.
 
 use moongate_sdk::{Context, InputRequest, NeedInput, ToolError};
 use schemars::JsonSchema;
@@ -8,22 +8,22 @@ use serde_json::{Map, Value, json};
 /// One question.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Question {
-    /// The name for its answer.
+    /// The key of its answer.
     key: String,
-    /// The method of MCP that asks it.
+    /// The MCP method.
     method: String,
-    /// The parameters of that method.
+    /// The parameters of the method.
     params: Option<Value>,
 }
 
-/// A form with one text to fill in.
+/// A form with one text field.
 pub(crate) fn form(key: &str, message: &str) -> Question {
     let schema = json!({ "type": "object", "properties": { key: { "type": "string" } }, "required": [key] });
     let params = json!({ "message": message, "requestedSchema": schema });
     Question { key: key.to_owned(), method: "elicitation/create".to_owned(), params: Some(params) }
 }
 
-/// The answers to all questions, by key.
+/// Returns the answers to all questions, by key.
 pub(crate) fn ask(ctx: &Context, questions: &[Question]) -> Result<Value, ToolError> {
     let answers: Option<Map<String, Value>> = questions
         .iter()
@@ -32,16 +32,16 @@ pub(crate) fn ask(ctx: &Context, questions: &[Question]) -> Result<Value, ToolEr
     answers.map(Value::Object).ok_or_else(|| need(questions, None))
 }
 
-/// Asks for a name, and greets whoever gives one.
+/// Asks for a name and greets.
 pub(crate) fn name(ctx: &Context) -> Result<String, ToolError> {
     let answer = ask(ctx, &[form("name", "What is your name?")])?["name"].take();
     Ok(match answer["action"].as_str() {
         Some("accept") => format!("Hello, {}!", answer["content"]["name"].as_str().unwrap_or("stranger")),
-        action => format!("the person chose to {}", action.unwrap_or("say nothing")),
+        action => format!("the user chose to {}", action.unwrap_or("say nothing")),
     })
 }
 
-/// Asks `rounds` times, one after the other, and keeps a state of its own meanwhile.
+/// Asks `rounds` times, one after the other, with its own state in between.
 pub(crate) fn in_rounds(ctx: &Context, rounds: usize) -> Result<String, ToolError> {
     let state = ctx.state().unwrap_or_default();
     if state.len() >= rounds {

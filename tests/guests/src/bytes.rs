@@ -1,4 +1,4 @@
-//! Tools that read and write files in every way there is, until they are refused.
+//! Tools that read and write files in different ways until that fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,58 +10,58 @@ use wasip2::filesystem::types::{
 };
 use wasip2::io::streams::StreamError;
 
-/// How much is read or written at once.
-const PIECE: usize = 64 << 10;
+/// The number of bytes read or written in one step.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// The ways to read, and one after the other.
+/// The ways to read.
 pub(crate) const READING: [&str; 6] = ["file", "descriptor", "stream", "skip", "splice", "folder"];
 
 /// The ways to write.
 pub(crate) const WRITING: [&str; 10] =
     ["file", "append", "descriptor", "stream", "zeros", "size", "files", "folders", "far", "far-stream"];
 
-/// How it went on until it was refused.
-struct Course {
+/// The progress until the failure.
+struct RepeatResult {
     bytes: u64,
     ended: String,
 }
 
-impl Course {
-    fn told(self) -> String {
+impl RepeatResult {
+    fn outcome_text(self) -> String {
         let Self { bytes, ended } = self;
         format!("{bytes} bytes, then: {ended}")
     }
 }
 
-/// Does `step` again and again: each says how many bytes it moved.
-fn again(mut step: impl FnMut() -> Result<u64, String>) -> Course {
+/// Repeats `step`, which returns the number of bytes it moved, until it fails.
+fn again(mut step: impl FnMut() -> Result<u64, String>) -> RepeatResult {
     let mut bytes = 0;
     loop {
         match step() {
             Ok(more) => bytes += more,
-            Err(ended) => return Course { bytes, ended },
+            Err(ended) => return RepeatResult { bytes, ended },
         }
     }
 }
 
-/// Reads a file, or the names in a folder, from its start again and again.
+/// Reads a file, or the names in a directory, from the start repeatedly.
 pub(crate) fn read(path: &str, way: &str) -> String {
     let course = match way {
-        "file" => again(|| read_file(path).map_err(said)),
+        "file" => again(|| read_file(path).map_err(error_text)),
         "folder" => again(|| {
-            let entries = std::fs::read_dir(path).map_err(said)?;
-            entries.map(|entry| Ok(entry.map_err(said)?.file_name().len() as u64)).sum()
+            let entries = std::fs::read_dir(path).map_err(error_text)?;
+            entries.map(|entry| Ok(entry.map_err(error_text)?.file_name().len() as u64)).sum()
         }),
         _ => match opened(path, OpenFlags::empty(), DescriptorFlags::READ) {
             Ok(file) => again(|| read_descriptor(&file, way)),
-            Err(ended) => Course { bytes: 0, ended },
+            Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
-    course.told()
+    course.outcome_text()
 }
 
 fn read_file(path: &str) -> io::Result<u64> {
-    let (mut file, mut piece, mut bytes) = (File::open(path)?, vec![0; PIECE], 0);
+    let (mut file, mut piece, mut bytes) = (File::open(path)?, vec![0; CHUNK_BYTES], 0);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok(bytes),
@@ -70,9 +70,9 @@ fn read_file(path: &str) -> io::Result<u64> {
     }
 }
 
-/// One piece from the start of a file.
+/// Reads once from the start of a file.
 fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
-    let length = PIECE as u64;
+    let length = CHUNK_BYTES as u64;
     if way == "descriptor" {
         return Ok(file.read(length, 0).map_err(code)?.0.len() as u64);
     }
@@ -93,16 +93,16 @@ fn read_descriptor(file: &Descriptor, way: &str) -> Result<u64, String> {
     }
 }
 
-/// Writes a file again and again.
+/// Writes a file repeatedly.
 pub(crate) fn write(path: &str, way: &str) -> String {
-    let piece = vec![b'x'; PIECE];
+    let piece = vec![b'x'; CHUNK_BYTES];
     let course = match way {
-        "file" => {
-            again(|| File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole))
-        }
+        "file" => again(|| {
+            File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
+        }),
         "append" => again(|| {
             let file = OpenOptions::new().append(true).create(true).open(path);
-            file.and_then(|mut file| file.write_all(&piece)).map_err(said).map(whole)
+            file.and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
         }),
         "files" | "folders" => {
             let mut made = 0;
@@ -111,26 +111,26 @@ pub(crate) fn write(path: &str, way: &str) -> String {
                 let path = format!("{path}{made}");
                 let new =
                     if way == "files" { File::create(path).map(drop) } else { std::fs::create_dir(path) };
-                new.map(|()| 1).map_err(said)
+                new.map(|()| 1).map_err(error_text)
             })
         }
         "size" => {
             let mut size = 0;
             again(|| {
-                size += PIECE as u64;
+                size += CHUNK_BYTES as u64;
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-                file.and_then(|file| file.set_len(size)).map_err(said).map(whole)
+                file.and_then(|file| file.set_len(size)).map_err(error_text).map(whole)
             })
         }
         _ => match opened(path, OpenFlags::CREATE, DescriptorFlags::READ | DescriptorFlags::WRITE) {
             Ok(file) => again(|| write_descriptor(&file, way, &piece)),
-            Err(ended) => Course { bytes: 0, ended },
+            Err(ended) => RepeatResult { bytes: 0, ended },
         },
     };
-    course.told()
+    course.outcome_text()
 }
 
-/// One piece at the start of a file.
+/// Writes once at the start of a file.
 fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, String> {
     if way == "descriptor" {
         return file.write(piece, 0).map_err(code);
@@ -152,7 +152,7 @@ fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, S
     Ok(piece.len() as u64)
 }
 
-/// Opens a file in a granted folder without the standard library.
+/// Opens a file in a granted directory without the standard library.
 fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descriptor, String> {
     for (folder, name) in preopens::get_directories() {
         if let Some(rest) = path.strip_prefix(&name) {
@@ -160,14 +160,14 @@ fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descript
             return folder.open_at(PathFlags::SYMLINK_FOLLOW, rest, how, flags).map_err(code);
         }
     }
-    Err("no folder was granted".to_owned())
+    Err("no directory is granted".to_owned())
 }
 
 fn whole((): ()) -> u64 {
-    PIECE as u64
+    CHUNK_BYTES as u64
 }
 
-fn said(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -175,7 +175,7 @@ fn code(code: ErrorCode) -> String {
     format!("{} ({})", code.message(), code.name())
 }
 
-/// Why a stream ended, in the words of files where they have one.
+/// The reason why a stream ended, as a file error if there is one.
 fn broken(error: StreamError) -> String {
     match error {
         StreamError::Closed => "the stream is closed".to_owned(),

@@ -1,4 +1,4 @@
-//! Calls on files as WASI has them, without a library that would refuse or tidy up first.
+//! WASI file system calls, without a library that would check or clean up first.
 
 use std::fmt::Debug;
 
@@ -7,41 +7,41 @@ use serde::Deserialize;
 use wasip2::filesystem::preopens;
 use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags};
 
-/// One call on a file.
+/// A call on a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) struct Step {
-    what: What,
-    /// The granted directory that it starts in, by its path inside the sandbox.
+    what: FileCall,
+    /// The granted directory where the path starts, by its path inside the sandbox.
     dir: String,
-    /// The path in it, as it is.
+    /// The path in it, passed on unchanged.
     path: String,
-    /// For what has a second path: the directory of that; without it the same one.
+    /// The directory of the second path. The default is the same directory.
     to_dir: Option<String>,
-    /// The second path, or what a link is to point at, or what is to be written.
+    /// The second path, the target of a link, or the data to write.
     to: Option<String>,
     /// Follow links at the end of the path.
     #[serde(default)]
     follow: bool,
 }
 
-/// What can be asked of a file system.
+/// The file system calls.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum What {
-    /// Open for reading, and read the beginning.
+enum FileCall {
+    /// Open for reading, and read from the start.
     Read,
-    /// Open for writing, without making it, and write.
+    /// Open an existing file for writing, and write.
     Write,
-    /// Make a file that isn't there, and write.
+    /// Create a new file, and write.
     Create,
-    /// Open for reading, and make it empty all the same.
+    /// Open for reading with truncation.
     Truncate,
-    /// Open for reading, and write into it all the same.
+    /// Open for reading, and write anyway.
     WriteReadOnly,
-    /// Open for reading, and set its size all the same.
+    /// Open for reading, and set the size anyway.
     SetSize,
-    /// Open a directory, and name what is in it.
+    /// Open a directory, and list its names.
     List,
     CreateDirectory,
     RemoveDirectory,
@@ -54,24 +54,24 @@ enum What {
     SetTimes,
     /// Open for reading, and set its times.
     SetTimesOpen,
-    /// Begin to list a directory a hundred times, read a name of each in turn, and tell how many names each had.
+    /// List a directory a hundred times in parallel, reading names in turn; return the number of names in each.
     ListAtOnce,
-    /// Open a file twenty times, begin to read it as a stream, give back the file and keep the stream; and tell how many
-    /// streams there are.
+    /// Open a file twenty times, start a stream of it, drop the file and keep the stream; return the number of
+    /// streams.
     StreamsAtOnce,
-    /// Give back a granted directory, and open another in its place, which is kept.
+    /// Drop a granted directory, open another one in its place, and keep it.
     KeepAnother,
 }
 
-/// Takes the steps, one after the other, and tells what came of each, one a line. Where all of them are taken several
-/// times, it tells what came of them the last time.
+/// Runs the steps in order and returns their results, one per line. If they run several times, it returns the results
+/// of the last time.
 pub(crate) fn steps(steps: &[Step], times: u32) -> String {
     let dirs = preopens::get_directories();
-    let mut told = Vec::new();
+    let mut outcome_text = Vec::new();
     for _ in 0..times {
-        told = steps.iter().map(|step| step.take(&dirs)).collect();
+        outcome_text = steps.iter().map(|step| step.take(&dirs)).collect();
     }
-    told.join("\n")
+    outcome_text.join("\n")
 }
 
 impl Step {
@@ -91,18 +91,18 @@ impl Step {
         let reading = DescriptorFlags::READ;
         let writing = DescriptorFlags::READ | DescriptorFlags::WRITE;
         match self.what {
-            What::Read => {
+            FileCall::Read => {
                 let (bytes, _) = open(OpenFlags::empty(), reading)?.read(4_096, 0)?;
                 Ok(String::from_utf8_lossy(&bytes).escape_debug().to_string())
             }
-            What::Write => open(OpenFlags::empty(), writing)?.write(to.as_bytes(), 0).map(wrote),
-            What::Create => {
+            FileCall::Write => open(OpenFlags::empty(), writing)?.write(to.as_bytes(), 0).map(wrote),
+            FileCall::Create => {
                 open(OpenFlags::CREATE | OpenFlags::EXCLUSIVE, writing)?.write(to.as_bytes(), 0).map(wrote)
             }
-            What::Truncate => open(OpenFlags::TRUNCATE, reading).map(|_| "truncated".to_owned()),
-            What::WriteReadOnly => open(OpenFlags::empty(), reading)?.write(to.as_bytes(), 0).map(wrote),
-            What::SetSize => open(OpenFlags::empty(), reading)?.set_size(0).map(done),
-            What::List => {
+            FileCall::Truncate => open(OpenFlags::TRUNCATE, reading).map(|_| "truncated".to_owned()),
+            FileCall::WriteReadOnly => open(OpenFlags::empty(), reading)?.write(to.as_bytes(), 0).map(wrote),
+            FileCall::SetSize => open(OpenFlags::empty(), reading)?.set_size(0).map(done),
+            FileCall::List => {
                 let entries = open(OpenFlags::DIRECTORY, reading)?.read_directory()?;
                 let mut names = Vec::new();
                 while let Some(entry) = entries.read_directory_entry()? {
@@ -111,30 +111,32 @@ impl Step {
                 names.sort();
                 Ok(names.join(", "))
             }
-            What::CreateDirectory => dir.create_directory_at(path).map(done),
-            What::RemoveDirectory => dir.remove_directory_at(path).map(done),
-            What::Unlink => dir.unlink_file_at(path).map(done),
-            What::Rename => dir.rename_at(path, to_dir, to).map(done),
-            What::HardLink => dir.link_at(links, path, to_dir, to).map(done),
-            What::Symlink => dir.symlink_at(to, path).map(done),
-            What::ReadLink => dir.readlink_at(path),
-            What::Stat => dir.stat_at(links, path).map(|found| format!("{:?}", found.type_)),
-            What::SetTimes => dir.set_times_at(links, path, NewTimestamp::Now, NewTimestamp::Now).map(done),
-            What::SetTimesOpen => {
+            FileCall::CreateDirectory => dir.create_directory_at(path).map(done),
+            FileCall::RemoveDirectory => dir.remove_directory_at(path).map(done),
+            FileCall::Unlink => dir.unlink_file_at(path).map(done),
+            FileCall::Rename => dir.rename_at(path, to_dir, to).map(done),
+            FileCall::HardLink => dir.link_at(links, path, to_dir, to).map(done),
+            FileCall::Symlink => dir.symlink_at(to, path).map(done),
+            FileCall::ReadLink => dir.readlink_at(path),
+            FileCall::Stat => dir.stat_at(links, path).map(|found| format!("{:?}", found.type_)),
+            FileCall::SetTimes => {
+                dir.set_times_at(links, path, NewTimestamp::Now, NewTimestamp::Now).map(done)
+            }
+            FileCall::SetTimesOpen => {
                 open(OpenFlags::empty(), reading)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
             }
-            What::ListAtOnce => {
+            FileCall::ListAtOnce => {
                 let folder = open(OpenFlags::DIRECTORY, reading)?;
                 list_at_once(&folder)
             }
-            What::StreamsAtOnce => {
+            FileCall::StreamsAtOnce => {
                 let mut streams = Vec::new();
                 for _ in 0..20 {
                     streams.push(open(OpenFlags::empty(), reading)?.read_via_stream(0)?);
                 }
                 Ok(streams.len().to_string())
             }
-            What::KeepAnother => {
+            FileCall::KeepAnother => {
                 drop(preopens::get_directories());
                 std::mem::forget(open(OpenFlags::DIRECTORY, reading)?);
                 Ok("kept".to_owned())

@@ -1,4 +1,4 @@
-//! Requests over HTTP, through WASI's bindings as they are: with whatever a library would correct or refuse.
+//! HTTP requests through WASI's bindings directly, including everything that a library would correct or refuse.
 
 use std::fmt::Debug;
 
@@ -11,78 +11,78 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::StreamError;
 
-/// How much is written or read at once.
-const PIECE: usize = 8 << 10;
+/// The number of bytes written or read in one step.
+const CHUNK_BYTES: usize = 8 << 10;
 
 /// A request.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
-pub(crate) struct Asked {
-    /// Where to: cut at `://` and at the next `/`, and passed on as it is.
+pub(crate) struct RequestArgs {
+    /// The URL, split at `://` and at the next `/`, and passed on unchanged.
     pub(crate) url: String,
-    /// The method; GET if nothing else is said.
+    /// The method. Default: GET.
     #[serde(default)]
     pub(crate) method: Option<String>,
     /// Headers, such as `accept: text/plain`.
     #[serde(default)]
     pub(crate) headers: Vec<String>,
-    /// The body; without it the request has none.
+    /// The body. Default: none.
     #[serde(default)]
     pub(crate) body: Option<String>,
-    /// How long connecting may take, in milliseconds.
+    /// The connect timeout in milliseconds.
     #[serde(default)]
     pub(crate) connect_ms: Option<u64>,
-    /// How long the first byte may take, in milliseconds.
+    /// The first-byte timeout in milliseconds.
     #[serde(default)]
     pub(crate) first_byte_ms: Option<u64>,
-    /// How long may pass between bytes, in milliseconds.
+    /// The timeout between bytes in milliseconds.
     #[serde(default)]
     pub(crate) between_bytes_ms: Option<u64>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Answered {
-    /// Why nothing came, or not all of it.
+pub(crate) struct ResponseSummary {
+    /// The error, if the response is missing or incomplete.
     refused: Option<String>,
     status: Option<u16>,
-    /// Headers, one a line.
+    /// Headers, one per line.
     headers: Vec<String>,
-    /// How many bytes of the body were read.
+    /// The number of bytes read from the body.
     read: usize,
-    /// The first of them.
+    /// The first bytes of the body.
     body: String,
 }
 
-fn told(error: impl Debug) -> String {
+fn outcome_text(error: impl Debug) -> String {
     format!("{error:?}").trim_start_matches("ErrorCode::").to_owned()
 }
 
-/// Sends a request and reads its answer.
-pub(crate) fn request(asked: &Asked) -> Answered {
+/// Sends a request and reads its response.
+pub(crate) fn request(asked: &RequestArgs) -> ResponseSummary {
     match begin(asked).and_then(|future| wait(&future)) {
         Ok(response) => read(&response),
-        Err(refused) => Answered { refused: Some(refused), ..Answered::default() },
+        Err(refused) => ResponseSummary { refused: Some(refused), ..ResponseSummary::default() },
     }
 }
 
-/// Sends a request without waiting for its answer.
-pub(crate) fn begin(asked: &Asked) -> Result<FutureIncomingResponse, String> {
+/// Sends a request without waiting for its response.
+pub(crate) fn begin(asked: &RequestArgs) -> Result<FutureIncomingResponse, String> {
     let headers = Fields::new();
     for header in &asked.headers {
         let (name, value) = header.split_once(": ").unwrap_or((header, ""));
-        headers.append(name, value.as_bytes()).map_err(told)?;
+        headers.append(name, value.as_bytes()).map_err(outcome_text)?;
     }
     let (request, body) = prepare(asked, headers, asked.body.is_some())?;
-    let future = outgoing_handler::handle(request, Some(options(asked))).map_err(told)?;
+    let future = outgoing_handler::handle(request, Some(options(asked))).map_err(outcome_text)?;
     if let Some(body) = body {
         upload(body, asked.body.clone().unwrap_or_default().as_bytes())?;
     }
     Ok(future)
 }
 
-/// A request that isn't sent yet.
+/// Creates a request without sending it.
 fn prepare(
-    asked: &Asked,
+    asked: &RequestArgs,
     headers: Fields,
     with_body: bool,
 ) -> Result<(OutgoingRequest, Option<OutgoingBody>), String> {
@@ -99,7 +99,7 @@ fn prepare(
         Some("POST") => Method::Post,
         Some(other) => Method::Other(other.to_owned()),
     };
-    let refused = |what: &str| format!("the {what} can't be set");
+    let refused = |what: &str| format!("cannot set the {what}");
     request.set_scheme(Some(&scheme)).map_err(|()| refused("scheme"))?;
     request.set_authority(Some(authority)).map_err(|()| refused("authority"))?;
     request.set_path_with_query(Some(path)).map_err(|()| refused("path"))?;
@@ -108,7 +108,7 @@ fn prepare(
     Ok((request, body))
 }
 
-fn options(asked: &Asked) -> RequestOptions {
+fn options(asked: &RequestArgs) -> RequestOptions {
     let options = RequestOptions::new();
     let nanoseconds = |milliseconds: u64| milliseconds * 1_000_000;
     let _ = options.set_connect_timeout(asked.connect_ms.map(nanoseconds));
@@ -118,54 +118,56 @@ fn options(asked: &Asked) -> RequestOptions {
 }
 
 fn upload(body: OutgoingBody, bytes: &[u8]) -> Result<(), String> {
-    let stream = body.write().map_err(|()| "the body can't be written".to_owned())?;
+    let stream = body.write().map_err(|()| "cannot write the body".to_owned())?;
     for piece in bytes.chunks(4 << 10) {
-        stream.blocking_write_and_flush(piece).map_err(told)?;
+        stream.blocking_write_and_flush(piece).map_err(outcome_text)?;
     }
     drop(stream);
-    OutgoingBody::finish(body, None).map_err(told)
+    OutgoingBody::finish(body, None).map_err(outcome_text)
 }
 
-/// Waits for the head of an answer.
+/// Waits for the head of a response.
 pub(crate) fn wait(future: &FutureIncomingResponse) -> Result<IncomingResponse, String> {
     loop {
         match future.get() {
-            Some(Ok(answer)) => return answer.map_err(told),
-            Some(Err(())) => return Err("the answer was taken before".to_owned()),
+            Some(Ok(answer)) => return answer.map_err(outcome_text),
+            Some(Err(())) => return Err("the response is already taken".to_owned()),
             None => future.subscribe().block(),
         }
     }
 }
 
-/// Reads an answer to its end.
-fn read(response: &IncomingResponse) -> Answered {
+/// Reads a response to its end.
+fn read(response: &IncomingResponse) -> ResponseSummary {
     let entries = response.headers().entries();
-    let mut answered = Answered {
+    let mut answered = ResponseSummary {
         status: Some(response.status()),
         headers: entries
             .iter()
             .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
             .collect(),
-        ..Answered::default()
+        ..ResponseSummary::default()
     };
     let Ok(body) = response.consume() else { return answered };
     let mut kept = Vec::new();
     match body.stream() {
         Ok(stream) => loop {
-            match stream.blocking_read(PIECE as u64) {
+            match stream.blocking_read(CHUNK_BYTES as u64) {
                 Ok(piece) => {
                     answered.read += piece.len();
-                    kept.extend_from_slice(&piece[..piece.len().min(PIECE - kept.len().min(PIECE))]);
+                    kept.extend_from_slice(
+                        &piece[..piece.len().min(CHUNK_BYTES - kept.len().min(CHUNK_BYTES))],
+                    );
                 }
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
                     let code: Option<ErrorCode> = http_error_code(&error);
-                    answered.refused = Some(code.map_or_else(|| error.to_debug_string(), told));
+                    answered.refused = Some(code.map_or_else(|| error.to_debug_string(), outcome_text));
                     break;
                 }
             }
         },
-        Err(()) => answered.refused = Some("the body can't be read".to_owned()),
+        Err(()) => answered.refused = Some("cannot read the body".to_owned()),
     }
     drop(IncomingBody::finish(body));
     answered.body = String::from_utf8_lossy(&kept).into_owned();
@@ -174,18 +176,18 @@ fn read(response: &IncomingResponse) -> Answered {
 
 /// Sends requests one after the other until one is refused.
 pub(crate) fn many(url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     for done in 0..count {
-        if let Answered { refused: Some(refused), .. } = request(&asked) {
+        if let ResponseSummary { refused: Some(refused), .. } = request(&asked) {
             return format!("{done} answered, then refused: {refused}");
         }
     }
     format!("{count} answered")
 }
 
-/// Begins requests without reading their answers until one is refused.
+/// Starts requests without reading their responses until one is refused.
 pub(crate) fn at_once(url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     let mut open = Vec::new();
     for _ in 0..count {
         let begun = begin(&asked).and_then(|future| Ok((wait(&future)?, future)));
@@ -197,12 +199,13 @@ pub(crate) fn at_once(url: &str, count: u32) -> String {
     format!("{} open", open.len())
 }
 
-/// Posts a body of a size, and tells how much was taken.
+/// Posts a body of this size, and returns the number of bytes accepted.
 pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
-    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+    let asked =
+        RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<String, String> {
         let (request, body) = prepare(&asked, Fields::new(), true)?;
-        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
         let body = body.ok_or("there is no body")?;
         let written = upload(body, &vec![b'x'; bytes]);
         let answer = wait(&future);
@@ -212,14 +215,15 @@ pub(crate) fn upload_of(url: &str, bytes: usize) -> String {
     sent().unwrap_or_else(|refused| refused)
 }
 
-/// Posts fewer or more bytes than the header says.
-pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
-    let asked = Asked { url: url.to_owned(), method: Some("POST".to_owned()), ..Asked::default() };
+/// Posts fewer or more bytes than the `content-length`.
+pub(crate) fn lie(url: &str, content_length: &str, body: &str) -> String {
+    let asked =
+        RequestArgs { url: url.to_owned(), method: Some("POST".to_owned()), ..RequestArgs::default() };
     let sent = || -> Result<u16, String> {
         let headers = Fields::new();
-        headers.append("content-length", said.as_bytes()).map_err(told)?;
+        headers.append("content-length", content_length.as_bytes()).map_err(outcome_text)?;
         let (request, written) = prepare(&asked, headers, true)?;
-        let future = outgoing_handler::handle(request, None).map_err(told)?;
+        let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
         let uploaded = written.map_or(Ok(()), |written| upload(written, body.as_bytes()));
         let status = wait(&future)?.status();
         uploaded.map(|()| status)
@@ -227,13 +231,13 @@ pub(crate) fn lie(url: &str, said: &str, body: &str) -> String {
     sent().map_or_else(|refused| format!("refused: {refused}"), |status| status.to_string())
 }
 
-/// Adds a header of its own making to a list.
+/// Adds a header to a list.
 pub(crate) fn header(name: &str, value: &str) -> String {
     let added = Fields::new().append(name, value.as_bytes());
     added.map_or_else(|error| format!("refused: {error:?}"), |()| "taken".to_owned())
 }
 
-/// Adds headers without end; how many were taken.
+/// Adds headers endlessly; returns the number accepted.
 pub(crate) fn headers_flood() -> u32 {
     let headers = Fields::new();
     let mut taken = 0;
@@ -243,13 +247,13 @@ pub(crate) fn headers_flood() -> u32 {
     taken
 }
 
-/// Makes what belongs to requests and sends none of it, until so many are there: headers, requests, requests with long
-/// paths or with bodies, or copies of headers that are changed. `dropped` keeps nothing.
+/// Creates request resources without sending them: headers, requests, requests with long paths or bodies, or modified
+/// copies of headers. `dropped` keeps none.
 pub(crate) fn hoard(what: &str, count: u32) -> String {
     let full = || -> Result<Fields, String> {
         let headers = Fields::new();
         for at in 0..20 {
-            headers.append(&format!("x-{at}"), &[b'x'; 1_000]).map_err(told)?;
+            headers.append(&format!("x-{at}"), &[b'x'; 1_000]).map_err(outcome_text)?;
         }
         Ok(headers)
     };
@@ -262,7 +266,7 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                 "headers" => headers.push(full()?),
                 "copies" => {
                     let copy = first.clone();
-                    copy.append("x-more", b"x").map_err(told)?;
+                    copy.append("x-more", b"x").map_err(outcome_text)?;
                     headers.push(copy);
                 }
                 "requests" => requests.push(OutgoingRequest::new(full()?)),
@@ -270,21 +274,21 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
                     let request = OutgoingRequest::new(Fields::new());
                     request
                         .set_path_with_query(Some(&path))
-                        .map_err(|()| "the path can't be set".to_owned())?;
+                        .map_err(|()| "cannot set the path".to_owned())?;
                     requests.push(request);
                 }
                 "bodies" => {
                     let request = OutgoingRequest::new(Fields::new());
                     let body = request.body().map_err(|()| "no body".to_owned())?;
                     let stream = body.write().map_err(|()| "no stream".to_owned())?;
-                    stream.check_write().map_err(told)?;
-                    stream.write(&[b'x'; 4_096]).map_err(told)?;
+                    stream.check_write().map_err(outcome_text)?;
+                    stream.write(&[b'x'; 4_096]).map_err(outcome_text)?;
                     drop(stream);
                     requests.push(request);
                     bodies.push(body);
                 }
                 "dropped" => drop(OutgoingRequest::new(full()?)),
-                other => return Err(format!("nobody hoards {other}")),
+                other => return Err(format!("unknown kind {other}")),
             }
         }
         Ok(headers.len() + requests.len())
@@ -292,10 +296,10 @@ pub(crate) fn hoard(what: &str, count: u32) -> String {
     hoarded().map_or_else(|error| error, |kept| format!("{kept} kept"))
 }
 
-/// Gets answers until so many are there, and keeps of each its head before it was fetched (`heads`), or what follows its
-/// body: fetched (`trailers`), not fetched (`unfetched`), or fetched and dropped (`dropped`). How many of them there are.
+/// Gets responses and keeps their heads before fetching them (`heads`), or their trailers: fetched (`trailers`), not
+/// fetched (`unfetched`), or fetched and dropped (`dropped`). Returns their number.
 pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
-    let asked = Asked { url: url.to_owned(), ..Asked::default() };
+    let asked = RequestArgs { url: url.to_owned(), ..RequestArgs::default() };
     let (mut heads, mut bodies, mut trailers) = (Vec::new(), Vec::new(), Vec::new());
     let mut one_more = || -> Result<(), String> {
         let future = begin(&asked)?;
@@ -306,13 +310,13 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
         }
         let answer = wait(&future)?;
         let body = answer.consume().map_err(|()| "there is no body".to_owned())?;
-        let stream = body.stream().map_err(|()| "the body can't be read".to_owned())?;
+        let stream = body.stream().map_err(|()| "cannot read the body".to_owned())?;
         loop {
-            match stream.blocking_read(PIECE as u64) {
+            match stream.blocking_read(CHUNK_BYTES as u64) {
                 Ok(_) => {}
                 Err(StreamError::Closed) => break,
                 Err(StreamError::LastOperationFailed(error)) => {
-                    return Err(http_error_code(&error).map_or_else(|| error.to_debug_string(), told));
+                    return Err(http_error_code(&error).map_or_else(|| error.to_debug_string(), outcome_text));
                 }
             }
         }
@@ -336,14 +340,14 @@ pub(crate) fn hoard_answers(what: &str, url: &str, count: u32) -> String {
     refused.map_or_else(|| format!("{kept} kept"), |error| format!("{kept} kept, then {error}"))
 }
 
-/// Sends the headers of an answer with a request of its own; what came back.
-pub(crate) fn pass_on(from: &str, to: &str) -> Result<Answered, String> {
-    let asked = Asked { url: from.to_owned(), ..Asked::default() };
+/// Sends a response's headers with another request, and returns its response.
+pub(crate) fn pass_on(from: &str, to: &str) -> Result<ResponseSummary, String> {
+    let asked = RequestArgs { url: from.to_owned(), ..RequestArgs::default() };
     let answer = wait(&begin(&asked)?)?;
     let headers = answer.headers().clone();
-    headers.delete("content-length").map_err(told)?;
-    let asked = Asked { url: to.to_owned(), ..Asked::default() };
+    headers.delete("content-length").map_err(outcome_text)?;
+    let asked = RequestArgs { url: to.to_owned(), ..RequestArgs::default() };
     let (request, _) = prepare(&asked, headers, false)?;
-    let future = outgoing_handler::handle(request, None).map_err(told)?;
+    let future = outgoing_handler::handle(request, None).map_err(outcome_text)?;
     Ok(read(&wait(&future)?))
 }

@@ -1,9 +1,9 @@
-//! The zoo: a plugin with one tool for each way in which a plugin can misbehave, or try to get out.
+//! The zoo: a plugin with a tool for each way in which a plugin can misbehave or try to escape.
 //!
-//! Each says in its description which limit of the host it is for, and what to expect. Where the host refuses politely,
-//! the tool returns normally and tells what it was told. Those that behave well, and all resources and prompts, stand
-//! here; the others in `tools`. What a component in Rust can't do (tables that grow, broken exports) is written in WAT
-//! beside the tests that need it.
+//! Each description names the host's limit that the tool is for, and what to expect. If the host refuses politely,
+//! the tool returns the error as its result. Well-behaved tools and all resources and prompts are in this file, the
+//! others in `tools`. Components that Rust can't produce (tables that grow, broken exports) are written in WAT next
+//! to the tests that need them.
 #![forbid(unsafe_code)]
 
 use std::time::Duration;
@@ -12,21 +12,21 @@ use moongate_sdk::prelude::*;
 use moongate_sdk::{ReadResult, ToolError};
 
 mod asks; // questions to the client
-mod bytes; // files, read and written without end
-mod files; // files, without a library in between
+mod bytes; // endless reads and writes of files
+mod files; // direct file system calls
 mod http; // requests over HTTP
-mod output; // what bad results are made of
+mod output; // bad results
 mod reach; // files, network, variables
 mod resources; // processor, memory, handles
 mod says; // logs, progress, standard streams
 mod tools; // the tools that misbehave
-mod wild; // calls of WASI that no library makes
+mod wild; // unusual WASI calls
 
 /// The plugin.
 #[derive(Debug, Default)]
 pub struct Zoo;
 
-/// One tool for each way to misbehave.
+/// A tool for each way to misbehave.
 #[plugin(
     name = "zoo",
     title = "Zoo",
@@ -43,32 +43,32 @@ pub struct Zoo;
 impl Zoo {
     // --- well-behaved ---
 
-    /// Returns its text. For load.
+    /// Return the text. For load.
     #[tool(read_only, idempotent)]
     fn echo(&self, text: String) -> String {
         text
     }
 
-    /// Waits and returns. For calls at the same time, and for draining.
+    /// Wait, then return. For concurrent calls and draining.
     #[tool(read_only, idempotent)]
     fn sleep(&self, milliseconds: u32) -> String {
         std::thread::sleep(Duration::from_millis(milliseconds.into()));
         format!("slept for {milliseconds} ms")
     }
 
-    /// Returns what the gateway says of the call.
+    /// Return the context of the call.
     #[tool(read_only)]
-    fn echo_context(&self, ctx: &Context) -> Json<says::About> {
+    fn echo_context(&self, ctx: &Context) -> Json<says::CallInfo> {
         Json(says::about(ctx))
     }
 
-    /// Returns one setting. For `[plugins.zoo.config]`.
+    /// Return a setting. For `[plugins.zoo.config]`.
     #[tool(read_only)]
     fn config_get(&self, key: &str) -> Result<String, ToolError> {
         Ok(config::get(key)?.unwrap_or_else(|| format!("`{key}` isn't set")))
     }
 
-    /// Returns how many calls this instance has served. For fresh sandboxes: it is 1 each time.
+    /// Return the number of calls of this instance. For fresh sandboxes: it is always 1.
     #[tool(read_only)]
     fn calls_seen(&self) -> u32 {
         resources::calls_seen()
@@ -76,19 +76,19 @@ impl Zoo {
 
     // --- questions ---
 
-    /// Asks the client these questions at once, whatever they are, and returns the answers. For what may be asked.
+    /// Ask the client these questions together, and return the answers. For invalid and unsupported questions.
     #[tool]
     fn ask(&self, ctx: &Context, questions: &[asks::Question]) -> Result<String, ToolError> {
         Ok(asks::ask(ctx, questions)?.to_string())
     }
 
-    /// Asks for a name and greets. For what a person answers.
+    /// Ask for a name and greet. For the answers of users.
     #[tool]
     fn ask_name(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)
     }
 
-    /// Asks one question after the other: by default without end. For rounds.
+    /// Ask one question after the other: by default endlessly. For the limit of rounds.
     #[tool]
     fn ask_in_rounds(&self, ctx: &Context, rounds: Option<usize>) -> Result<String, ToolError> {
         asks::in_rounds(ctx, rounds.unwrap_or(usize::MAX))
@@ -102,40 +102,40 @@ impl Zoo {
         "a text"
     }
 
-    /// Is answered with the URI of something else. For the space of a plugin.
+    /// Returns the URI of another resource. For ownership of URIs.
     #[resource(uri = "zoo://foreign", name = "foreign")]
     fn foreign(&self) -> ReadResult {
         ReadResult::new(vec![ResourceContents::text("file:///etc/passwd", "root")])
     }
 
-    /// Bytes, as many as its URI says. For the limit of a result.
+    /// As many bytes as its URI says. For the limit of a result.
     #[resource(uri = "zoo://bytes/{count}", name = "bytes", mime_type = "application/octet-stream")]
     fn bytes(&self, count: u32) -> Vec<u8> {
         vec![b'x'; count as usize]
     }
 
-    /// A text that holds what somebody answered. For resources that ask.
+    /// A text with an answer of the user. For resources that ask.
     #[resource(uri = "zoo://asked", name = "asked", mime_type = "text/plain")]
     fn asked(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)
     }
 
-    /// Holds what somebody answered. For prompts that ask.
+    /// A prompt with an answer of the user. For prompts that ask.
     #[prompt]
     fn asking_prompt(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)
     }
 
-    /// Repeats a text. For load.
+    /// Repeat a text. For load.
     #[prompt]
     fn repeat(&self, text: &str) -> String {
         text.to_owned()
     }
 
-    /// Panics. For prompts that end badly.
+    /// Panic. For prompts that fail.
     #[prompt]
     fn panicking_prompt(&self) -> String {
-        panic!("the zoo panics as it was asked to");
+        panic!("the zoo panics on request");
     }
 }
 

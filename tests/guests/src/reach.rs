@@ -1,4 +1,4 @@
-//! Tools that reach for what lies outside of the sandbox, and tell what they got.
+//! Tools that try to reach things outside of the sandbox, and return the result.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use wasip2::filesystem::preopens;
 
-/// What a program sees around it.
+/// The environment of the program.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Surroundings {
     variables: BTreeMap<String, String>,
@@ -16,7 +16,7 @@ pub(crate) struct Surroundings {
     folder: Option<String>,
 }
 
-/// Looks around.
+/// Returns the environment of the program.
 pub(crate) fn surroundings() -> Surroundings {
     Surroundings {
         variables: std::env::vars_os()
@@ -27,12 +27,12 @@ pub(crate) fn surroundings() -> Surroundings {
     }
 }
 
-/// The folders that the host opened beforehand.
+/// The preopened directories.
 pub(crate) fn granted() -> Vec<String> {
     preopens::get_directories().into_iter().map(|(_, path)| path).collect()
 }
 
-/// The names in a folder, one a line.
+/// The names in a directory, one per line.
 pub(crate) fn list(path: &str) -> String {
     let names = || -> io::Result<String> {
         let mut names = Vec::new();
@@ -42,21 +42,23 @@ pub(crate) fn list(path: &str) -> String {
         names.sort();
         Ok(names.join("\n"))
     };
-    told(names())
+    outcome_text(names())
 }
 
-/// Connects and hangs up.
+/// Connects and closes the connection.
 pub(crate) fn connect(address: &str) -> String {
-    told(TcpStream::connect(address).map(|_| "connected".to_owned()))
+    outcome_text(TcpStream::connect(address).map(|_| "connected".to_owned()))
 }
 
-/// The addresses of a host, one a line.
+/// The addresses of a host, one per line.
 pub(crate) fn resolve(name: &str) -> String {
     let addresses = (name, 80).to_socket_addrs();
-    told(addresses.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>().join("\n")))
+    outcome_text(
+        addresses.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>().join("\n")),
+    )
 }
 
-/// What came of an attempt: it itself, or `refused: ` and the reason.
-pub(crate) fn told(result: io::Result<String>) -> String {
+/// The result of an attempt: its value, or `refused: ` and the reason.
+pub(crate) fn outcome_text(result: io::Result<String>) -> String {
     result.unwrap_or_else(|error| format!("refused: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Tools that take processor time, memory, handles and stack.
+//! Tools that use up processor time, memory, handles and stack.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,13 +9,13 @@ use wasip2::random::random;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// How many calls this instance has served, this one included.
+/// The number of calls of this instance, including this one.
 pub(crate) fn calls_seen() -> u32 {
     static SEEN: AtomicU32 = AtomicU32::new(0);
     SEEN.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// Computes for ever.
+/// Computes forever.
 pub(crate) fn spin_forever() {
     let mut count = 0_u64;
     loop {
@@ -23,7 +23,7 @@ pub(crate) fn spin_forever() {
     }
 }
 
-/// Computes and calls the host for ever.
+/// Computes and calls the host forever.
 pub(crate) fn burn_cpu(ctx: &Context) {
     loop {
         for count in 0..10_000_u32 {
@@ -33,7 +33,7 @@ pub(crate) fn burn_cpu(ctx: &Context) {
     }
 }
 
-/// Takes memory, a mebibyte at a time, as long as it is given.
+/// Allocates memory, one mebibyte at a time, until that fails.
 pub(crate) fn grow_memory() -> String {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -49,7 +49,7 @@ pub(crate) fn grow_memory() -> String {
     format!("got {count} MiB, then no more")
 }
 
-/// Takes memory and doesn't expect to be refused.
+/// Allocates memory without handling failure.
 pub(crate) fn exhaust_memory() -> usize {
     let mut taken = Vec::new();
     loop {
@@ -60,7 +60,7 @@ pub(crate) fn exhaust_memory() -> usize {
     }
 }
 
-/// Opens `count` pollables and drops none before the end.
+/// Opens `count` pollables and drops them only at the end.
 pub(crate) fn many_handles(count: u32) -> String {
     let mut handles = Vec::new();
     for _ in 0..count {
@@ -69,14 +69,14 @@ pub(crate) fn many_handles(count: u32) -> String {
     format!("opened {} handles", handles.len())
 }
 
-/// Calls itself and has something left to do afterwards.
-#[expect(unconditional_recursion, reason = "it is what the tool is for")]
+/// Recurses, with work left after the call.
+#[expect(unconditional_recursion, reason = "the purpose of the tool")]
 pub(crate) fn recurse(depth: u64) -> u64 {
     let frame = black_box([depth; 16]);
     recurse(black_box(depth + 1)) + frame[3]
 }
 
-/// Asks for `bytes` random bytes in one call.
+/// Requests `bytes` random bytes in one call.
 pub(crate) fn random_flood(bytes: u64) -> String {
     format!("got {} random bytes", random::get_random_bytes(bytes).len())
 }

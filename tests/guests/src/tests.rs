@@ -1,4 +1,4 @@
-//! That the animals do what their signs say, as far as it is safe without a cage.
+//! The tools do what their descriptions say, as far as that is safe in a native test.
 
 use moongate_sdk::testing::{Client, accepted, roots};
 use moongate_sdk::{Content, Failure};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Zoo;
 
 #[test]
-fn tools_can_be_called_without_arguments_unless_they_need_some() {
+fn tools_run_without_optional_arguments() {
     let needing: Vec<String> = Client::<Zoo>::new()
         .tools()
         .into_iter()
@@ -49,13 +49,13 @@ fn tools_can_be_called_without_arguments_unless_they_need_some() {
 }
 
 #[test]
-fn an_echo_comes_back() {
+fn echo_returns_its_text() {
     let client = Client::<Zoo>::new();
     assert_eq!(client.call("echo", json!({ "text": "hello" })).unwrap().all_text(), "hello");
 }
 
 #[test]
-fn bad_results_are_bad() {
+fn bad_results_are_invalid() {
     let client = Client::<Zoo>::new();
     let structured = client.call("structured_with_newlines", json!({})).unwrap().structured.unwrap();
     assert!(structured.contains('\n'));
@@ -67,19 +67,19 @@ fn bad_results_are_bad() {
 }
 
 #[test]
-#[should_panic(expected = "the structured content of `broken_structured` is no JSON")]
-fn broken_data_is_broken() {
+#[should_panic(expected = "the structured content of `broken_structured` isn't valid JSON")]
+fn broken_structured_content_is_invalid_json() {
     let _ = Client::<Zoo>::new().call("broken_structured", json!({}));
 }
 
 #[test]
 #[should_panic(expected = "`/n` is \"not a number\", not of type")]
-fn data_that_does_not_fit_is_told() {
+fn reports_mismatched_structured_content() {
     let _ = Client::<Zoo>::new().call("bad_structured", json!({}));
 }
 
 #[test]
-fn errors_end_as_they_say() {
+fn errors_have_their_kind() {
     let client = Client::<Zoo>::new();
     let failure = |tool: &str| client.call(tool, json!({})).unwrap_err();
     assert!(matches!(failure("protocol_error_invalid_params"), Failure::InvalidParams(_)));
@@ -91,7 +91,7 @@ fn errors_end_as_they_say() {
 }
 
 #[test]
-fn floods_flow() {
+fn floods_produce_output() {
     let client = Client::<Zoo>::new();
     client.call("log_flood", json!({ "lines": 3 })).unwrap();
     client.call("progress_flood", json!({ "reports": 2 })).unwrap();
@@ -100,7 +100,7 @@ fn floods_flow() {
 }
 
 #[test]
-fn questions_are_asked_and_answers_heard() {
+fn asks_questions_and_returns_answers() {
     let client = Client::<Zoo>::new().answer("name", accepted(json!({ "name": "Ann" })));
     assert_eq!(client.call("ask_name", json!({})).unwrap().all_text(), "Hello, Ann!");
     let client = Client::<Zoo>::new().answer("folders", roots(&["file:///ann"]));
@@ -109,6 +109,6 @@ fn questions_are_asked_and_answers_heard() {
     let client = Client::<Zoo>::new()
         .answer("round0", accepted(json!({ "round0": "y" })))
         .answer("round1", accepted(json!({ "round1": "y" })));
-    let said = client.call("ask_in_rounds", json!({ "rounds": 2 })).unwrap().all_text();
-    assert_eq!(said, "asked 2 times: xx");
+    let error_text = client.call("ask_in_rounds", json!({ "rounds": 2 })).unwrap().all_text();
+    assert_eq!(error_text, "asked 2 times: xx");
 }

@@ -1,12 +1,11 @@
-//! The tools that misbehave, by what they do. Each is a few lines here; what they do is written in the modules beside
-//! this one.
+//! The misbehaving tools, grouped by behaviour. They are implemented in the modules next to this one.
 
 mod burden; // processor, time, memory, handles
 mod directories; // files
-mod ends; // ends that aren't results
+mod ends; // failures
 mod notices; // logs, progress, standard streams, changes
 mod requests; // requests over HTTP
-mod results; // results that are too big or not what they should be
+mod results; // results that are too big or invalid
 mod surroundings; // variables, sockets, standard input, random bytes
 
 pub(crate) use burden::Burden;

@@ -1,5 +1,4 @@
-//! Calls of WASI that no library makes: with sizes, times and flags that make no sense, in loops, and for what isn't
-//! granted.
+//! Unusual WASI calls: with senseless sizes, times and flags, in loops, and without grants.
 
 use std::fmt::Debug;
 use std::hint::black_box;
@@ -16,36 +15,37 @@ use wasip2::random::{insecure, insecure_seed};
 use wasip2::sockets::network::IpAddressFamily;
 use wasip2::sockets::{instance_network, ip_name_lookup, tcp_create_socket, udp_create_socket};
 
-use crate::reach::told;
+use crate::reach::outcome_text;
 
 /// Binds a TCP port, for others to connect to.
 pub(crate) fn listen(address: &str) -> String {
-    told(TcpListener::bind(address).map(|_| "listening".to_owned()))
+    outcome_text(TcpListener::bind(address).map(|_| "listening".to_owned()))
 }
 
 /// Sends a datagram.
 pub(crate) fn send_datagram(address: &str) -> String {
-    told(
+    outcome_text(
         UdpSocket::bind("127.0.0.1:0")
             .and_then(|socket| socket.send_to(b"hello", address))
             .map(|_| "sent".to_owned()),
     )
 }
 
-/// What became of asking for a socket of each kind and for a name, without the library that may ask for more.
+/// The results of creating a socket of each kind and resolving a name, without the standard library, which makes more
+/// calls.
 pub(crate) fn sockets() -> Vec<String> {
-    let mut said = Vec::new();
+    let mut error_text = Vec::new();
     for family in [IpAddressFamily::Ipv4, IpAddressFamily::Ipv6] {
-        said.push(outcome("tcp", tcp_create_socket::create_tcp_socket(family)));
-        said.push(outcome("udp", udp_create_socket::create_udp_socket(family)));
+        error_text.push(outcome("tcp", tcp_create_socket::create_tcp_socket(family)));
+        error_text.push(outcome("udp", udp_create_socket::create_udp_socket(family)));
     }
     let network = instance_network::instance_network();
     let found = ip_name_lookup::resolve_addresses(&network, "localhost").and_then(|names| {
         names.subscribe().block();
         names.resolve_next_address()
     });
-    said.push(outcome("name", found));
-    said
+    error_text.push(outcome("name", found));
+    error_text
 }
 
 fn outcome<T, E: Debug>(what: &str, result: Result<T, E>) -> String {
@@ -58,10 +58,10 @@ fn outcome<T, E: Debug>(what: &str, result: Result<T, E>) -> String {
 /// Reads its standard input to the end.
 pub(crate) fn read_stdin() -> String {
     let mut text = String::new();
-    told(std::io::stdin().read_to_string(&mut text).map(|count| format!("read {count} bytes")))
+    outcome_text(std::io::stdin().read_to_string(&mut text).map(|count| format!("read {count} bytes")))
 }
 
-/// Reads, skips and copies as much of its standard input as a number can say.
+/// Reads, skips and copies as much standard input as possible in one call.
 pub(crate) fn read_hugely() -> String {
     let (input, output) = (stdin::get_stdin(), stdout::get_stdout());
     let read = input.read(u64::MAX).map(|bytes| bytes.len());
@@ -70,32 +70,32 @@ pub(crate) fn read_hugely() -> String {
     format!("read {read:?}, skipped {skipped:?}, copied {copied:?}")
 }
 
-/// Writes as many zeros as a number can say.
+/// Writes as many zeros as possible in one call.
 pub(crate) fn write_zeros() -> String {
     let output = stdout::get_stdout();
     format!("{:?}", output.write_zeroes(u64::MAX))
 }
 
-/// Writes more at once than it was told that it may.
+/// Writes more in one call than permitted.
 pub(crate) fn write_unasked() -> String {
     let output = stdout::get_stdout();
     let may = output.check_write();
     format!("may write {may:?}; {:?}", output.write(&vec![b'x'; 900_000]))
 }
 
-/// Writes lines that look like the gateway's own, what is no UTF-8, and commands to a terminal.
+/// Writes lines that look like the gateway's own, invalid UTF-8, and terminal control sequences.
 pub(crate) fn print_bytes() -> String {
     let bytes = b"\x1b[2J\x1b]0;x\x07\xff\xfe\x9b31m\r\n2026-01-01T00:00:00Z ERROR forged line\r\n\xe2\x80\xae turned\n";
     let both = std::io::stdout().write_all(bytes).and_then(|()| std::io::stderr().write_all(bytes));
-    told(both.map(|()| "printed".to_owned()))
+    outcome_text(both.map(|()| "printed".to_owned()))
 }
 
-/// Waits for nothing.
+/// Polls an empty list.
 pub(crate) fn poll_nothing() -> String {
     format!("{:?}", poll::poll(&[]))
 }
 
-/// Asks again and again for what is ready at once.
+/// Polls ready things repeatedly.
 pub(crate) fn poll_without_end() {
     loop {
         let ready = monotonic_clock::subscribe_duration(0);
@@ -103,7 +103,7 @@ pub(crate) fn poll_without_end() {
     }
 }
 
-/// Waits again and again for the same thing that is ready, named a hundred times.
+/// Polls the same ready thing repeatedly, a hundred times in a list.
 pub(crate) fn poll_crowds() {
     let ready = monotonic_clock::subscribe_duration(0);
     let crowd = vec![&ready; 100];
@@ -112,7 +112,7 @@ pub(crate) fn poll_crowds() {
     }
 }
 
-/// Waits for times that can't come, or have been.
+/// Waits for times that never come or are in the past.
 pub(crate) fn strange_alarms() -> String {
     for duration in [0, 1] {
         monotonic_clock::subscribe_duration(duration).block();
@@ -130,12 +130,12 @@ pub(crate) fn strange_alarms() -> String {
     format!("{} of {} alarms are ready", alarms.iter().filter(|alarm| alarm.ready()).count(), alarms.len())
 }
 
-/// Waits for the last moment that a number can say.
+/// Waits for the largest possible time.
 pub(crate) fn wait_for_the_end_of_time() {
     monotonic_clock::subscribe_instant(u64::MAX).block();
 }
 
-/// Moves memory about, in single instructions that take long.
+/// Copies memory in single slow instructions.
 pub(crate) fn copy_memory() {
     let mut block = vec![1_u8; 16 << 20];
     let half = block.len() / 2;
@@ -145,7 +145,7 @@ pub(crate) fn copy_memory() {
     }
 }
 
-/// Calls itself, and the host at each level, without a stack of its own in memory.
+/// Recurses through a host call at each level, without using stack memory of the component.
 #[inline(never)]
 pub(crate) fn recurse_through_host(ctx: &Context, depth: u64) -> u64 {
     if ctx.cancelled() {
@@ -155,7 +155,7 @@ pub(crate) fn recurse_through_host(ctx: &Context, depth: u64) -> u64 {
     first ^ recurse_through_host(ctx, first)
 }
 
-/// Opens host resources and never gives them back.
+/// Opens host resources and never closes them.
 pub(crate) fn leak_handles(count: u32) -> String {
     for _ in 0..count {
         std::mem::forget(monotonic_clock::subscribe_duration(u64::MAX));
@@ -163,7 +163,7 @@ pub(crate) fn leak_handles(count: u32) -> String {
     format!("leaked {count} handles")
 }
 
-/// Opens each granted folder again and again, and keeps what was opened: for ever, if it shall `hold` it.
+/// Opens each granted directory repeatedly, and keeps the handles forever if `hold` is set.
 pub(crate) fn many_files(count: u32, hold: bool) -> String {
     let (mut opened, mut error) = (Vec::new(), None);
     for (folder, _) in preopens::get_directories() {
@@ -183,7 +183,7 @@ pub(crate) fn many_files(count: u32, hold: bool) -> String {
     format!("opened {} files, then {error:?}", opened.len())
 }
 
-/// Opens a file in each granted folder with flags that nobody defined.
+/// Opens a file in each granted directory with undefined flags.
 pub(crate) fn strange_flags() -> String {
     let open = |(folder, _): (Descriptor, String)| {
         let paths = PathFlags::from_bits_retain(u8::MAX);
@@ -193,13 +193,13 @@ pub(crate) fn strange_flags() -> String {
     preopens::get_directories().into_iter().map(open).collect::<Vec<_>>().join("\n")
 }
 
-/// Asks for random bytes that nobody needs to be good.
+/// Requests insecure random bytes.
 pub(crate) fn insecure_flood(bytes: u64) -> String {
     let (first, _) = insecure_seed::insecure_seed();
     format!("seed {first}, {} bytes", insecure::get_insecure_random_bytes(bytes).len())
 }
 
-/// Ends the program in the middle of everything: with handles open, output unfinished and progress told.
+/// Exits in the middle of everything: with open handles, unfinished output and reported progress.
 pub(crate) fn exit_in_the_middle() {
     leak_handles(50);
     progress::report(1.0, 2.0);

@@ -1,4 +1,4 @@
-//! What a hint says cures what it is said of, when it is done to the letter.
+//! Following a hint to the letter fixes the problem.
 
 use std::fs;
 
@@ -6,45 +6,45 @@ use moongate_generated::Plugin;
 use moongate_tests::{Http, Workspace, component};
 use serde_json::{Value, json};
 
-/// How a check of this configuration ends, and what it says.
+/// Whether `check` accepts this configuration, and its stderr.
 fn checked(workspace: &Workspace, gateway: &str) -> (bool, String) {
     workspace.write("gateway.toml", gateway);
     let output = workspace.run(&["check"]);
     (output.status.success(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// The line that a hint would have written: where the message points, or else in the plugin's limits.
-fn line(told: &str) -> Option<&str> {
-    let (line, place) = told.split_once("write `")?.1.split_once("` ")?;
+/// The line that a hint suggests, at the location of the problem or in the plugin's limits.
+fn suggested_line(stderr: &str) -> Option<&str> {
+    let (line, place) = stderr.split_once("write `")?.1.split_once("` ")?;
     (place.starts_with("here\n") || place.starts_with("in `[plugins.p.limits]`\n")).then_some(line)
 }
 
-/// Raises limits as the messages say, and tells how often it was wrong before it was right.
+/// Raises limits as the hints suggest, and returns the number of hints until the plugin loads.
 #[track_caller]
-fn steps(plugin: &[u8], limit: &str) -> usize {
+fn count_hints(plugin: &[u8], limit: &str) -> usize {
     let workspace = Workspace::new("");
     workspace.write("p.wasm", plugin);
     let mut limits = vec![limit.to_owned()];
     for step in 0.. {
         let table = "version = 1\n[plugins.p]\nsource = \"p.wasm\"\n[plugins.p.limits]\n";
-        let (fine, told) = checked(&workspace, &(table.to_owned() + &limits.join("\n")));
+        let (fine, stderr) = checked(&workspace, &(table.to_owned() + &limits.join("\n")));
         if fine {
             return step;
         }
-        assert!(step < 4, "{limit}: it goes on and on: {told}");
-        let line = line(&told).unwrap_or_else(|| panic!("{limit}: no line to write: {told}"));
+        assert!(step < 4, "{limit}: too many hints: {stderr}");
+        let line = suggested_line(&stderr).unwrap_or_else(|| panic!("{limit}: no suggested line: {stderr}"));
         let key = line.split(' ').next().unwrap();
         limits.retain(|limit| !limit.starts_with(&format!("{key} ")));
         limits.push(line.to_owned());
     }
-    unreachable!("it returns or panics")
+    unreachable!("the loop returns or panics")
 }
 
 #[test]
-fn a_limit_that_a_plugin_does_not_load_with_is_cured_by_the_line_that_the_message_says() {
+fn suggested_limits_let_the_plugin_load() {
     for name in ["time", "text", "statistics"] {
         let plugin = fs::read(component(name)).unwrap();
-        // The other limits keep what it may use while it loads; those of time may be enough on a quick machine.
+        // One hint per limit is enough. A time limit may already suffice on a fast machine.
         for (limit, most) in [
             ("memory = \"64KiB\"", 1),
             ("memory = \"6MiB\"", 1),
@@ -59,73 +59,76 @@ fn a_limit_that_a_plugin_does_not_load_with_is_cured_by_the_line_that_the_messag
             ("schema_depth = 1", 1),
             ("memory = \"64KiB\"\nitems = 1", 2),
         ] {
-            let steps = steps(&plugin, limit);
-            assert!(steps <= most, "{name}, {limit}: {steps} steps");
+            let steps = count_hints(&plugin, limit);
+            assert!(steps <= most, "{name}, {limit}: {steps} hints");
         }
     }
     let many = (0..1_200).fold(Plugin::version(1), |plugin, at| plugin.tool(format!("t{at}")));
-    assert_eq!(steps(&many.build(), "timeout = \"1s\""), 1, "more tools than is usual");
+    assert_eq!(count_hints(&many.build(), "timeout = \"1s\""), 1, "a plugin with many tools");
 }
 
 #[test]
-fn it_is_said_how_much_a_plugin_asked_for_and_where_a_file_alone_gets_it() {
+fn reports_requested_memory_and_how_to_set_limits_of_a_file() {
     let workspace = Workspace::new("");
     let table = "version = 1\n[plugins.p]\nsource = \"@time@\"\n[plugins.p.limits]\nmemory = \"64KiB\"\n";
     let table = table.replace("@time@", &component("time").display().to_string());
-    let (_, told) = checked(&workspace, &table);
+    let (_, stderr) = checked(&workspace, &table);
     assert!(
-        told.contains("it can't be started: it needed more than 64.0 KiB of memory (it requested "),
-        "{told}"
+        stderr.contains("it can't be started: it needed more than 64.0 KiB of memory (it requested "),
+        "{stderr}"
     );
-    assert!(told.contains("memory = \"64KiB\"") && told.contains("^^^^"), "no place: {told}");
+    assert!(stderr.contains("memory = \"64KiB\"") && stderr.contains("^^^^"), "no location: {stderr}");
     let many = (0..1_200).fold(Plugin::version(1), |plugin, at| plugin.tool(format!("t{at}")));
     workspace.write("many.wasm", many.build());
     let output = workspace.run(&["inspect", "./many.wasm"]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("1201 tools, more than `limits.items` allows (1000)"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("1201 tools, more than `limits.items` allows (1000)"), "{stderr}");
     assert!(
-        told.contains("configure it in `gateway.toml`") && told.contains("limits = { items = 2000 }"),
-        "{told}"
+        stderr.contains("configure it in `gateway.toml`") && stderr.contains("limits = { items = 2000 }"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn a_slip_in_a_path_names_what_is_there() {
+fn suggests_existing_files_for_mistyped_paths() {
     let workspace = Workspace::new("");
     let built = "target/wasm32-wasip2/release/hello_world.wasm";
     workspace.write(built, Plugin::version(1).build());
     workspace.write("notes/a.txt", "");
     workspace.write("secrets/token", "hunter2");
     let there = workspace.path().canonicalize().unwrap();
-    for slip in
+    for typo in
         ["target/wasm32-wasip2/release/hello-world.wasm", "./target/wasm32-wasip2/release/hello_world.wsm"]
     {
-        let (fine, told) = checked(&workspace, &format!("version = 1\n[plugins.p]\nsource = \"{slip}\"\n"));
+        let (fine, stderr) = checked(&workspace, &format!("version = 1\n[plugins.p]\nsource = \"{typo}\"\n"));
         assert!(
-            !fine && told.contains("did you mean `") && told.contains(&format!("/{built}`?")),
-            "{slip}: {told}"
+            !fine && stderr.contains("did you mean `") && stderr.contains(&format!("/{built}`?")),
+            "{typo}: {stderr}"
         );
-        let output = workspace.run(&["inspect", slip]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(&format!("/{built}`?")), "{slip}: {told}");
-        // Done to the letter, it loads.
-        let meant = told.split("did you mean `").nth(1).unwrap().split('`').next().unwrap();
+        let output = workspace.run(&["inspect", typo]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(&format!("/{built}`?")), "{typo}: {stderr}");
+        // The suggested path loads.
+        let meant = stderr.split("did you mean `").nth(1).unwrap().split('`').next().unwrap();
         assert!(workspace.run(&["inspect", meant]).status.success(), "{meant}");
     }
     let plugin = format!("version = 1\n[plugins.p]\nsource = \"{built}\"\n");
     let allow = "[plugins.p.allow]\ndirs = [{ host = \"./nots\", guest = \"/notes\" }]\n";
-    let (fine, told) = checked(&workspace, &(plugin.clone() + allow));
-    assert!(!fine && told.contains(&format!("did you mean `{}`?", there.join("notes").display())), "{told}");
+    let (fine, stderr) = checked(&workspace, &(plugin.clone() + allow));
+    assert!(
+        !fine && stderr.contains(&format!("did you mean `{}`?", there.join("notes").display())),
+        "{stderr}"
+    );
     let config = "[plugins.p.config]\ntoken = { file = \"./secrets/tokn\" }\n";
-    let (fine, told) = checked(&workspace, &(plugin.clone() + config));
-    assert!(!fine && told.contains("did you mean `./secrets/token`?"), "{told}");
-    let (_, told) = checked(&workspace, &plugin.replace(built, "nothing/like/it.wasm"));
-    assert!(!told.contains("did you mean"), "{told}");
+    let (fine, stderr) = checked(&workspace, &(plugin.clone() + config));
+    assert!(!fine && stderr.contains("did you mean `./secrets/token`?"), "{stderr}");
+    let (_, stderr) = checked(&workspace, &plugin.replace(built, "nothing/like/it.wasm"));
+    assert!(!stderr.contains("did you mean"), "{stderr}");
     let output = workspace.run(&["check", "--config", "gatway.toml"]);
     assert!(String::from_utf8(output.stderr).unwrap().contains("did you mean `gateway.toml`?"));
 }
 
-/// A plugin that wants settings, and a gateway's file in which they are so.
+/// A plugin with required settings, and a configuration with these settings.
 fn with_settings(settings: &str) -> (Workspace, String) {
     let schema = json!({
         "type": "object",
@@ -145,16 +148,18 @@ fn with_settings(settings: &str) -> (Workspace, String) {
 }
 
 #[test]
-fn settings_that_a_plugin_does_not_know_or_misses_are_told_before_any_call() {
+fn check_reports_unknown_and_missing_settings() {
     let (workspace, right) = with_settings("token = \"abc\"\nmost = 5");
     assert!(checked(&workspace, &right).0);
     let misspelt = right.replace("most", "moist");
-    let (fine, told) = checked(&workspace, &misspelt);
-    assert!(fine, "it is only a warning: {told}");
-    assert!(told.contains("warning: the plugin `p` has no setting `moist`"), "{told}");
+    let (fine, stderr) = checked(&workspace, &misspelt);
+    assert!(fine, "only a warning is expected: {stderr}");
+    assert!(stderr.contains("warning: the plugin `p` has no setting `moist`"), "{stderr}");
     assert!(
-        told.contains("moist = *\n") && told.contains("^^^^^\n") && told.contains("did you mean `most`?"),
-        "{told}"
+        stderr.contains("moist = *\n")
+            && stderr.contains("^^^^^\n")
+            && stderr.contains("did you mean `most`?"),
+        "{stderr}"
     );
     // Excerpts mask the values of settings.
     for (wrong, message, caret) in [
@@ -165,30 +170,30 @@ fn settings_that_a_plugin_does_not_know_or_misses_are_told_before_any_call() {
         ),
         (right.replace("= 5", "= \"many\""), "`most` must be of type integer, not string", "most = \"****\""),
     ] {
-        let (fine, told) = checked(&workspace, &wrong);
+        let (fine, stderr) = checked(&workspace, &wrong);
         assert!(
-            !fine && told.contains(message) && told.contains(caret) && told.contains("gateway.toml:"),
-            "{told}"
+            !fine && stderr.contains(message) && stderr.contains(caret) && stderr.contains("gateway.toml:"),
+            "{stderr}"
         );
     }
 }
 
 #[test]
-fn settings_that_are_wrong_are_told_at_the_start_and_at_a_reload_and_the_plugin_serves() {
+fn logs_wrong_settings_at_start_and_reload_and_still_serves() {
     let (workspace, right) = with_settings("token = \"abc\"");
     workspace.write("gateway.toml", right.replace("token", "tokn"));
     let http = Http::start(&workspace);
-    http.logged("requires the setting `token`, which is missing");
-    http.logged("did you mean `token`?");
+    http.wait_for_log("requires the setting `token`, which is missing");
+    http.wait_for_log("did you mean `token`?");
     assert!(http.call("p_version", json!({}))["result"].is_object());
-    workspace.write("beside", right + "most = \"many\"\n");
-    fs::rename(workspace.path().join("beside"), workspace.config()).unwrap();
-    http.logged("`most` must be of type integer, not string");
+    workspace.write("temporary", right + "most = \"many\"\n");
+    fs::rename(workspace.path().join("temporary"), workspace.config()).unwrap();
+    http.wait_for_log("`most` must be of type integer, not string");
     assert!(http.call("p_version", json!({}))["result"].is_object());
 }
 
 #[test]
-fn a_plugins_settings_are_shown_before_any_is_set() {
+fn inspect_shows_settings_before_any_is_set() {
     let (workspace, _) = with_settings("token = \"abc\"");
     for which in ["p", "./p.wasm"] {
         let page = String::from_utf8(workspace.run(&["inspect", which]).stdout).unwrap();

@@ -1,29 +1,25 @@
-//! Bad input to the binary: one clear message, the right exit code, nothing on stdout and nothing half-started.
+//! Invalid input to the binary: one clear message, the right exit code, nothing on stdout and no listener.
 
 use std::fs;
 use std::net::TcpListener;
 use std::process::Output;
 
-use moongate_tests::{Stdio, Workspace, root};
+use moongate_tests::{Stdio, Workspace, project_root};
 use serde_json::json;
 
 #[track_caller]
 fn refused(output: &Output, code: i32, words: &[&str]) {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{message}");
-    assert!(
-        output.stdout.is_empty(),
-        "something went to stdout: {}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    assert!(output.stdout.is_empty(), "unexpected stdout: {}", String::from_utf8_lossy(&output.stdout));
     for word in words {
         assert!(message.contains(word), "`{word}` isn't in: {message}");
     }
-    assert!(!message.contains("endpoint"), "it was half-started: {message}");
+    assert!(!message.contains("endpoint"), "the gateway started partially: {message}");
 }
 
 #[test]
-fn a_configuration_that_is_wrong_starts_nothing() {
+fn an_invalid_configuration_starts_nothing() {
     for (config, words) in [
         ("[plugins.time]\nsorce = \"@time@\"\n", &["unknown key", "`source`", "gateway.toml:3:1"][..]),
         ("[plugins.time]\nsource = 5\n", &["gateway.toml:3:10"]),
@@ -43,18 +39,18 @@ fn a_configuration_that_is_wrong_starts_nothing() {
 }
 
 #[test]
-fn a_component_that_is_not_there_is_a_mistake_but_the_others_serve() {
+fn a_missing_component_fails_check_but_not_other_plugins() {
     for (source, what) in [("nowhere.wasm", "doesn't exist"), (".", "is a directory")] {
         let gone = format!("[plugins.gone]\nsource = \"{source}\"\n");
         let workspace = Workspace::new(&(gone + "[plugins.time]\nsource = \"@time@\"\n"));
         refused(&workspace.run(&["check"]), 78, &[source, what, "gateway.toml:3:10", "hint: "]);
-        let (_, status, log) = Stdio::greeted(&workspace, "2025-11-25").finish();
+        let (_, status, log) = Stdio::initialized(&workspace, "2025-11-25").finish();
         assert!(status.success() && log.contains(what), "{log}");
     }
 }
 
 #[test]
-fn all_problems_of_a_file_are_told_in_one_run() {
+fn check_reports_all_problems_of_a_file() {
     let workspace = Workspace::new(
         "colour = true\n[plugins.a]\nsource = \"a.wasm\"\n[plugins.b]\nsource = 1\n[plugins.\"c d\"]\nsource = \"@time@\"\n",
     );
@@ -66,7 +62,7 @@ fn all_problems_of_a_file_are_told_in_one_run() {
 }
 
 #[test]
-fn a_configuration_that_is_not_there_is_named_with_where_it_was_looked_for() {
+fn names_the_path_of_a_missing_configuration() {
     let workspace = Workspace::with_plugin("time");
     let missing = workspace.path().join("elsewhere.toml").display().to_string();
     refused(&workspace.run(&["serve", "-c", &missing]), 78, &["elsewhere.toml"]);
@@ -76,7 +72,7 @@ fn a_configuration_that_is_not_there_is_named_with_where_it_was_looked_for() {
 }
 
 #[test]
-fn a_port_in_use_is_told_before_anything_is_loaded() {
+fn reports_a_port_in_use_before_loading_plugins() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let workspace =
@@ -86,37 +82,37 @@ fn a_port_in_use_is_told_before_anything_is_loaded() {
 }
 
 #[test]
-fn the_first_list_is_whole_even_when_nothing_was_compiled_before() {
+fn the_first_list_is_complete_with_an_empty_cache() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("empty-cache");
-    let mut stdio = Stdio::start_in(&workspace, &cache);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::start_with_cache(&workspace, &cache);
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2), "{list}");
 }
 
 #[test]
-fn an_empty_configuration_serves_nothing_and_says_so() {
+fn an_empty_configuration_serves_empty_lists() {
     let workspace = Workspace::new("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (method, key) in [
         ("tools/list", "tools"),
         ("resources/list", "resources"),
         ("resources/templates/list", "resourceTemplates"),
         ("prompts/list", "prompts"),
     ] {
-        assert_eq!(stdio.ask(method, json!({}))["result"][key], json!([]), "{method}");
+        assert_eq!(stdio.request_and_wait(method, json!({}))["result"][key], json!([]), "{method}");
     }
 }
 
-/// What people read when they ask for help. `UPDATE_GOLDENS=1` writes it anew.
+/// `UPDATE_GOLDENS=1` rewrites the expected help.
 #[test]
-fn the_help_of_every_verb_is_as_it_was_read_last() {
+fn help_of_every_command_matches_the_golden_file() {
     let workspace = Workspace::new("");
     let help = String::from_utf8(workspace.run(&["--help"]).stdout).unwrap();
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
-    // What goes on in the next line has no name at its beginning.
+    // Continuation lines are indented further.
     let verbs = commands.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
     let verbs: Vec<&str> = [""].into_iter().chain(verbs).collect();
     assert!(verbs.len() > 8, "{help}");
@@ -124,23 +120,23 @@ fn the_help_of_every_verb_is_as_it_was_read_last() {
         let arguments: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let output = workspace.command(&arguments).env("COLUMNS", "100").output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8(output.stdout).unwrap();
-        let golden = root()
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let golden = project_root()
             .join("tests/ui/help")
             .join(format!("{}.txt", if verb.is_empty() { "moongate" } else { verb }));
-        if moongate_tests::updates_goldens() {
+        if moongate_tests::should_update_goldens() {
             fs::create_dir_all(golden.parent().unwrap()).unwrap();
-            fs::write(&golden, &said).unwrap();
+            fs::write(&golden, &stdout).unwrap();
         }
         let kept = fs::read_to_string(&golden).unwrap_or_else(|_| panic!("no golden for `{verb}`"));
-        assert_eq!(said, kept, "the help of `{verb}` changed: UPDATE_GOLDENS=1 if it should");
+        assert_eq!(stdout, kept, "the help of `{verb}` changed: UPDATE_GOLDENS=1 if it should");
     }
 }
 
 #[test]
-fn the_version_names_engine_and_revisions() {
+fn version_lists_engine_and_revisions() {
     let output = Workspace::new("").run(&["--version"]);
-    let said = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     for word in [
         "moongate 0.1.0",
         "wasmtime 48.0.8",
@@ -150,6 +146,6 @@ fn the_version_names_engine_and_revisions() {
         "2025-11-25",
         "2026-07-28",
     ] {
-        assert!(said.contains(word), "`{word}` isn't in: {said}");
+        assert!(stdout.contains(word), "`{word}` isn't in: {stdout}");
     }
 }

@@ -1,21 +1,21 @@
-//! The verbs that look and call: what they print, and how they end.
+//! Output and exit codes of the commands that inspect and call.
 
 use moongate_tests::{Http, Workspace, component};
 use serde_json::Value;
 
-fn said(bytes: &[u8]) -> String {
+fn utf8(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
-fn check_says_what_is_there() {
+fn check_prints_a_summary() {
     let output = Workspace::with_plugin("time").run(&["check"]);
     assert!(output.status.success(), "{output:?}");
-    assert!(said(&output.stdout).contains("1 plugin, 2 tools"), "{output:?}");
+    assert!(utf8(&output.stdout).contains("1 plugin, 2 tools"), "{output:?}");
 }
 
 #[test]
-fn list_shows_every_kind_as_text_and_as_one_json_document() {
+fn list_prints_every_kind_as_text_and_json() {
     let workspace = Workspace::with_plugin("everything");
     for kind in ["tools", "resources", "templates", "prompts", "plugins"] {
         let text = workspace.run(&["list", kind]);
@@ -28,7 +28,7 @@ fn list_shows_every_kind_as_text_and_as_one_json_document() {
 }
 
 #[test]
-fn call_calls_and_its_exit_code_says_how_it_ended() {
+fn exit_codes_of_call_reflect_the_outcome() {
     let workspace = Workspace::with_plugin("time");
     let arguments = ["source_timezone=UTC", "time=12:00", "target_timezone=Asia/Kathmandu"];
     let call = |more: &[&str]| {
@@ -38,19 +38,19 @@ fn call_calls_and_its_exit_code_says_how_it_ended() {
     };
     let good = call(&[&["time_convert_time"], &arguments[..]].concat());
     assert_eq!(good.status.code(), Some(0), "{good:?}");
-    assert!(said(&good.stdout).contains("+5.75h"));
+    assert!(utf8(&good.stdout).contains("+5.75h"));
     let json = r#"{"source_timezone":"UTC","time":"12:00","target_timezone":"Asia/Kathmandu"}"#;
     let same = call(&["time_convert_time", "--json", json]);
-    assert_eq!(said(&same.stdout), said(&good.stdout));
+    assert_eq!(utf8(&same.stdout), utf8(&good.stdout));
     let failed = call(&["time_get_current_time", "timezone=Nowhere/At_All"]);
     assert_eq!(failed.status.code(), Some(5), "{failed:?}");
     let unknown = call(&["time_get_curent_time", "timezone=UTC"]);
     assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
-    assert!(said(&unknown.stderr).contains("time_get_current_time"), "no suggestion: {unknown:?}");
+    assert!(utf8(&unknown.stderr).contains("time_get_current_time"), "no suggestion: {unknown:?}");
     let missing = call(&["time_get_current_time"]);
     assert_eq!(missing.status.code(), Some(5), "{missing:?}");
     assert!(
-        said(&missing.stderr).contains("timezone") || said(&missing.stdout).contains("timezone"),
+        utf8(&missing.stderr).contains("timezone") || utf8(&missing.stdout).contains("timezone"),
         "{missing:?}"
     );
     for usage in [&["time_get_current_time", "timezone"][..], &["time_get_current_time", "--json", "{"], &[]]
@@ -60,7 +60,7 @@ fn call_calls_and_its_exit_code_says_how_it_ended() {
 }
 
 #[test]
-fn check_fails_for_warnings_where_they_are_denied() {
+fn check_fails_on_warnings_with_deny_warnings() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.allow]\nhttp = [\"https://example.com\"]\n",
     );
@@ -68,7 +68,7 @@ fn check_fails_for_warnings_where_they_are_denied() {
     assert_eq!(lenient.status.code(), Some(0), "{lenient:?}");
     let strict = workspace.run(&["check", "--deny-warnings"]);
     assert_eq!(strict.status.code(), Some(78), "{strict:?}");
-    assert!(said(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
+    assert!(utf8(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
     let document = workspace.run(&["check", "--deny-warnings", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
     assert_eq!((&document["ok"], &document["problems"][0]["severity"]), (&false.into(), &"warning".into()));
@@ -77,7 +77,7 @@ fn check_fails_for_warnings_where_they_are_denied() {
 }
 
 #[test]
-fn what_check_prints_as_resolved_is_a_configuration_that_it_accepts() {
+fn check_accepts_the_resolved_configuration_that_it_prints() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [{ name = \"ci\", token = { file = \"token.txt\" } }]\n\
          [plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${HOME}\"\n",
@@ -85,43 +85,43 @@ fn what_check_prints_as_resolved_is_a_configuration_that_it_accepts() {
     workspace.write("token.txt", "0123456789abcdef0123456789abcdef");
     let printed = workspace.run(&["check", "--print-resolved"]);
     assert_eq!(printed.status.code(), Some(0), "{printed:?}");
-    let text = said(&printed.stdout);
+    let text = utf8(&printed.stdout);
     assert!(text.contains("max_body = \"4MiB\"") && text.contains("zone = \"${HOME}\""), "{text}");
     assert!(!text.contains("0123456789abcdef"), "{text}");
     workspace.write("elsewhere/now.toml", &text);
     let again = workspace.run(&["check", "--config", "elsewhere/now.toml", "--print-resolved"]);
-    assert_eq!((again.status.code(), said(&again.stdout)), (Some(0), text.clone()), "{again:?}");
+    assert_eq!((again.status.code(), utf8(&again.stdout)), (Some(0), text.clone()), "{again:?}");
     let document = workspace.run(&["check", "--print-resolved", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
     assert_eq!(document["resolved"], text);
 }
 
 #[test]
-fn the_schema_that_is_printed_is_the_one_in_the_repository() {
+fn prints_the_schema_of_the_repository() {
     let printed = Workspace::new("").run(&["schema"]);
-    let committed = std::fs::read(moongate_tests::root().join("schema/gateway.schema.json")).unwrap();
+    let committed = std::fs::read(moongate_tests::project_root().join("schema/gateway.schema.json")).unwrap();
     assert!(printed.status.success() && printed.stdout == committed, "{:?}", printed.status);
 }
 
 #[test]
-fn every_shell_gets_a_script_that_knows_the_commands() {
+fn prints_completions_for_every_shell() {
     let workspace = Workspace::new("");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let printed = workspace.run(&["completions", shell]);
-        let script = said(&printed.stdout);
+        let script = utf8(&printed.stdout);
         assert!(printed.status.success() && printed.stderr.is_empty(), "{shell}: {printed:?}");
         for word in ["inspect", "deny-warnings", "completions"] {
-            assert!(script.contains(word), "{shell} doesn't know `{word}`");
+            assert!(script.contains(word), "the {shell} script is missing `{word}`");
         }
     }
     assert_eq!(workspace.run(&["completions", "tcsh"]).status.code(), Some(2));
     let bash = workspace.path().join("moongate.bash");
     std::fs::write(&bash, workspace.run(&["completions", "bash"]).stdout).unwrap();
     let read = std::process::Command::new("bash").arg("-n").arg(&bash).status();
-    assert!(read.is_ok_and(|status| status.success()), "bash can't read it");
+    assert!(read.is_ok_and(|status| status.success()), "bash can't parse the script");
 }
 
-/// Runs it with `--format json`, and reads the one document that is there, however it ended.
+/// Runs a command with `--format json`, and parses its single document on success and failure.
 fn document(workspace: &Workspace, words: &[&str], code: i32) -> Value {
     let output = workspace.run(&[words, &["--format", "json"]].concat());
     assert_eq!(output.status.code(), Some(code), "{words:?}: {output:?}");
@@ -129,13 +129,14 @@ fn document(workspace: &Workspace, words: &[&str], code: i32) -> Value {
 }
 
 #[test]
-fn every_verb_that_reads_gives_one_document_when_it_succeeds_and_when_it_fails() {
+fn prints_one_json_document_on_success_and_failure() {
     let workspace = Workspace::new(
         "[plugins.everything]\nsource = \"@everything@\"\nallow.client = [\"elicitation\"]\n\
          [http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
     );
     let http = Http::start(&workspace);
-    let (admin, url) = (http.admin().address().to_string(), format!("http://{}/mcp", http.address()));
+    let admin = http.admin().address().to_string();
+    let url = format!("http://{}/mcp", http.address());
     let everything = component("everything");
     let everything = everything.to_str().unwrap();
     for words in [
@@ -176,14 +177,14 @@ fn every_verb_that_reads_gives_one_document_when_it_succeeds_and_when_it_fails()
         (&["health", "--admin", "127.0.0.1:1"], 4),
         (&["reload", "--admin", "127.0.0.1:1"], 4),
     ] {
-        assert_wrong(&document(&workspace, words, code), words);
+        assert_error(&document(&workspace, words, code), words);
     }
-    // A tool that reports an error has answered.
+    // A tool error is still a result.
     assert_eq!(document(&workspace, &["call", "everything_test_error_handling"], 5)["isError"], true);
 
     let broken = Workspace::new("[plugins.time]\nsorce = \"time.wasm\"\n");
     for words in [&["list"][..], &["inspect", "time"], &["call", "x"], &["client", "cursor"], &["health"]] {
-        assert_wrong(&document(&broken, words, 78), words);
+        assert_error(&document(&broken, words, 78), words);
     }
     let problems = document(&broken, &["check"], 78);
     assert_eq!(
@@ -193,14 +194,14 @@ fn every_verb_that_reads_gives_one_document_when_it_succeeds_and_when_it_fails()
 }
 
 #[track_caller]
-fn assert_wrong(document: &Value, words: &[&str]) {
+fn assert_error(document: &Value, words: &[&str]) {
     let first = &document["errors"][0];
     assert!(first["message"].as_str().is_some_and(|text| !text.contains('\n')), "{words:?}: {document:#}");
     assert!(first.get("hint").is_some(), "{words:?}: {document:#}");
 }
 
 #[test]
-fn call_without_a_tool_says_which_there_are() {
+fn call_without_a_tool_lists_the_tools() {
     let workspace = Workspace::with_plugin("time");
     let output = workspace.run(&["call"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -211,20 +212,20 @@ fn call_without_a_tool_says_which_there_are() {
     for (output, name) in
         [(output, "time_get_current_time"), (own, "get_current_time"), (remote, "time_get_current_time")]
     {
-        let said = said(&output.stderr);
-        assert!(said.starts_with("error: missing tool name\n"), "{said}");
-        assert!(said.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{said}");
+        let stderr = utf8(&output.stderr);
+        assert!(stderr.starts_with("error: missing tool name\n"), "{stderr}");
+        assert!(stderr.contains(&format!("\n  {name}  Get the current time in a time zone.\n")), "{stderr}");
     }
 }
 
 #[test]
-fn call_says_what_a_tool_takes_and_shows_a_call_that_works() {
+fn call_prints_a_tools_arguments_and_a_working_example() {
     let workspace = Workspace::with_plugin("everything");
     let http = Http::start(&workspace);
     let url = format!("http://{}/mcp", http.address());
     for start in [&["call"][..], &["call", "--url", &url]] {
         let output = workspace.run(&[start, &["everything_test_x_mcp_header"]].concat());
-        let err = said(&output.stderr);
+        let err = utf8(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{err}");
         assert!(err.contains("error: `everything_test_x_mcp_header` needs `region`\n"), "{err}");
         assert!(err.contains("\n  region: text (required)"), "{err}");
@@ -234,22 +235,22 @@ fn call_says_what_a_tool_takes_and_shows_a_call_that_works() {
         assert_eq!(followed.status.code(), Some(0), "{example}: {followed:?}");
     }
     let time = Workspace::with_plugin("time");
-    let whole = said(&time.run(&["call", "time_get_current_time", "--json", "{}"]).stderr);
+    let whole = utf8(&time.run(&["call", "time_get_current_time", "--json", "{}"]).stderr);
     assert!(whole.contains("call time_get_current_time --json '{\"timezone\":\"text\"}'\n"), "{whole}");
-    let wrong = said(&time.run(&["call", "time_get_current_time", "--json", "{\"timezone\": 5}"]).stderr);
+    let wrong = utf8(&time.run(&["call", "time_get_current_time", "--json", "{\"timezone\": 5}"]).stderr);
     assert!(
         wrong.contains("`timezone` must be") && wrong.contains("\n  timezone: text (required)"),
         "{wrong}"
     );
-    let unknown = said(&time.run(&["call", "time_get_current_time", "timezone=UTC", "zone=x"]).stderr);
+    let unknown = utf8(&time.run(&["call", "time_get_current_time", "timezone=UTC", "zone=x"]).stderr);
     let sentence = "`zone` isn't in the tool's schema and is passed on; the schema has `timezone`\n";
     assert_eq!(unknown, format!("note: {sentence}"));
 }
 
 #[test]
-fn arguments_that_are_written_otherwise_are_shown_as_they_should_be() {
+fn suggests_the_right_syntax_for_arguments() {
     let workspace = Workspace::with_plugin("time");
-    for (words, cure) in [
+    for (words, fix) in [
         (&["--timezone", "UTC"][..], "timezone=UTC"),
         (&["--timezone=UTC"], "timezone=UTC"),
         (&["timezone:UTC"], "`timezone=UTC`"),
@@ -259,16 +260,16 @@ fn arguments_that_are_written_otherwise_are_shown_as_they_should_be() {
     ] {
         let output = workspace.run(&[&["call", "time_get_current_time"], words].concat());
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
-        assert!(said(&output.stderr).contains(cure), "{words:?}: {output:?}");
+        assert!(utf8(&output.stderr).contains(fix), "{words:?}: {output:?}");
     }
 }
 
 #[test]
-fn a_call_shows_what_the_plugin_says_where_that_is_wanted_and_a_panic_always() {
+fn call_prints_plugin_logs_with_verbose_and_panics_always() {
     let workspace = Workspace::new(
         "[plugins.everything]\nsource = \"@everything@\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
-    let err = |words: &[&str]| said(&workspace.run(words).stderr);
+    let err = |words: &[&str]| utf8(&workspace.run(words).stderr);
     let tool = "everything_test_tool_with_logging";
     assert!(!err(&["call", tool]).contains("Tool execution started"));
     assert!(err(&["call", tool, "-v"]).contains("plugin: Tool execution started plugin=everything"));

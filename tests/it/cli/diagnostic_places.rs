@@ -1,5 +1,4 @@
-//! What `check` says of mistakes that only loading a component brings to light: at the line that has to change, and all of
-//! them at once.
+//! Locations of problems that `check` finds only by loading a component. All problems are reported together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,14 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use moongate_tests::Workspace;
 use serde_json::Value;
 
-/// The problems that `check` finds in plugins' tables, and how it ends.
+/// The problems that `check` reports, and its exit code.
 fn problems(workspace: &Workspace) -> (Vec<Value>, Option<i32>) {
     let output = workspace.run(&["check", "--format", "json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     (document["problems"].as_array().unwrap().clone(), output.status.code())
 }
 
-/// What stands in the file where a problem is.
+/// The text in the file at the location of a problem.
 fn at(workspace: &Workspace, problem: &Value) -> String {
     let text = fs::read_to_string(workspace.path().join("gateway.toml")).unwrap();
     let place = |key: &str| usize::try_from(problem[key].as_u64().unwrap()).unwrap() - 1;
@@ -22,7 +21,7 @@ fn at(workspace: &Workspace, problem: &Value) -> String {
 }
 
 #[test]
-fn what_a_component_breaks_is_shown_at_the_key_that_sets_it() {
+fn reports_load_problems_at_the_configured_key() {
     let no_digest = format!("\"{}\"", "0".repeat(64));
     for (table, place, word) in [
         ("limits.items = 1", "1", "items"),
@@ -34,41 +33,42 @@ fn what_a_component_breaks_is_shown_at_the_key_that_sets_it() {
     ] {
         let workspace = Workspace::new(&format!("[plugins.time]\nsource = \"@time@\"\n{table}\n"));
         let (problems, code) = problems(&workspace);
-        let told = problems
+        let problem = problems
             .iter()
             .find(|problem| problem["severity"] == "error")
             .unwrap_or_else(|| panic!("{table}"));
-        assert_eq!((at(&workspace, told).as_str(), code), (place, Some(78)), "{table}: {told}");
-        let said = format!("{} {}", told["message"], told["hint"]);
-        assert!(said.contains(word), "{table}: {said}");
+        assert_eq!((at(&workspace, problem).as_str(), code), (place, Some(78)), "{table}: {problem}");
+        let text = format!("{} {}", problem["message"], problem["hint"]);
+        assert!(text.contains(word), "{table}: {text}");
         let drawn = String::from_utf8(workspace.run(&["check"]).stderr).unwrap();
         assert!(
-            drawn.contains(&format!("gateway.toml:{}:{}", told["line"], told["column"])),
+            drawn.contains(&format!("gateway.toml:{}:{}", problem["line"], problem["column"])),
             "{table}: {drawn}"
         );
     }
 }
 
 #[test]
-fn names_that_no_tool_has_are_told_together_each_at_its_place() {
+fn reports_all_unknown_tool_names_at_their_locations() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.tools]\ndeny = [\"convert_tim\"]\n\
          rename = { get_current_tme = \"now\" }\n",
     );
     let (problems, code) = problems(&workspace);
     assert_eq!(code, Some(78), "{problems:?}");
-    let told = |name: &str| {
-        let told = problems.iter().find(|problem| problem["message"].as_str().unwrap().contains(name));
-        let told = told.unwrap_or_else(|| panic!("`{name}` isn't in {problems:?}"));
-        (at(&workspace, told), told["hint"].as_str().unwrap().to_owned())
+    let text_and_hint = |name: &str| {
+        let found = problems.iter().find(|problem| problem["message"].as_str().unwrap().contains(name));
+        let found = found.unwrap_or_else(|| panic!("`{name}` isn't in {problems:?}"));
+        (at(&workspace, found), found["hint"].as_str().unwrap().to_owned())
     };
-    let (deny, rename) = (told("`convert_tim`"), told("`get_current_tme`"));
+    let deny = text_and_hint("`convert_tim`");
+    let rename = text_and_hint("`get_current_tme`");
     assert!(deny.0.starts_with("\"convert_tim\"") && deny.1.contains("`convert_time`"), "{deny:?}");
     assert!(rename.0.starts_with("get_current_tme") && rename.1.contains("`get_current_time`"), "{rename:?}");
 }
 
 #[test]
-fn a_secret_that_everybody_may_read_is_a_warning_with_the_command_that_mends_it() {
+fn warns_of_a_world_readable_secret_with_a_chmod_hint() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [{ name = \"ci\", token = { file = \"token\" } }]\n[plugins.time]\nsource = \"@time@\"\n",
     );
@@ -76,19 +76,22 @@ fn a_secret_that_everybody_may_read_is_a_warning_with_the_command_that_mends_it(
     let file = workspace.path().join("token");
     let allow =
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    // The workspace itself lies in a directory of this user alone.
+    // By default, only this user can enter the workspace.
     allow(workspace.path(), 0o755);
     allow(&file, 0o604);
-    let (said, code) = problems(&workspace);
-    assert_eq!((said.len(), code), (1, Some(0)), "{said:?}");
-    assert_eq!(said[0]["severity"], "warning");
-    assert!(said[0]["message"].as_str().unwrap().contains("every user of this machine can read"), "{said:?}");
-    assert_eq!(said[0]["hint"], format!("run `chmod 600 {}`", file.display()));
+    let (warnings, code) = problems(&workspace);
+    assert_eq!((warnings.len(), code), (1, Some(0)), "{warnings:?}");
+    assert_eq!(warnings[0]["severity"], "warning");
+    assert!(
+        warnings[0]["message"].as_str().unwrap().contains("every user of this machine can read"),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings[0]["hint"], format!("run `chmod 600 {}`", file.display()));
     for mode in [0o600, 0o640] {
         allow(&file, mode);
         assert_eq!(problems(&workspace).0, Vec::<Value>::new(), "{mode:o}");
     }
     allow(&file, 0o604);
     allow(workspace.path(), 0o700);
-    assert_eq!(problems(&workspace).0, Vec::<Value>::new(), "nobody gets to it");
+    assert_eq!(problems(&workspace).0, Vec::<Value>::new(), "other users can't reach the file");
 }

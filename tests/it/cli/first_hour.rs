@@ -1,25 +1,25 @@
-//! From nothing to a tool that answers: `new`, `call --plugin`, `call --url`, `client`, as the documents show them.
+//! From an empty directory to a working tool: `new`, `call --plugin`, `call --url` and `client`, as documented.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use moongate_tests::{Http, Stdio, Workspace, component, root};
+use moongate_tests::{Http, Stdio, Workspace, component, project_root};
 use serde_json::{Value, json};
 
-fn said(bytes: &[u8]) -> String {
+fn utf8(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[track_caller]
 fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}\n{}", said(&output.stdout), said(&output.stderr));
-    said(&output.stdout)
+    assert!(output.status.success(), "{}\n{}", utf8(&output.stdout), utf8(&output.stderr));
+    utf8(&output.stdout)
 }
 
-/// Where new projects are built: what they depend on is kept from one run to the next.
-fn built() -> PathBuf {
+/// The build directory of new projects. Their dependencies are kept between runs.
+fn target_dir() -> PathBuf {
     std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin")
 }
 
@@ -29,55 +29,56 @@ fn cargo(project: &Path, words: &[&str]) -> Output {
     command
         .args(words)
         .current_dir(project)
-        .env("CARGO_TARGET_DIR", built())
+        .env("CARGO_TARGET_DIR", target_dir())
         .env_remove("RUSTFLAGS")
         .env("CARGO_NET_OFFLINE", "true");
-    // The project's own file says which toolchain, as for its author.
+    // The toolchain comes from the project's own file, as for its author.
     for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"] {
         command.env_remove(name);
     }
     command.output().unwrap()
 }
 
-/// The project, its dependencies at the versions that the repository has: nothing needs to be fetched.
+/// A new project with the repository's dependency versions, so that nothing is downloaded.
 fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
     let output = workspace.run(&["new", name]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let project = workspace.path().join(name);
-    fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    fs::copy(project_root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     project
 }
 
 #[test]
-fn a_new_plugin_is_tested_built_called_and_served() {
+fn a_new_plugin_passes_its_tests_and_serves() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "word-count");
     succeeded(&cargo(&project, &["fmt", "--check"]));
     succeeded(&cargo(&project, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]));
     succeeded(&cargo(&project, &["test", "--quiet"]));
     succeeded(&cargo(&project, &["build", "--quiet", "--release", "--target", "wasm32-wasip2"]));
-    let file = built().join("wasm32-wasip2/release/word_count.wasm");
+    let file = target_dir().join("wasm32-wasip2/release/word_count.wasm");
     let file = file.to_str().unwrap();
     for tool in ["greet", "word_count_greet"] {
         let output = workspace.run(&["call", "--plugin", file, tool, "name=Ada"]);
         assert_eq!(succeeded(&output), "Hello, Ada!\n");
     }
-    // Its own configuration serves it, where the file is where cargo puts it by itself.
+    // The project's configuration expects the file in cargo's default build directory.
     let own = project.join("target/wasm32-wasip2/release");
     fs::create_dir_all(&own).unwrap();
     fs::copy(file, own.join("word_count.wasm")).unwrap();
     let config = fs::read_to_string(project.join("gateway.toml")).unwrap();
     let served = Workspace::new(&config.replace("target/", &format!("{}/target/", project.display())));
-    let mut stdio = Stdio::greeted(&served, "2025-11-25");
-    let tools = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&served, "2025-11-25");
+    let tools = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(tools["result"]["tools"][0]["name"], "word-count_greet");
 }
 
 #[test]
-fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
+fn new_prints_next_steps_and_the_sdk_source() {
     let workspace = Workspace::new("");
     let output = workspace.run(&["new", "hello"]);
-    let (out, err) = (said(&output.stdout), said(&output.stderr));
+    let out = utf8(&output.stdout);
+    let err = utf8(&output.stderr);
     assert_eq!(out, "created `hello`: a plugin with the tool `greet` and its test\n");
     assert!(err.contains("the SDK isn't published yet") && err.contains("plugin-sdk"), "{err}");
     let next: Vec<&str> = err.lines().skip_while(|line| *line != "next:").skip(1).map(str::trim).collect();
@@ -91,10 +92,11 @@ fn new_says_what_comes_next_and_where_the_sdk_is_taken_from() {
 }
 
 #[test]
-fn new_names_the_component_where_the_environment_has_cargo_write_it() {
+fn new_respects_cargo_target_dir() {
     let workspace = Workspace::new("");
     let output = workspace.command(&["new", "hello"]).env("CARGO_TARGET_DIR", "/all built").output().unwrap();
-    let (err, project) = (said(&output.stderr), workspace.path().join("hello"));
+    let err = utf8(&output.stderr);
+    let project = workspace.path().join("hello");
     assert!(err.contains("--plugin '/all built/wasm32-wasip2/release/hello.wasm' greet"), "{err}");
     let config = fs::read_to_string(project.join("gateway.toml")).unwrap();
     assert!(config.contains("source = \"/all built/wasm32-wasip2/release/hello.wasm\""), "{config}");
@@ -103,17 +105,17 @@ fn new_names_the_component_where_the_environment_has_cargo_write_it() {
 }
 
 #[test]
-fn new_overwrites_nothing_and_says_what_it_wants_instead() {
+fn new_overwrites_nothing_and_suggests_an_alternative() {
     let workspace = Workspace::new("");
     workspace.write("taken/precious", "x");
     for (words, what) in [
-        (&["new", "taken"][..], "there already"),
+        (&["new", "taken"][..], "already exists"),
         (&["new", "gateway.toml"], "invalid plugin name"),
-        (&["new", "match"], "a meaning in Rust"),
+        (&["new", "match"], "reserved in Rust"),
         (&["new", "fine", "--sdk", "nowhere"], "no `moongate-sdk` in `nowhere`"),
     ] {
         let output = workspace.run(words);
-        let err = said(&output.stderr);
+        let err = utf8(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {err}");
         assert!(err.contains(what) && err.contains("\nhint: "), "{words:?}: {err}");
     }
@@ -123,7 +125,7 @@ fn new_overwrites_nothing_and_says_what_it_wants_instead() {
 }
 
 #[test]
-fn a_bare_file_is_granted_nothing_and_a_wrong_one_is_told_of() {
+fn a_component_file_gets_no_grants_and_a_bad_one_is_reported() {
     let workspace = Workspace::new("");
     let time = component("time");
     let call = |words: &[&str]| workspace.run(&[&["call", "--plugin"], words].concat());
@@ -131,19 +133,19 @@ fn a_bare_file_is_granted_nothing_and_a_wrong_one_is_told_of() {
     assert!(succeeded(&call(&[time, "get_current_time", "timezone=UTC"])).contains("\"UTC\""));
     let unknown = call(&[time, "get_curent_time"]);
     assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
-    assert!(said(&unknown.stderr).contains("time_get_current_time"), "{unknown:?}");
+    assert!(utf8(&unknown.stderr).contains("time_get_current_time"), "{unknown:?}");
     workspace.write("bad.wasm", "no component");
     for file in ["bad.wasm", "missing.wasm"] {
         let output = call(&[file, "x"]);
         assert_eq!(output.status.code(), Some(78), "{output:?}");
-        assert!(said(&output.stderr).contains(file), "{output:?}");
+        assert!(utf8(&output.stderr).contains(file), "{output:?}");
     }
     let state = call(&[component("keeper").to_str().unwrap(), "set", "key=a", "value=b", "--explain"]);
-    assert!(said(&state.stderr).contains("state"), "{state:?}");
+    assert!(utf8(&state.stderr).contains("state"), "{state:?}");
 }
 
 #[test]
-fn a_tool_of_a_running_gateway_is_called_by_its_address() {
+fn call_reaches_a_running_gateway_by_url() {
     let http = Http::start(&Workspace::new(
         "[plugins.everything]\nsource = \"@everything@\"\nallow.client = [\"elicitation\"]\n",
     ));
@@ -160,16 +162,16 @@ fn a_tool_of_a_running_gateway_is_called_by_its_address() {
     assert_eq!(call(&["everything_test_error_handling"]).status.code(), Some(5));
     let unknown = call(&["everything_test_simple_tex"]);
     assert_eq!(unknown.status.code(), Some(5), "{unknown:?}");
-    assert!(said(&unknown.stderr).contains("everything_test_simple_text"), "{unknown:?}");
+    assert!(utf8(&unknown.stderr).contains("everything_test_simple_text"), "{unknown:?}");
     let asks = call(&["everything_test_elicitation", "message=x"]);
     assert_eq!(asks.status.code(), Some(5), "{asks:?}");
-    assert!(said(&asks.stderr).contains("`user` asks the user"), "{asks:?}");
+    assert!(utf8(&asks.stderr).contains("`user` asks the user"), "{asks:?}");
 }
 
 #[test]
-fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() {
+fn exit_codes_distinguish_no_gateway_from_a_missing_token() {
     let workspace = Workspace::new("");
-    // Somebody listens and hangs up, so that nobody else gets the port.
+    // The listener closes each connection, and keeps other programs from taking the port.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let hangs_up = std::thread::spawn(move || drop(listener.accept()));
@@ -190,17 +192,17 @@ fn an_address_where_no_gateway_is_and_a_missing_token_have_codes_of_their_own() 
         ["call", "--url", &format!("http://{}/mcp", http.address()), "time_get_current_time", "timezone=UTC"];
     let refused = workspace.run(&words);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
-    assert!(said(&refused.stderr).contains("MOONGATE_TOKEN"), "{refused:?}");
-    // Without its path the endpoint isn't there, which has nothing to do with tools or tokens.
+    assert!(utf8(&refused.stderr).contains("MOONGATE_TOKEN"), "{refused:?}");
+    // A URL without the path finds no endpoint, which isn't a tool or token error.
     let elsewhere = ["call", "--url", &format!("http://{}/", http.address()), "x"];
     let elsewhere = workspace.command(&elsewhere).env("MOONGATE_TOKEN", token).output().unwrap();
     assert_eq!(elsewhere.status.code(), Some(4), "{elsewhere:?}");
-    assert!(said(&elsewhere.stderr).contains("the path of the endpoint is `/mcp`"), "{elsewhere:?}");
+    assert!(utf8(&elsewhere.stderr).contains("the path of the endpoint is `/mcp`"), "{elsewhere:?}");
     let allowed = workspace.command(&words).env("MOONGATE_TOKEN", token).output().unwrap();
     assert!(succeeded(&allowed).contains("UTC"));
 }
 
-/// A gateway that answers one request with this.
+/// The URL of a fake gateway that answers one request with this response.
 fn answering(status: &'static str, body: &'static str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -217,11 +219,11 @@ fn answering(status: &'static str, body: &'static str) -> String {
 }
 
 #[test]
-fn what_a_strange_gateway_says_stays_in_its_line_and_is_taken_for_what_it_is() {
+fn a_hostile_gateway_cannot_forge_output() {
     let evil = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no\nhint: run this\u001b]0;x"}}"#;
     let call = |url: &str| Workspace::new("").run(&["call", "--url", url, "x"]);
     let output = call(&answering("200 OK", evil));
-    let err = said(&output.stderr);
+    let err = utf8(&output.stderr);
     assert!(err.contains(r"no\nhint: run this\u{1b}]0;x") && err.matches("\nhint: ").count() == 1, "{err:?}");
     let refused = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"this origin isn't allowed"}}"#;
     assert_eq!(call(&answering("403 Forbidden", refused)).status.code(), Some(5));
@@ -229,11 +231,11 @@ fn what_a_strange_gateway_says_stays_in_its_line_and_is_taken_for_what_it_is() {
 }
 
 #[test]
-fn each_host_gets_a_snippet_with_absolute_paths() {
+fn prints_a_snippet_with_absolute_paths_for_each_host() {
     let workspace = Workspace::with_plugin("time");
     for host in ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "inspector"] {
         let output = workspace.run(&["client", host]);
-        let place = said(&output.stderr);
+        let place = utf8(&output.stderr);
         let text = succeeded(&output);
         assert!(text.contains(workspace.config().to_str().unwrap()), "{host}: {text}");
         assert!(place.starts_with("note: "), "{host}: {place}");
@@ -248,42 +250,42 @@ fn each_host_gets_a_snippet_with_absolute_paths() {
 }
 
 #[test]
-fn variables_that_a_host_must_hand_over_are_named_and_no_others() {
+fn client_names_only_the_variables_that_are_needed() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${ZONE:-UTC}\"\n",
     );
     let notes = |name: &str, value: &str| {
         let mut command = workspace.command(&["client", "cursor"]);
         let output = command.env_remove("MOONGATE_CACHE_DIR").env(name, value).output().unwrap();
-        said(&output.stderr)
+        utf8(&output.stderr)
     };
     let named = notes("ZONE", "Asia/Tokyo");
-    assert!(named.contains("takes ZONE from the environment"), "{named}");
+    assert!(named.contains("uses the environment variables ZONE;"), "{named}");
     let none = notes("XDG_CACHE_HOME", "/nowhere");
     assert!(!none.contains("environment"), "{none}");
 }
 
 #[test]
-fn client_suggests_the_variable_that_was_probably_meant() {
+fn client_suggests_a_similar_variable() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${MY_TIMEZON}\"\n",
     );
     let mut command = workspace.command(&["client", "cursor"]);
     let output = command.env("MY_TIMEZONE", "UTC").output().unwrap();
-    let told = said(&output.stderr);
-    assert!(told.contains("did you mean `MY_TIMEZONE`, which is set?"), "{told}");
+    let stderr = utf8(&output.stderr);
+    assert!(stderr.contains("did you mean `MY_TIMEZONE`, which is set?"), "{stderr}");
 }
 
-/// What a host would start from its snippet answers.
+/// The command in a snippet starts a server that answers.
 #[test]
-fn the_command_of_a_snippet_serves() {
+fn the_command_in_a_snippet_serves() {
     let workspace = Workspace::with_plugin("time");
     let text = succeeded(&workspace.run(&["client", "cursor"]));
     let document: Value = serde_json::from_str(&text).unwrap();
     let server = &document["mcpServers"]["moongate"];
     let words: Vec<&str> = server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
-    assert_eq!(server["command"], moongate_tests::binary().to_str().unwrap());
-    let mut stdio = Stdio::greeted_by(workspace.command(&words), "2025-11-25");
-    let tools = stdio.ask("tools/list", json!({}));
+    assert_eq!(server["command"], moongate_tests::gateway_binary().to_str().unwrap());
+    let mut stdio = Stdio::spawn_initialized(workspace.command(&words), "2025-11-25");
+    let tools = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 2, "{tools}");
 }

@@ -1,36 +1,36 @@
-//! `inspect`, `check` and `call --explain`: what a plugin asks for, beside what it is granted.
+//! `inspect`, `check` and `call --explain`: the grants that a plugin requests, and those that it has.
 
 use moongate_tests::{Workspace, component};
 use serde_json::Value;
 
-fn said(bytes: &[u8]) -> String {
+fn utf8(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The document that a command printed.
+/// The JSON document that a command prints.
 fn document(workspace: &Workspace, arguments: &[&str]) -> Value {
     let output = workspace.run(arguments);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// What a document says of one need.
+/// The entry of one grant in a document.
 fn need<'a>(document: &'a Value, key: &str) -> Option<&'a Value> {
     document["grants"].as_array().unwrap().iter().find(|grant| grant["key"] == key)
 }
 
 #[test]
-fn a_file_is_shown_without_a_configuration_and_without_grants() {
+fn inspects_a_file_without_a_configuration() {
     let workspace = Workspace::new("");
     std::fs::remove_file(workspace.config()).unwrap();
     let file = component("keeper").display().to_string();
     let text = workspace.run(&["inspect", &file]);
     assert!(text.status.success(), "{text:?}");
-    let page = said(&text.stdout);
-    // That nothing is granted is no trouble, but what was asked for.
+    let page = utf8(&text.stdout);
+    // Missing grants aren't warnings here.
     assert!(text.stderr.is_empty(), "{text:?}");
     for part in [
         "contract  moongate:plugin@0.1.0",
-        "\nasks for\n",
+        "\nneeds\n",
         "keep state",
         "to allow it, add `state = true`",
         "\ntools\n",
@@ -48,10 +48,10 @@ fn a_file_is_shown_without_a_configuration_and_without_grants() {
 }
 
 #[test]
-fn sockets_that_are_imported_are_said_to_be_granted_never() {
+fn shows_imported_sockets_as_never_granted() {
     let workspace = Workspace::new("");
     for (plugin, has) in [("zoo", true), ("time", false)] {
-        let page = said(&workspace.run(&["inspect", &component(plugin).display().to_string()]).stdout);
+        let page = utf8(&workspace.run(&["inspect", &component(plugin).display().to_string()]).stdout);
         let sockets: Vec<&str> = page.lines().filter(|line| line.contains("wasi:sockets/")).collect();
         assert_eq!(!sockets.is_empty(), has, "{page}");
         assert!(sockets.iter().all(|line| line.ends_with("  sockets: never granted")), "{page}");
@@ -59,7 +59,7 @@ fn sockets_that_are_imported_are_said_to_be_granted_never() {
 }
 
 #[test]
-fn a_plugin_of_the_configuration_is_shown_with_its_grants() {
+fn inspects_a_configured_plugin_with_its_grants() {
     let workspace = Workspace::new(
         "[plugins.a]\nsource = \"@keeper@\"\n[plugins.a.allow]\nstate = \"notes\"\nenv = [\"PATH\"]\n\
          [plugins.b]\nsource = \"nowhere.wasm\"\n",
@@ -69,14 +69,14 @@ fn a_plugin_of_the_configuration_is_shown_with_its_grants() {
     assert_eq!(need(&found, "env").unwrap()["granted"][0], "PATH");
     let unknown = workspace.run(&["inspect", "c"]);
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
-    assert!(said(&unknown.stderr).contains("it has `a`, `b`"), "{unknown:?}");
+    assert!(utf8(&unknown.stderr).contains("it has `a`, `b`"), "{unknown:?}");
     let broken = workspace.run(&["inspect", "b"]);
     assert_eq!(broken.status.code(), Some(78), "{broken:?}");
-    assert!(said(&broken.stderr).contains("gateway.toml:"), "{broken:?}");
+    assert!(utf8(&broken.stderr).contains("gateway.toml:"), "{broken:?}");
 }
 
 #[test]
-fn all_that_a_plugin_has_is_shown_without_its_secrets() {
+fn inspects_every_grant_without_secrets() {
     let workspace = Workspace::new(
         "[gateway]\nstate = \"state\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n\
          http = [{ url = \"https://api.example.com/v1\", methods = [\"get\"], networks = [\"10.1.0.0/16\"] }]\n\
@@ -89,7 +89,7 @@ fn all_that_a_plugin_has_is_shown_without_its_secrets() {
     workspace.write("notes/a.txt", "");
     workspace.write("secret.txt", "hunter2-beside-it\n");
     let shown = workspace.run(&["inspect", "zoo"]);
-    let page = said(&shown.stdout);
+    let page = utf8(&shown.stdout);
     let [notes, secret, state] = ["notes", "secret.txt", "state"].map(|name| workspace.path().join(name));
     for part in [
         "https://api.example.com/v1 by GET in 10.1.0.0/16",
@@ -112,9 +112,9 @@ fn all_that_a_plugin_has_is_shown_without_its_secrets() {
 }
 
 #[test]
-fn a_file_that_is_no_plugin_is_told_with_its_cure() {
+fn explains_files_that_are_not_plugins() {
     let workspace = Workspace::new("");
-    for (file, content, told) in [
+    for (file, content, expected) in [
         ("text.wasm", "(component)", "text format"),
         ("module.wasm", "\0asm\u{1}\0\0\0", "wasm-tools component new"),
         ("empty.wasm", "", "it is empty"),
@@ -122,25 +122,25 @@ fn a_file_that_is_no_plugin_is_told_with_its_cure() {
         workspace.write(file, content);
         let output = workspace.run(&["inspect", file]);
         assert_eq!(output.status.code(), Some(78), "{file}: {output:?}");
-        assert!(said(&output.stderr).contains(told), "{file}: {output:?}");
+        assert!(utf8(&output.stderr).contains(expected), "{file}: {output:?}");
         assert!(output.stdout.is_empty(), "{file}: {output:?}");
     }
     let absent = workspace.run(&["inspect", "./absent.wasm"]);
     assert_eq!(absent.status.code(), Some(78), "{absent:?}");
-    assert!(said(&absent.stderr).contains("doesn't exist"), "{absent:?}");
+    assert!(utf8(&absent.stderr).contains("doesn't exist"), "{absent:?}");
 }
 
 #[test]
-fn check_names_grants_that_nothing_uses_and_wishes_that_nothing_grants() {
+fn check_warns_of_unused_and_missing_grants() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\n\
          [plugins.time]\nsource = \"@time@\"\n[plugins.time.allow]\nhttp = [\"https://example.com\"]\n",
     );
     let output = workspace.run(&["check"]);
     assert!(output.status.success(), "warnings don't fail: {output:?}");
-    let told = said(&output.stderr);
-    assert!(told.contains("`keeper` was built to keep state, which isn't granted"), "{told}");
-    assert!(told.contains("`time` is granted `http` but can't send requests"), "{told}");
+    let stderr = utf8(&output.stderr);
+    assert!(stderr.contains("`keeper` was built to keep state, which isn't granted"), "{stderr}");
+    assert!(stderr.contains("`time` is granted `http` but can't send requests"), "{stderr}");
     let fitting = Workspace::new(
         "[gateway]\nstate = \"state\"\n[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n[plugins.time]\nsource = \"@time@\"\n",
     );
@@ -149,19 +149,19 @@ fn check_names_grants_that_nothing_uses_and_wishes_that_nothing_grants() {
 }
 
 #[test]
-fn a_call_says_which_grants_it_used_and_which_it_lacked() {
+fn explain_lists_used_and_missing_grants() {
     let without = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n");
     let call = ["call", "keeper_get", "key=a", "--explain"];
     let output = without.run(&call);
-    let told = said(&output.stderr);
+    let stderr = utf8(&output.stderr);
     assert!(
-        told.contains("missing\n") && told.contains("[plugins.keeper.allow]\n  state = true\n"),
+        stderr.contains("missing\n") && stderr.contains("[plugins.keeper.allow]\n  state = true\n"),
         "{output:?}"
     );
     let with =
         Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
     let output = with.run(&call);
-    assert!(output.status.success() && said(&output.stderr).contains("used\n  state\n"), "{output:?}");
+    assert!(output.status.success() && utf8(&output.stderr).contains("used\n  state\n"), "{output:?}");
     let explained = document(&with, &["call", "keeper_get", "key=a", "--explain", "--format", "json"]);
     assert_eq!(explained["grants"]["used"][0], "state", "{explained}");
     assert_eq!(explained["grants"]["lacked"], serde_json::json!([]), "{explained}");
@@ -170,32 +170,35 @@ fn a_call_says_which_grants_it_used_and_which_it_lacked() {
 }
 
 #[test]
-fn check_warns_of_state_that_would_be_lost_with_the_line_that_keeps_it() {
+fn check_warns_of_in_memory_state_with_the_line_to_add() {
     let workspace =
         Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
     let output = workspace.run(&["check"]);
-    let told = said(&output.stderr);
+    let stderr = utf8(&output.stderr);
     assert!(output.status.success(), "{output:?}");
-    assert!(told.contains("lost when the gateway ends") && told.contains("kept in memory only"), "{told}");
-    assert!(told.contains("add `state = \"state\"` to `[gateway]`"), "{told}");
+    assert!(
+        stderr.contains("lost when the gateway ends") && stderr.contains("kept in memory only"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("add `state = \"state\"` to `[gateway]`"), "{stderr}");
 }
 
 #[test]
-fn check_points_at_a_denied_tool_that_is_not_there() {
+fn check_points_at_an_unknown_denied_tool() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.tools]\ndeny = [\"convert_tim\"]\n",
     );
     let output = workspace.run(&["check"]);
-    let told = said(&output.stderr);
+    let stderr = utf8(&output.stderr);
     assert_eq!(output.status.code(), Some(78), "{output:?}");
     assert!(
-        told.contains("deny = [\"convert_tim\"]") && told.contains("did you mean `convert_time`?"),
-        "{told}"
+        stderr.contains("deny = [\"convert_tim\"]") && stderr.contains("did you mean `convert_time`?"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn a_call_says_that_it_read_variables_and_settings() {
+fn explain_lists_used_variables_and_settings() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\nenv = [\"PATH\"]\n[plugins.zoo.config]\nzone = \"UTC\"\n",
     );
@@ -209,7 +212,7 @@ fn a_call_says_that_it_read_variables_and_settings() {
 }
 
 #[test]
-fn a_call_says_which_limit_held_it_back_and_what_would_be_enough() {
+fn explain_names_the_reached_limit_and_a_sufficient_value() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [{ host = \"notes\", guest = \"/notes\", mode = \"rw\" }]\n\
          [plugins.zoo.limits]\nwritten = \"5KiB\"\n",
@@ -217,27 +220,27 @@ fn a_call_says_which_limit_held_it_back_and_what_would_be_enough() {
     workspace.write("notes/a.txt", "");
     let text = format!("text={}", "x".repeat(6000));
     let output = workspace.run(&["call", "zoo_write_file", "path=/notes/a.txt", &text, "--explain"]);
-    let told = said(&output.stderr);
+    let stderr = utf8(&output.stderr);
     assert!(
-        told.contains("reached limits\n")
-            && told.contains("[plugins.zoo.limits]\n  written = ")
-            && told.contains("  # instead of \"5KiB\"\n"),
+        stderr.contains("reached limits\n")
+            && stderr.contains("[plugins.zoo.limits]\n  written = ")
+            && stderr.contains("  # instead of \"5KiB\"\n"),
         "{output:?}"
     );
-    // Written there, it is enough.
-    let (_, cure) = told.split_once("  written = ").unwrap();
-    let cure = cure.split("  #").next().unwrap();
+    // With the suggested value, the call succeeds.
+    let (_, suggestion) = stderr.split_once("  written = ").unwrap();
+    let suggestion = suggestion.split("  #").next().unwrap();
     let config = std::fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", config.replace("\"5KiB\"", cure));
+    workspace.write("gateway.toml", config.replace("\"5KiB\"", suggestion));
     let output = workspace.run(&["call", "zoo_write_file", "path=/notes/a.txt", &text, "--explain"]);
-    assert!(output.status.success() && !said(&output.stderr).contains("held back"), "{output:?}");
+    assert!(output.status.success() && !utf8(&output.stderr).contains("reached limits"), "{output:?}");
 }
 
 #[test]
-fn resources_and_prompts_are_shown_with_what_their_author_says_of_them() {
+fn inspects_resources_and_prompts_with_descriptions() {
     let workspace = Workspace::new("[plugins.everything]\nsource = \"@everything@\"\n");
     let document = document(&workspace, &["inspect", "everything", "--format", "json"]);
-    let page = said(&workspace.run(&["inspect", "everything"]).stdout);
+    let page = utf8(&workspace.run(&["inspect", "everything"]).stdout);
     let mut shown = 0;
     for kind in ["resources", "templates", "prompts"] {
         for item in document[kind].as_array().unwrap() {
@@ -255,15 +258,15 @@ fn resources_and_prompts_are_shown_with_what_their_author_says_of_them() {
 }
 
 #[test]
-fn that_a_plugin_may_look_for_files_is_said_where_none_are_granted() {
+fn inspect_shows_file_access_without_a_directory_grant() {
     let granted = "[plugins.b.allow]\ndirs = [{ host = \"notes\", guest = \"/notes\" }]\n";
     let workspace = Workspace::new(&format!(
         "[plugins.a]\nsource = \"@zoo@\"\n[plugins.b]\nsource = \"@zoo@\"\nprefix = \"b\"\n{granted}[plugins.c]\nsource = \"@time@\"\n"
     ));
     workspace.write("notes/a.txt", "");
-    let page = |which: &str| said(&workspace.run(&["inspect", which]).stdout);
-    let told = "  can access files; no directory is granted\n";
-    assert!(page("a").contains(told), "{}", page("a"));
+    let page = |which: &str| utf8(&workspace.run(&["inspect", which]).stdout);
+    let expected = "  can access files; no directory is granted\n";
+    assert!(page("a").contains(expected), "{}", page("a"));
     assert!(!page("b").contains("can access files") && !page("c").contains("can access files"));
     assert!(page(&component("zoo").display().to_string()).contains("  can access files\n"));
 }

@@ -1,18 +1,18 @@
-//! The pages that people begin with: what they show is what they get.
+//! The documentation for new users matches the program.
 //!
-//! Every command of a `console` block is run, in the order of the page, or is on a short list of those that aren't.
+//! Every command of a `console` block is run, in the order of the page, except those in `NOT_RUN`.
 
-/// What stands in a page: blocks, links, headings.
+/// The content of a page: blocks, links, headings.
 mod page;
-/// What may differ from one run to the next.
-mod same;
-/// The commands of a page, run one after the other.
+/// Placeholders for values that differ between runs.
+mod normalize;
+/// The commands of a page, run in order.
 mod session;
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use moongate_tests::{Workspace, component, root};
+use moongate_tests::{Workspace, component, project_root};
 use serde_json::Value;
 
 use page::Page;
@@ -21,7 +21,7 @@ use session::{NOT_RUN, Session};
 /// The pages whose commands are run.
 const PAGES: [&str; 3] = ["README.md", "docs/plugins.md", "docs/operations.md"];
 
-/// Runs the commands of one page, and writes the files that it has written.
+/// Runs the commands of one page, and writes the files that the page tells the reader to write.
 fn follow(file: &str) {
     let mut session = Session::start();
     for block in Page::read(file).all_blocks() {
@@ -34,24 +34,24 @@ fn follow(file: &str) {
 }
 
 #[test]
-fn the_commands_of_the_readme_print_what_it_shows() {
+fn readme_commands_print_the_shown_output() {
     follow("README.md");
 }
 
 #[test]
-fn the_commands_of_the_page_for_authors_print_what_it_shows() {
+fn plugin_guide_commands_print_the_shown_output() {
     follow("docs/plugins.md");
 }
 
 #[test]
-fn the_commands_of_the_page_for_operators_print_what_it_shows() {
+fn operations_guide_commands_print_the_shown_output() {
     follow("docs/operations.md");
 }
 
-/// The two commands that set everything up on a fresh machine.
+/// The commands that set up a new machine.
 #[test]
 fn readme_install_section_names_both_setup_commands() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(project_root().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("\n## Install\n").expect("a section `Install`");
     let section = rest.split("\n## ").next().unwrap_or_default();
     for command in ["cargo xtask demo", "cargo xtask test"] {
@@ -63,7 +63,7 @@ fn readme_install_section_names_both_setup_commands() {
 }
 
 #[test]
-fn commands_that_are_not_run_still_stand_in_a_page() {
+fn every_skipped_command_is_on_a_page() {
     let lines: BTreeSet<String> = PAGES
         .iter()
         .flat_map(|file| Page::read(file).blocks("console"))
@@ -71,14 +71,14 @@ fn commands_that_are_not_run_still_stand_in_a_page() {
         .map(|(line, _)| line)
         .collect();
     for (line, why) in NOT_RUN {
-        assert!(lines.contains(*line), "no page has `{line}` any more, which isn't run because {why}");
+        assert!(lines.contains(*line), "no page has `{line}`, which isn't run because {why}");
     }
 }
 
-/// The lines of the picture are those of a session. A line that was broken is put together again.
+/// The lines of the image are a terminal session. Wrapped lines are joined.
 #[test]
-fn the_picture_shows_what_the_commands_print() {
-    let picture = fs::read_to_string(root().join("docs/terminal.svg")).unwrap();
+fn the_terminal_image_matches_real_output() {
+    let picture = fs::read_to_string(project_root().join("docs/terminal.svg")).unwrap();
     let mut text = String::new();
     for line in picture.lines().filter(|line| line.starts_with("<text ")) {
         let words = page::without_tags(line);
@@ -98,9 +98,9 @@ fn the_picture_shows_what_the_commands_print() {
     session.follow(&block);
 }
 
-/// A block is a whole file, or lacks no more than its version.
+/// A block is a complete file, except for `version`.
 #[test]
-fn every_piece_of_configuration_is_one_that_check_accepts() {
+fn check_accepts_every_configuration_example() {
     let mut blocks = 0;
     for block in PAGES.iter().flat_map(|file| Page::read(file).blocks("toml")) {
         let workspace = Workspace::new(&block.text);
@@ -113,21 +113,22 @@ fn every_piece_of_configuration_is_one_that_check_accepts() {
         assert!(output.status.success(), "{}: {}", block.place, String::from_utf8_lossy(&output.stderr));
         blocks += 1;
     }
-    assert!(blocks > 0, "the pages have no configuration any more");
+    assert!(blocks > 0, "no page has a configuration example");
 }
 
 #[test]
-fn the_snippets_for_hosts_are_those_that_the_gateway_prints() {
+fn readme_snippets_match_the_output_of_client() {
     let session = Session::start();
-    let snippet = |host: &str| session.ask(&["client", host, "--quiet"]);
-    let (cursor, vscode) = (snippet("cursor"), snippet("vscode"));
-    assert_eq!(cursor, snippet("claude-desktop"), "the README shows one for both");
+    let snippet = |host: &str| session.request_and_wait(&["client", host, "--quiet"]);
+    let cursor = snippet("cursor");
+    let vscode = snippet("vscode");
+    assert_eq!(cursor, snippet("claude-desktop"), "the README has one snippet for both");
     let blocks: Vec<String> = Page::read("README.md").blocks("json").into_iter().map(|it| it.text).collect();
     assert_eq!(blocks, [cursor, vscode]);
 }
 
 #[test]
-fn every_json_is_json() {
+fn every_json_block_is_valid() {
     for block in PAGES.iter().flat_map(|file| Page::read(file).blocks("json")) {
         let read = serde_json::from_str::<Value>(&block.text);
         assert!(read.is_ok(), "{}: {read:?}", block.place);
@@ -135,38 +136,38 @@ fn every_json_is_json() {
 }
 
 #[test]
-fn the_plugin_of_the_readme_is_the_one_that_new_makes() {
+fn readme_plugin_matches_the_output_of_new() {
     let workspace = Workspace::new("");
     let output = workspace.run(&["new", "hello"]);
     assert!(output.status.success(), "{output:?}");
     let made = fs::read_to_string(workspace.path().join("hello/src/lib.rs")).unwrap();
     let blocks = Page::read("README.md").blocks("rust");
     assert_eq!(blocks.len(), 1, "one plugin");
-    assert!(made.contains(&blocks[0].text), "`new` makes another plugin:\n{made}");
+    assert!(made.contains(&blocks[0].text), "`new` creates a different plugin:\n{made}");
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
+fn every_link_has_an_existing_target() {
     let mut files: Vec<String> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
             .map(str::to_owned)
             .into();
-    for entry in fs::read_dir(root().join("docs")).unwrap() {
+    for entry in fs::read_dir(project_root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".md") {
             files.push(format!("docs/{name}"));
         }
     }
-    for entry in fs::read_dir(root().join("plugins")).unwrap() {
+    for entry in fs::read_dir(project_root().join("plugins")).unwrap() {
         let file = format!("plugins/{}/README.md", entry.unwrap().file_name().into_string().unwrap());
-        if root().join(&file).exists() {
+        if project_root().join(&file).exists() {
             files.push(file);
         }
     }
     files.extend(["tests/clients/README.md", "tests/official/README.md"].map(str::to_owned));
-    let mut wrong = Vec::new();
+    let mut broken = Vec::new();
     for file in &files {
-        wrong.extend(Page::read(file).broken_links());
+        broken.extend(Page::read(file).broken_links());
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }

@@ -1,25 +1,24 @@
-//! Messages that say what was probably meant, why a call came to nothing, and what would help: followed by whoever reads
-//! them, the caller or the operator.
+//! Messages that suggest a correction, explain a failed call, or name a fix, for the caller and for the operator.
 
 use moongate_tests::{Stdio, Workspace, text};
 use serde_json::{Value, json};
 
-/// Names and arguments that nobody has.
-mod meant;
+/// Unknown names and invalid arguments.
+mod corrections;
 
-/// Grants that are missing, as caller and operator hear of them.
-mod missing;
+/// Missing grants, as reported to the caller and the operator.
+mod missing_grants;
 
-/// What the gateway says of a crash, to the caller and in its log.
+/// The message to the caller and the log of a crash.
 #[track_caller]
 fn crashed(printed: &str) -> (String, String) {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("zoo_last_words", json!({ "text": printed }));
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    let said = text(&answer).to_owned();
+    let output = text(&answer).to_owned();
     let (_, _, log) = stdio.finish();
-    (said, log)
+    (output, log)
 }
 
 #[test]
@@ -30,12 +29,13 @@ fn a_crash_logs_the_last_lines_of_stderr() {
         "\nthread '<unnamed>' (1) panicked at crates/runtime/src/interpreter.rs:51:31:\nFailed to call 'callTool': \
          Value(Exception(\n    Exception { message: Some(\"thirteen is unlucky\") })\n)\n",
     ] {
-        let (said, log) = crashed(printed);
+        let (output, log) = crashed(printed);
         assert!(
-            said.starts_with("plugin `zoo`: ") && said.ends_with("the log has the last lines of its stderr"),
-            "{said}"
+            output.starts_with("plugin `zoo`: ")
+                && output.ends_with("the log has the last lines of its stderr"),
+            "{output}"
         );
-        assert!(!said.contains("unlucky"), "{said}");
+        assert!(!output.contains("unlucky"), "{output}");
         let is_report = |line: &&str| {
             line.contains("WARN") && line.contains("the plugin crashed; last lines on stderr: ")
         };
@@ -44,14 +44,14 @@ fn a_crash_logs_the_last_lines_of_stderr() {
     }
 }
 
-/// The error of the protocol.
+/// The code and the message of a protocol error.
 #[track_caller]
-fn refused(answer: &Value) -> (i64, String) {
+fn protocol_error(answer: &Value) -> (i64, String) {
     let error = &answer["error"];
     (error["code"].as_i64().unwrap_or_default(), error["message"].as_str().unwrap_or_default().to_owned())
 }
 
-/// What a command says on stderr.
-fn said(workspace: &Workspace, arguments: &[&str]) -> String {
+/// The stderr of a command.
+fn stderr_of(workspace: &Workspace, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&workspace.run(arguments).stderr).into_owned()
 }

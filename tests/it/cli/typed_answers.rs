@@ -1,4 +1,5 @@
-//! Tools that ask, called from the command line: what is shown, and what `--answer` gives, here and elsewhere.
+//! Tools with questions, called from the command line: the printed questions, and answers with `--answer`, both with a
+//! configuration and through a running gateway (`--url`).
 
 use std::process::Output;
 
@@ -12,28 +13,28 @@ const ALL: &str = "[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\
     [plugins.zoo]\nsource = \"@zoo@\"\n\
     [plugins.zoo.allow]\nclient = [\"elicitation\", \"sampling\", \"roots\"]\n";
 
-const BY_ROUNDS: &str = "test_input_required_result_multi_round";
-const AT_ONCE: &str = "test_input_required_result_multiple_inputs";
-const CHOICES: &str = "test_elicitation_sep1330_enums";
+const MULTI_ROUND: &str = "test_input_required_result_multi_round";
+const MULTIPLE_INPUTS: &str = "test_input_required_result_multiple_inputs";
+const ENUMS: &str = "test_elicitation_sep1330_enums";
 
-fn said(bytes: &[u8]) -> String {
+fn utf8(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// `call` with these words, by the configuration of `workspace` and through the gateway that runs with it.
-fn both(workspace: &Workspace, http: &Http, words: &[&str]) -> [Output; 2] {
+/// Runs `call` with these arguments, with the configuration of `workspace` and through the gateway that serves it.
+fn call_both_ways(workspace: &Workspace, http: &Http, words: &[&str]) -> [Output; 2] {
     let url = format!("http://{}/mcp", http.address());
-    let here = workspace.run(&[&["call"], words].concat());
-    let elsewhere = Workspace::new("").run(&[&["call", "--url", &url], words].concat());
-    [here, elsewhere]
+    let local = workspace.run(&[&["call"], words].concat());
+    let remote = Workspace::new("").run(&[&["call", "--url", &url], words].concat());
+    [local, remote]
 }
 
 #[test]
-fn a_question_is_shown_with_all_that_is_needed_to_answer_it_and_the_hint_cures_it() {
+fn prints_questions_with_answers_that_work() {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
-    for output in both(&workspace, &http, &["test_elicitation", "message=Who are you?"]) {
-        let err = said(&output.stderr);
+    for output in call_both_ways(&workspace, &http, &["test_elicitation", "message=Who are you?"]) {
+        let err = utf8(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{err}");
         assert_eq!(
             err,
@@ -45,9 +46,13 @@ fn a_question_is_shown_with_all_that_is_needed_to_answer_it_and_the_hint_cures_i
              hint: repeat the call with answers, such as: --answer user.username=text --answer user.email=text\n"
         );
     }
-    for tool in
-        ["zoo_ask_name", AT_ONCE, CHOICES, "test_elicitation_sep1034_defaults", "test_streaming_elicitation"]
-    {
+    for tool in [
+        "zoo_ask_name",
+        MULTIPLE_INPUTS,
+        ENUMS,
+        "test_elicitation_sep1034_defaults",
+        "test_streaming_elicitation",
+    ] {
         let asks = workspace.run(&["call", tool, "--format", "json"]);
         let document: Value = serde_json::from_slice(&asks.stdout).unwrap();
         let answers =
@@ -55,39 +60,40 @@ fn a_question_is_shown_with_all_that_is_needed_to_answer_it_and_the_hint_cures_i
         let answers = answers.flat_map(|answer| ["--answer", answer.as_str().unwrap()]);
         let words = [vec!["call", tool], answers.collect()].concat();
         let answered = workspace.run(&words);
-        assert_eq!(answered.status.code(), Some(0), "{words:?}: {}", said(&answered.stderr));
-        assert!(only_answers(&answered.stderr) > 0, "{answered:?}");
+        assert_eq!(answered.status.code(), Some(0), "{words:?}: {}", utf8(&answered.stderr));
+        assert!(count_answer_notes(&answered.stderr) > 0, "{answered:?}");
     }
 }
 
-/// Nothing is said beside but what is sent for which question; how many were.
-fn only_answers(stderr: &[u8]) -> usize {
-    let said = said(stderr);
+/// Asserts that stderr has only notes about the answers that were sent, and returns their number.
+fn count_answer_notes(stderr: &[u8]) -> usize {
+    let stderr = utf8(stderr);
     assert!(
-        said.lines().all(|line| line.starts_with("note: answering `") && line.contains("; it asks ")),
-        "{said}"
+        stderr.lines().all(|line| line.starts_with("note: answering `") && line.contains("; the tool asks ")),
+        "{stderr}"
     );
-    said.lines().count()
+    stderr.lines().count()
 }
 
-/// Calls with these answers, here and elsewhere, come to a result that says so, and nothing is said beside but the answers.
-fn come_to(calls: &[(&[&str], &str)]) {
+/// Asserts that each call prints this text on stdout, and only notes about answers on stderr.
+fn assert_results(calls: &[(&[&str], &str)]) {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
     for (words, text) in calls {
-        for output in both(&workspace, &http, words) {
-            assert_eq!(output.status.code(), Some(0), "{words:?}: {}", said(&output.stderr));
-            assert!(said(&output.stdout).contains(text), "{words:?}: {}", said(&output.stdout));
-            assert!(only_answers(&output.stderr) > 0, "{words:?}");
+        for output in call_both_ways(&workspace, &http, words) {
+            assert_eq!(output.status.code(), Some(0), "{words:?}: {}", utf8(&output.stderr));
+            assert!(utf8(&output.stdout).contains(text), "{words:?}: {}", utf8(&output.stdout));
+            assert!(count_answer_notes(&output.stderr) > 0, "{words:?}");
         }
     }
 }
 
 #[test]
-fn a_form_is_answered_field_by_field_as_a_whole_and_with_a_no() {
+fn answers_forms_by_field_as_json_or_by_declining() {
     let ask = ["test_elicitation", "message=x", "--answer"];
-    let (defaults, whole) = ("test_elicitation_sep1034_defaults", r#"user={"username": "1", "email": "2"}"#);
-    come_to(&[
+    let defaults = "test_elicitation_sep1034_defaults";
+    let whole = r#"user={"username": "1", "email": "2"}"#;
+    assert_results(&[
         (
             &[&ask[..], &["user.username=Ada", "--answer", "user.email=a@b"]].concat(),
             r#"action=accept, content={"username":"Ada","email":"a@b"}"#,
@@ -101,7 +107,7 @@ fn a_form_is_answered_field_by_field_as_a_whole_and_with_a_no() {
         ),
         (
             &[
-                CHOICES,
+                ENUMS,
                 "--answer",
                 "choices.titledSingle=value2",
                 "--answer",
@@ -113,10 +119,10 @@ fn a_form_is_answered_field_by_field_as_a_whole_and_with_a_no() {
 }
 
 #[test]
-fn a_model_and_folders_are_answered_alone_and_with_all_else() {
+fn answers_sampling_and_roots_alone_and_combined() {
     let roots = "test_input_required_result_list_roots";
     let questions = three_questions().to_string();
-    come_to(&[
+    assert_results(&[
         (&["test_sampling", "prompt=x", "--answer", "answer=Well, no."], "LLM response: Well, no."),
         (&[roots, "--answer", "client_roots=/srv/a b"], "Roots: file:///srv/a%20b"),
         (
@@ -124,7 +130,15 @@ fn a_model_and_folders_are_answered_alone_and_with_all_else() {
             "Roots: file:///x, file:///y",
         ),
         (
-            &[AT_ONCE, "--answer", "user_name=Ada", "--answer", "greeting=Hi", "--answer", "client_roots=/x"],
+            &[
+                MULTIPLE_INPUTS,
+                "--answer",
+                "user_name=Ada",
+                "--answer",
+                "greeting=Hi",
+                "--answer",
+                "client_roots=/x",
+            ],
             "Name: Ada; greeting: Hi; roots: 1; state of the first round",
         ),
         (
@@ -145,7 +159,7 @@ fn a_model_and_folders_are_answered_alone_and_with_all_else() {
 }
 
 #[test]
-fn a_page_is_agreed_to_or_not() {
+fn answers_url_elicitation() {
     let workspace = Workspace::new(ALL);
     let page = json!({ "message": "Log in", "mode": "url", "url": "https://example.org/login", "elicitationId": "1" });
     let questions =
@@ -153,27 +167,27 @@ fn a_page_is_agreed_to_or_not() {
     let call = |more: &[&str]| {
         workspace.run(&[&["call", "zoo_ask", "--json", &questions.to_string()], more].concat())
     };
-    let open = said(&call(&[]).stderr);
+    let open = utf8(&call(&[]).stderr);
     assert!(open.contains("the page: https://example.org/login\n    --answer login=opened, or"), "{open}");
-    assert!(said(&call(&["--answer", "login=opened"]).stdout).contains("accept"));
+    assert!(utf8(&call(&["--answer", "login=opened"]).stdout).contains("accept"));
 }
 
 #[test]
-fn what_was_answered_in_several_rounds_is_kept_and_what_nobody_asked_is_told() {
+fn answers_several_rounds_and_reports_unused_answers() {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
     let answers = ["--answer", "step2=blue", "--answer", "else=1", "--answer", "step1=Ada"];
-    for output in both(&workspace, &http, &[&[BY_ROUNDS], &answers[..]].concat()) {
-        assert_eq!(said(&output.stdout), "Hello, Ada! Your color is blue.\n", "{output:?}");
+    for output in call_both_ways(&workspace, &http, &[&[MULTI_ROUND], &answers[..]].concat()) {
+        assert_eq!(utf8(&output.stdout), "Hello, Ada! Your color is blue.\n", "{output:?}");
         assert_eq!(
-            said(&output.stderr),
+            utf8(&output.stderr),
             "note: answering `step1` with {\"name\":\"Ada\"}; the tool asks the user: [plugin: everything] Step 1: What is your name?\n\
              note: answering `step2` with {\"color\":\"blue\"}; the tool asks the user: [plugin: everything] Step 2: What is your favorite color?\n\
              note: `--answer else=1` wasn't used\n"
         );
     }
-    for output in both(&workspace, &http, &[BY_ROUNDS, "--answer", "step1.name=Ada"]) {
-        let err = said(&output.stderr);
+    for output in call_both_ways(&workspace, &http, &[MULTI_ROUND, "--answer", "step1.name=Ada"]) {
+        let err = utf8(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{err}");
         let (_, asked) = err.split_once("error: ").unwrap();
         assert!(asked.contains("`step2` asks the user") && !asked.contains("`step1`"), "{err}");
@@ -185,28 +199,28 @@ fn what_was_answered_in_several_rounds_is_kept_and_what_nobody_asked_is_told() {
         let words: Vec<String> = words.into_iter().chain(answers).collect();
         workspace.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    assert_eq!(said(&rounds(8).stdout), format!("asked 8 times: {}\n", "x".repeat(8)));
+    assert_eq!(utf8(&rounds(8).stdout), format!("asked 8 times: {}\n", "x".repeat(8)));
     let endless = rounds(9);
     assert_eq!(endless.status.code(), Some(5));
     assert!(
-        said(&endless.stderr).contains("it asked the client 8 times and still has questions"),
+        utf8(&endless.stderr).contains("it asked the client 8 times and still requires input"),
         "{endless:?}"
     );
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_told_before_the_tool_hears_of_it() {
+fn rejects_invalid_answers_before_sending_them() {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
     for (tool, answer, what) in [
         ("test_elicitation_sep1034_defaults", "defaults.age=old", "age"),
         ("test_elicitation_sep1034_defaults", "defaults.agee=3", "no field `agee`; it has `name`, `age`"),
-        (CHOICES, "choices.titledSingle=value9", "titledSingle"),
-        (BY_ROUNDS, "step1.step1.name=x", "no field `step1.name`; it has `name`"),
+        (ENUMS, "choices.titledSingle=value9", "titledSingle"),
+        (MULTI_ROUND, "step1.step1.name=x", "no field `step1.name`; it has `name`"),
         ("test_input_required_result_sampling", "capital_question.x=1", "has no fields"),
     ] {
-        for output in both(&workspace, &http, &[tool, "--answer", answer]) {
-            let err = said(&output.stderr);
+        for output in call_both_ways(&workspace, &http, &[tool, "--answer", answer]) {
+            let err = utf8(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{answer}: {err}");
             let line = err.lines().find(|line| !line.starts_with("note: answering `")).unwrap();
             assert!(line.starts_with("error: invalid answer to `") && line.contains(what), "{answer}: {err}");
@@ -215,51 +229,51 @@ fn an_answer_that_does_not_fit_is_told_before_the_tool_hears_of_it() {
     }
     let output = workspace.run(&["call", "zoo_ask_name", "--answer", "name"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output.stderr).contains("write `--answer KEY=VALUE`"), "{output:?}");
+    assert!(utf8(&output.stderr).contains("write `--answer KEY=VALUE`"), "{output:?}");
 }
 
 #[test]
-fn what_the_operator_does_not_grant_is_not_asked_and_the_line_is_said() {
+fn reports_a_missing_grant_of_questions() {
     let workspace = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n");
     let call =
         |more: &[&str]| workspace.run(&[&["call", "zoo_ask_name", "--answer", "name=Ada"], more].concat());
     let refused = call(&[]);
-    let err = said(&refused.stderr);
+    let err = utf8(&refused.stderr);
     assert_eq!(refused.status.code(), Some(5), "{err}");
     assert!(err.contains("add `client = [\"elicitation\"]` to `[plugins.zoo.allow]`"), "{err}");
-    let explained = said(&call(&["--explain"]).stderr);
+    let explained = utf8(&call(&["--explain"]).stderr);
     assert!(explained.contains("missing\n  to ask the client for elicitation\n"), "{explained}");
     assert!(explained.contains("[plugins.zoo.allow]\n  client = [\"elicitation\"]\n"), "{explained}");
 }
 
 #[test]
-fn a_bare_file_asks_who_called_it_and_the_table_that_it_would_need_is_said() {
+fn a_component_file_may_ask_and_names_the_needed_grant() {
     let workspace = Workspace::new("");
     let zoo = component("zoo");
     let call = |more: &[&str]| {
         workspace.run(&[&["call", "--plugin", zoo.to_str().unwrap(), "ask_name"], more].concat())
     };
-    let open = said(&call(&[]).stderr);
+    let open = utf8(&call(&[]).stderr);
     assert!(open.contains("such as: --answer name.name=text\n"), "{open}");
     assert!(
         open.contains("such questions need `client = [\"elicitation\"]` in `[plugins.zoo.allow]`"),
         "{open}"
     );
     let answered = call(&["--answer", "name=Ada", "--explain"]);
-    assert_eq!(said(&answered.stdout), "Hello, Ada!\n", "{answered:?}");
-    assert!(said(&answered.stderr).contains("used\n  client elicitation\n"), "{answered:?}");
+    assert_eq!(utf8(&answered.stdout), "Hello, Ada!\n", "{answered:?}");
+    assert!(utf8(&answered.stderr).contains("used\n  client elicitation\n"), "{answered:?}");
 }
 
 #[test]
-fn a_tool_may_be_told_that_nobody_can_be_asked() {
+fn no_answers_acts_like_a_client_without_elicitation() {
     let workspace = Workspace::new(ALL);
     let http = Http::start(&workspace);
     let tool = "test_input_required_result_capabilities";
-    for output in both(&workspace, &http, &[tool, "--no-answers"]) {
-        assert_eq!(said(&output.stdout), "0 answers\n", "{output:?}");
+    for output in call_both_ways(&workspace, &http, &[tool, "--no-answers"]) {
+        assert_eq!(utf8(&output.stdout), "0 answers\n", "{output:?}");
     }
-    for output in both(&workspace, &http, &["zoo_ask_name", "--no-answers"]) {
+    for output in call_both_ways(&workspace, &http, &["zoo_ask_name", "--no-answers"]) {
         assert_eq!(output.status.code(), Some(5));
-        assert!(said(&output.stderr).contains("elicitation.form"), "{output:?}");
+        assert!(utf8(&output.stderr).contains("elicitation.form"), "{output:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The operator's listener of the real gateway, over HTTP and through the verbs that ask it.
+//! The admin listener, over HTTP and through the commands that use it.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -7,24 +7,24 @@ use moongate_generated::Plugin;
 use moongate_tests::{Admin, Http, Workspace, text};
 use serde_json::{Value, json};
 
-use crate::operations::shutdown::begun_stateless;
+use crate::operations::shutdown::start_stateless_call;
 
-/// A gateway that changes only when it is asked to.
-const QUIET: &str =
+/// A gateway that reloads only on request.
+const RELOAD_ON_REQUEST: &str =
     "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[gateway]\nwatch = false\n";
 
-fn said(bytes: &[u8]) -> String {
+fn output_text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-fn document(output: &Output) -> Value {
+fn parse_json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 /// A gateway with the plugin `notes` in its first version, and another, `time`.
 fn start() -> (Workspace, Http, Admin) {
     let workspace = Workspace::new(&format!(
-        "{QUIET}[plugins.notes]\nsource = \"notes.wasm\"\n[plugins.time]\nsource = \"@time@\"\n"
+        "{RELOAD_ON_REQUEST}[plugins.notes]\nsource = \"notes.wasm\"\n[plugins.time]\nsource = \"@time@\"\n"
     ));
     workspace.write("notes.wasm", Plugin::version(1).build());
     let http = Http::start(&workspace);
@@ -32,14 +32,14 @@ fn start() -> (Workspace, Http, Admin) {
     (workspace, http, admin)
 }
 
-/// Runs a verb that asks the gateway at the address that the system chose.
-fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
+/// Runs a command against this gateway's admin listener.
+fn run_with_admin(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
     let address = admin.address().to_string();
     workspace.run(&[arguments, &["--admin", &address]].concat())
 }
 
 #[test]
-fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
+fn reports_health_and_status_over_http_and_cli() {
     let (workspace, http, admin) = start();
     assert_eq!(admin.get("/livez").body, "alive\n");
     let ready = admin.get("/readyz?verbose");
@@ -47,10 +47,10 @@ fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
     for line in ["[+] plugin notes: serving\n", "[+] plugin time: serving\n", "\nready\n"] {
         assert!(ready.body.contains(line), "{ready:?}");
     }
-    let health = ask(&workspace, admin, &["health", "--details"]);
-    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), ready.body));
-    let health = ask(&workspace, admin, &["health", "--format", "json"]);
-    assert_eq!(document(&health), json!({ "ready": true, "checks": [] }));
+    let health = run_with_admin(&workspace, admin, &["health", "--details"]);
+    assert_eq!((health.status.code(), output_text(&health.stdout)), (Some(0), ready.body));
+    let health = run_with_admin(&workspace, admin, &["health", "--format", "json"]);
+    assert_eq!(parse_json(&health), json!({ "ready": true, "checks": [] }));
 
     let status = admin.status();
     assert_eq!(status["pid"], http.pid());
@@ -66,30 +66,33 @@ fn a_gateway_that_serves_says_so_over_http_and_on_the_command_line() {
     let reply = admin.get("/metrics");
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.body.contains("moongate_build_info"), "{reply:?}");
-    // The operator's paths aren't clients', and the other way round.
+    // Admin paths and client paths are served by separate listeners.
     assert_eq!(http.send("GET", "/status.json", &[], b"").status, 404);
     assert_eq!(admin.get("/mcp").status, 404);
 }
 
 #[test]
-fn a_reload_says_what_changed_and_what_could_not_be_used() {
+fn reload_reports_changes_and_failures() {
     let (workspace, http, admin) = start();
-    let nothing = ask(&workspace, admin, &["reload"]);
-    assert_eq!((nothing.status.code(), said(&nothing.stdout)), (Some(0), "nothing changed\n".to_owned()));
+    let nothing = run_with_admin(&workspace, admin, &["reload"]);
+    assert_eq!(
+        (nothing.status.code(), output_text(&nothing.stdout)),
+        (Some(0), "nothing changed\n".to_owned())
+    );
 
     workspace.write("notes.wasm", Plugin::version(2).build());
-    let changed = ask(&workspace, admin, &["reload", "--format", "json"]);
+    let changed = run_with_admin(&workspace, admin, &["reload", "--format", "json"]);
     assert_eq!(changed.status.code(), Some(0), "{changed:?}");
-    let lines = document(&changed);
+    let lines = parse_json(&changed);
     assert!(lines["changed"][0].as_str().is_some_and(|line| line.contains("notes")), "{lines}");
     assert_eq!(lines["failed"], json!([]));
     assert_eq!(http.call("notes_version", json!({}))["result"]["content"][0]["text"], "v2");
 
     workspace.write("notes.wasm", "this isn't a component");
-    let failed = ask(&workspace, admin, &["reload"]);
+    let failed = run_with_admin(&workspace, admin, &["reload"]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
-    let told = said(&failed.stdout);
-    assert!(told.starts_with("failed   ") && told.contains("notes"), "{told}");
+    let printed = output_text(&failed.stdout);
+    assert!(printed.starts_with("failed   ") && printed.contains("notes"), "{printed}");
     let plugin = admin.plugin("notes");
     assert_eq!(plugin["state"], "degraded", "{plugin}");
     assert_eq!(http.call("notes_version", json!({}))["result"]["content"][0]["text"], "v2");
@@ -97,20 +100,20 @@ fn a_reload_says_what_changed_and_what_could_not_be_used() {
     assert_eq!(ready.status, 200, "{ready:?}");
     assert!(ready.body.contains("[!] plugin notes: degraded"), "{ready:?}");
 
-    let listed = ask(&workspace, admin, &["list", "plugins"]);
+    let listed = run_with_admin(&workspace, admin, &["list", "plugins"]);
     assert_eq!(listed.status.code(), Some(0), "{listed:?}");
-    let table = said(&listed.stdout);
+    let table = output_text(&listed.stdout);
     let row = table.lines().find(|line| line.starts_with("notes")).unwrap_or_else(|| panic!("{table}"));
     assert!(row.contains("degraded") && row.contains("1 tool"), "{table}");
     assert!(table.contains(plugin["trouble"]["reason"].as_str().unwrap()), "{table}");
-    let listed = document(&ask(&workspace, admin, &["list", "plugins", "--format", "json"]));
+    let listed = parse_json(&run_with_admin(&workspace, admin, &["list", "plugins", "--format", "json"]));
     assert_eq!(listed["plugins"], admin.status()["plugins"]);
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
+fn reports_rejected_config_while_old_config_serves() {
     let (workspace, http, admin) = start();
-    // The file now names the port that the system chose, as one that an operator chose would be named.
+    // Write the port that the system chose into the configuration, as if the operator had chosen it.
     let port = admin.address().port();
     let address = format!("listen = \"127.0.0.1:{port}\"");
     let config = std::fs::read_to_string(workspace.config()).unwrap();
@@ -118,19 +121,23 @@ fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
     workspace.write("gateway.toml", &config);
     let listed = workspace.run(&["list", "plugins"]);
     assert!(
-        said(&listed.stderr).contains(&format!("from the gateway at {}\n", admin.address())),
+        output_text(&listed.stderr).contains(&format!("from the gateway at {}\n", admin.address())),
         "{listed:?}"
     );
     let other = Workspace::new(&format!("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\n{address}\n"));
     let listed = other.run(&["list", "plugins"]);
-    assert!(said(&listed.stderr).contains(", which uses `"), "{listed:?}");
+    assert!(output_text(&listed.stderr).contains(", which uses `"), "{listed:?}");
     let health = workspace.run(&["health"]);
-    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), "ready\n".to_owned()), "{health:?}");
+    assert_eq!(
+        (health.status.code(), output_text(&health.stdout)),
+        (Some(0), "ready\n".to_owned()),
+        "{health:?}"
+    );
 
     workspace.write("gateway.toml", format!("{config}\n[plugins.broken]\nsuorce = \"x.wasm\"\n"));
     let reload = workspace.run(&["reload"]);
     assert_eq!(reload.status.code(), Some(1), "{reload:?}");
-    assert!(said(&reload.stdout).contains("suorce"), "{reload:?}");
+    assert!(output_text(&reload.stdout).contains("suorce"), "{reload:?}");
     assert_eq!(workspace.run(&["health"]).status.code(), Some(0));
     let rejected = &admin.status()["config"]["rejected"];
     assert!(rejected.as_str().is_some_and(|reason| reason.contains("suorce")), "{rejected}");
@@ -140,46 +147,53 @@ fn a_configuration_that_cannot_be_used_is_told_by_the_gateway_that_goes_on() {
     assert!(status.success(), "{log}");
     let alone = workspace.run(&["list", "plugins"]);
     assert_eq!(alone.status.code(), Some(0), "{alone:?}");
-    let note = said(&alone.stderr);
-    assert!(note.contains("loaded here") && note.contains(&admin.address().to_string()), "{note}");
-    assert!(said(&alone.stdout).contains("notes"), "{alone:?}");
+    let note = output_text(&alone.stderr);
+    assert!(
+        note.contains("the plugins were loaded by this command")
+            && note.contains(&admin.address().to_string()),
+        "{note}"
+    );
+    assert!(output_text(&alone.stdout).contains("notes"), "{alone:?}");
     let unreachable = workspace.run(&["health"]);
     assert_eq!(unreachable.status.code(), Some(4), "{unreachable:?}");
-    assert!(said(&unreachable.stderr).contains("nothing listens there"), "{unreachable:?}");
+    assert!(output_text(&unreachable.stderr).contains("nothing listens there"), "{unreachable:?}");
 }
 
 #[test]
-fn where_no_gateway_can_be_asked_the_cure_is_named() {
+fn unreachable_gateway_errors_carry_hints() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = listener.local_addr().unwrap().to_string();
+    let unused_address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let without = Workspace::new("");
-    let with = Workspace::new(QUIET);
+    let with = Workspace::new(RELOAD_ON_REQUEST);
     for (workspace, arguments, hint) in [
         (&without, vec!["reload"], "SIGHUP"),
         (&without, vec!["health"], "`[admin]`"),
         (&with, vec!["reload"], "`--admin`"),
-        (&with, vec!["reload", "--admin", &nobody], "moongate serve"),
-        (&with, vec!["list", "plugins", "--admin", &nobody], "moongate serve"),
+        (&with, vec!["reload", "--admin", &unused_address], "moongate serve"),
+        (&with, vec!["list", "plugins", "--admin", &unused_address], "moongate serve"),
     ] {
         let output = workspace.run(&arguments);
         assert_eq!(output.status.code(), Some(4), "{arguments:?}: {output:?}");
-        let told = said(&output.stderr);
-        assert!(told.starts_with("error: ") && told.contains("\nhint: ") && told.contains(hint), "{told}");
+        let printed = output_text(&output.stderr);
+        assert!(
+            printed.starts_with("error: ") && printed.contains("\nhint: ") && printed.contains(hint),
+            "{printed}"
+        );
     }
-    let tools = with.run(&["list", "tools", "--admin", &nobody]);
+    let tools = with.run(&["list", "tools", "--admin", &unused_address]);
     assert_eq!(tools.status.code(), Some(2), "{tools:?}");
     without.write("gateway.toml", "version = 1\nadmn = 1\n");
     let unusable = without.run(&["reload"]);
     assert_eq!(unusable.status.code(), Some(78), "{unusable:?}");
-    assert!(said(&unusable.stderr).contains("--admin"), "{unusable:?}");
+    assert!(output_text(&unusable.stderr).contains("--admin"), "{unusable:?}");
 }
 
-/// The earlier token goes on working, so whoever took it away has to hear of that.
+/// The old token keeps working, so the operator has to be reminded.
 #[test]
-fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
+fn every_reload_reports_pending_token_restart() {
     let workspace = Workspace::new(&format!(
-        "{QUIET}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
+        "{RELOAD_ON_REQUEST}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
          [plugins.time]\nsource = \"@time@\"\n"
     ));
     workspace.write("token", "ann-has-a-long-secret");
@@ -187,26 +201,26 @@ fn a_token_that_waits_for_a_restart_is_told_at_every_reload() {
     let admin = http.admin();
     workspace.write("token", "another-secret-of-ann");
     for turn in ["found", "known"] {
-        let reloaded = ask(&workspace, admin, &["reload"]);
+        let reloaded = run_with_admin(&workspace, admin, &["reload"]);
         assert_eq!(reloaded.status.code(), Some(0), "{turn}: {reloaded:?}");
-        let text = said(&reloaded.stdout);
+        let text = output_text(&reloaded.stdout);
         assert!(
-            text.contains("needs a restart: `http.auth.tokens`, and until then the earlier"),
+            text.contains("needs a restart: `http.auth.tokens`; the old tokens work until then"),
             "{turn}: {text}"
         );
         assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
         assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
     }
-    http.logged("configuration read: needs a restart: `http.auth.tokens`");
-    let health = ask(&workspace, admin, &["health"]);
+    http.wait_for_log("configuration read: needs a restart: `http.auth.tokens`");
+    let health = run_with_admin(&workspace, admin, &["health"]);
     let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
-    assert_eq!((health.status.code(), said(&health.stdout)), (Some(0), expected.to_owned()));
+    assert_eq!((health.status.code(), output_text(&health.stdout)), (Some(0), expected.to_owned()));
 }
 
 #[test]
-fn nothing_that_is_secret_is_told() {
+fn admin_endpoints_never_expose_secrets() {
     let workspace = Workspace::new(&format!(
-        "{QUIET}sealing_key = {{ file = \"key\" }}\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
+        "{RELOAD_ON_REQUEST}sealing_key = {{ file = \"key\" }}\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
          [plugins.notes]\nsource = \"notes.wasm\"\nallow.env = [\"HOME\"]\n[plugins.notes.config]\npassword = {{ file = \"password\" }}\n"
     ));
     let secrets = [
@@ -223,9 +237,9 @@ fn nothing_that_is_secret_is_told() {
     workspace.write("password", "another-secret-of-a-plugin");
     workspace.write("token", "another-secret-of-ann");
     let reloaded = admin.reload().to_string();
-    let told: Vec<String> =
+    let bodies: Vec<String> =
         ["/status.json", "/readyz?verbose", "/metrics"].map(|path| admin.get(path).body).into();
-    for text in told.iter().chain([&reloaded]) {
+    for text in bodies.iter().chain([&reloaded]) {
         for secret in secrets.map(|(_, secret)| secret).iter().chain(&["another-secret"]) {
             assert!(!text.contains(secret), "{text}");
         }
@@ -233,17 +247,17 @@ fn nothing_that_is_secret_is_told() {
 }
 
 #[test]
-fn it_answers_and_reloads_while_calls_take_all_that_a_plugin_may_have() {
-    // No plugin alone gets all permits: this one gets two of three.
+fn admin_works_while_a_plugin_is_saturated() {
+    // One plugin can't take all permits: this one gets two of three.
     let workspace = Workspace::new(&format!(
-        "{QUIET}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
+        "{RELOAD_ON_REQUEST}concurrency = 3\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
          allow.dirs = [{{ host = \"gate\", guest = \"/gate\", mode = \"ro\" }}]\n"
     ));
     workspace.write("gate/closed", "");
     let http = Http::start(&workspace);
     let admin = http.admin();
     let wait = json!({ "path": "/gate/open" });
-    let mut calls = [(); 2].map(|()| begun_stateless(&http, "zoo_report_and_wait", wait.clone()));
+    let mut calls = [(); 2].map(|()| start_stateless_call(&http, "zoo_report_and_wait", wait.clone()));
     assert_eq!(admin.metric("moongate_plugin_instances{plugin=\"zoo\"}"), Some(2.0));
     for path in ["/livez", "/readyz", "/status.json"] {
         assert_eq!(admin.get(path).status, 200, "{path}");

@@ -1,18 +1,18 @@
-//! How the gateway ends: it takes nothing new, lets calls end for as long as they may, says what it gave up, and exits
-//! with 0.
+//! Shutdown: the gateway accepts nothing new, gives running calls `stop_grace` to finish, logs the ones it aborts, and
+//! exits with 0.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::process::Stdio as Pipe;
 use std::time::{Duration, Instant};
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, request, signal, stateless, text};
+use moongate_tests::{EventStream, Http, Stdio, Workspace, request, send_signal, stateless_request, text};
 use serde_json::{Value, json};
 
-/// For what should happen at once, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for an immediate effect. Generous, because the machine can be busy.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The zoo, whose calls may wait for a file in `gate`; `gateway` is the inside of `[gateway]`.
+/// The zoo, with calls that can wait for a file in `gate`. `gateway` is the content of `[gateway]`.
 fn zoo(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.timeout = \"1h\"\n\
@@ -22,24 +22,24 @@ fn zoo(gateway: &str) -> Workspace {
     workspace
 }
 
-const LONG: &str = "stop_grace = \"1h\"";
+const LONG_GRACE: &str = "stop_grace = \"1h\"";
 
-/// A call that reports progress when it has begun.
-fn reporting(id: u64, tool: &str, arguments: Value) -> Value {
+/// A call that reports progress when it starts.
+fn progress_call(id: u64, tool: &str, arguments: Value) -> Value {
     let meta = json!({ "progressToken": "token" });
     let params = [("name", json!(tool)), ("arguments", arguments), ("_meta", meta)];
     request(id, "tools/call", Value::from_iter(params))
 }
 
-/// One that ends once the file `gate/open` is there.
-fn waiting(id: u64) -> Value {
-    reporting(id, "zoo_report_and_wait", json!({ "path": "/gate/open" }))
+/// A call that ends once the file `gate/open` exists.
+fn gated_call(id: u64) -> Value {
+    progress_call(id, "zoo_report_and_wait", json!({ "path": "/gate/open" }))
 }
 
-/// Posts a call as a client of 2026-07-28, and waits until it has begun.
-pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> EventStream {
+/// Posts a 2026-07-28 call and waits until it runs.
+pub(crate) fn start_stateless_call(http: &Http, tool: &str, arguments: Value) -> EventStream {
     let params = [("name", json!(tool)), ("arguments", arguments)];
-    let mut message = stateless(1, "tools/call", Value::from_iter(params));
+    let mut message = stateless_request(1, "tools/call", Value::from_iter(params));
     message["params"]["_meta"]["progressToken"] = json!("token");
     let headers = [
         ("Content-Type", "application/json"),
@@ -48,107 +48,111 @@ pub(crate) fn begun_stateless(http: &Http, tool: &str, arguments: Value) -> Even
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", tool),
     ];
-    begun(http.open("POST", &headers, message.to_string().as_bytes()))
+    wait_until_started(http.open("POST", &headers, message.to_string().as_bytes()))
 }
 
-/// The same in a session.
-fn begun_in_session(http: &Http, message: &Value) -> EventStream {
-    let session = http.greet(&[], "2025-11-25");
+/// Posts a call in a session and waits until it runs.
+fn start_session_call(http: &Http, message: &Value) -> EventStream {
+    let session = http.open_session(&[], "2025-11-25");
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    begun(http.open("POST", &headers, message.to_string().as_bytes()))
+    wait_until_started(http.open("POST", &headers, message.to_string().as_bytes()))
 }
 
-fn begun(mut stream: EventStream) -> EventStream {
+fn wait_until_started(mut stream: EventStream) -> EventStream {
     loop {
-        let message = stream.message().expect("the call begins");
+        let message = stream.message().expect("the call starts");
         if message["method"] == "notifications/progress" {
             return stream;
         }
     }
 }
 
-/// Waits until nobody listens any more.
+/// Waits until connections are refused.
 #[track_caller]
-fn until_refused(http: &Http) {
-    let begun = Instant::now();
+fn wait_until_refused(http: &Http) {
+    let started = Instant::now();
     while TcpStream::connect(http.address()).is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "it takes connections though it stops");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "the gateway still accepts connections during shutdown");
     }
 }
 
 #[test]
-fn calls_over_http_that_run_are_answered_and_nobody_new_gets_in() {
+fn shutdown_finishes_http_calls_and_rejects_new_ones() {
     for name in ["TERM", "INT"] {
-        let workspace = zoo(LONG);
+        let workspace = zoo(LONG_GRACE);
         let http = Http::start(&workspace);
         let arguments = json!({ "path": "/gate/open" });
-        let mut streams =
-            [begun_stateless(&http, "zoo_report_and_wait", arguments), begun_in_session(&http, &waiting(7))];
-        signal(http.pid(), name);
-        until_refused(&http);
+        let mut streams = [
+            start_stateless_call(&http, "zoo_report_and_wait", arguments),
+            start_session_call(&http, &gated_call(7)),
+        ];
+        send_signal(http.pid(), name);
+        wait_until_refused(&http);
         workspace.write("gate/open", "");
         for stream in &mut streams {
-            let answer = stream.message().expect("its answer");
+            let answer = stream.message().expect("the response");
             assert_eq!(text(&answer), "/gate/open is there");
             assert_eq!(stream.message(), None);
         }
-        let (status, log) = http.ended();
+        let (status, log) = http.wait_for_exit();
         assert!(status.success(), "{status}: {log}");
-        assert!(!log.contains("WARN"), "nothing was given up: {log}");
+        assert!(!log.contains("WARN"), "no call should be aborted: {log}");
     }
 }
 
 #[test]
-fn calls_over_stdio_that_run_are_answered_though_the_process_was_asked_to_end() {
-    let workspace = zoo(LONG);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.send(&waiting(100));
+fn shutdown_finishes_running_stdio_calls() {
+    let workspace = zoo(LONG_GRACE);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.send(&gated_call(100));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
-    signal(stdio.pid(), "TERM");
+    send_signal(stdio.pid(), "TERM");
     workspace.write("gate/open", "");
-    let (left, status, log) = stdio.ended();
-    let [answer] = left.as_slice() else { panic!("not one message: {left:?}: {log}") };
+    let (remaining, status, log) = stdio.wait_for_exit();
+    let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!((&answer["id"], text(answer)), (&json!(100), "/gate/open is there"));
     assert!(status.success(), "{status}: {log}");
 }
 
 #[test]
-fn calls_that_take_longer_than_they_may_are_given_up_and_it_says_whose() {
+fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     let workspace = zoo("stop_grace = \"100ms\"");
     let http = Http::start(&workspace);
-    let hanging = reporting(7, "zoo_report_and_hang", json!({}));
-    let mut streams =
-        vec![begun_stateless(&http, "zoo_report_and_hang", json!({})), begun_in_session(&http, &hanging)];
-    drop(begun_in_session(&http, &hanging)); // a lost connection is no cancellation in a session
+    let hanging = progress_call(7, "zoo_report_and_hang", json!({}));
+    let mut streams = vec![
+        start_stateless_call(&http, "zoo_report_and_hang", json!({})),
+        start_session_call(&http, &hanging),
+    ];
+    drop(start_session_call(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("abandoned") && log.contains("calls=zoo 3"), "{log}");
     for stream in &mut streams {
-        assert_eq!(stream.message(), None, "it was answered");
+        assert_eq!(stream.message(), None, "the aborted call got a response");
     }
 
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send(&hanging);
     assert_eq!(stdio.receive()["method"], "notifications/progress");
-    let (left, status, log) = stdio.terminate();
+    let (remaining, status, log) = stdio.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert_eq!(left, Vec::<Value>::new());
+    assert_eq!(remaining, Vec::<Value>::new());
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
 }
 
 #[test]
-fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last() {
-    let workspace = zoo(LONG);
+fn admin_reports_live_but_not_ready_during_shutdown() {
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
     let admin = http.admin();
     assert_eq!(admin.get("/readyz").status, 200);
-    let mut stream = begun_stateless(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
-    signal(http.pid(), "TERM");
-    until_refused(&http);
+    let mut stream = start_stateless_call(&http, "zoo_report_and_wait", json!({ "path": "/gate/open" }));
+    send_signal(http.pid(), "TERM");
+    wait_until_refused(&http);
     let ready = admin.get("/readyz?verbose");
     assert_eq!(ready.status, 503, "{ready:?}");
     let health = workspace.run(&["health", "--admin", &admin.address().to_string()]);
@@ -157,77 +161,77 @@ fn while_it_stops_it_lives_and_is_not_ready_and_the_operators_listener_ends_last
     assert!(admin.get("/metrics").body.contains("moongate_"));
     workspace.write("gate/open", "");
     assert_eq!(text(&stream.message().unwrap()), "/gate/open is there");
-    let (status, log) = http.ended();
+    let (status, log) = http.wait_for_exit();
     assert!(status.success(), "{status}: {log}");
 }
 
 #[test]
-fn the_grace_is_the_one_that_the_configuration_has_when_it_stops() {
-    let workspace = zoo(LONG);
+fn shutdown_uses_the_current_stop_grace() {
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
     let config = std::fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", config.replace(LONG, "stop_grace = \"100ms\""));
+    workspace.write("gateway.toml", config.replace(LONG_GRACE, "stop_grace = \"100ms\""));
     let _ = http.admin().reload();
-    let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
+    let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("abandoned"), "{log}");
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
-    let workspace = zoo(LONG);
+fn second_signal_stops_immediately() {
+    let workspace = zoo(LONG_GRACE);
     let http = Http::start(&workspace);
-    let _stream = begun_stateless(&http, "zoo_report_and_hang", json!({}));
-    signal(http.pid(), "TERM");
-    until_refused(&http);
+    let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
+    send_signal(http.pid(), "TERM");
+    wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("stopped at once") && log.contains("calls=zoo 1"), "{log}");
+    assert!(log.contains("stopped immediately") && log.contains("calls=zoo 1"), "{log}");
 }
 
 #[test]
-fn after_the_end_of_the_input_calls_have_a_moment_whatever_the_grace() {
-    let workspace = zoo(LONG);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.send(&reporting(100, "zoo_report_and_hang", json!({})));
+fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
+    let workspace = zoo(LONG_GRACE);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.send(&progress_call(100, "zoo_report_and_hang", json!({})));
     assert_eq!(stdio.receive()["method"], "notifications/progress");
     stdio.send(&request(
         101,
         "tools/call",
         json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 5 } }),
     ));
-    let (left, status, log) = stdio.finish();
-    let [answer] = left.as_slice() else { panic!("not one message: {left:?}: {log}") };
+    let (remaining, status, log) = stdio.finish();
+    let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!(answer["id"], 101);
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
 }
 
 #[test]
-fn a_signal_after_the_end_of_the_input_takes_no_time_from_calls() {
-    let workspace = zoo(LONG);
+fn signal_after_stdin_eof_does_not_shorten_calls() {
+    let workspace = zoo(LONG_GRACE);
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "moongate=debug");
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    let hanging = reporting(2, "zoo_report_and_hang", json!({}));
-    let greeting = request(1, "initialize", moongate_tests::hello("2025-11-25"));
-    stdin.write_all(format!("{greeting}\n{hanging}\n").as_bytes()).unwrap();
+    let hanging = progress_call(2, "zoo_report_and_hang", json!({}));
+    let initialize = request(1, "initialize", moongate_tests::initialize_params("2025-11-25"));
+    stdin.write_all(format!("{initialize}\n{hanging}\n").as_bytes()).unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("notifications/progress")));
     drop(stdin);
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(log.any(|line| line.unwrap().contains("stdin was closed")));
-    signal(child.id(), "TERM");
+    send_signal(child.id(), "TERM");
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
     assert!(log.iter().any(|line| line.contains("took too long") && line.contains("calls=zoo 1")), "{log:?}");
 }
 
 #[test]
-fn a_host_that_sends_much_reads_nothing_and_closes_its_side_keeps_no_process_alive() {
-    let workspace = zoo(LONG);
+fn exits_when_the_host_never_reads_and_closes_stdin() {
+    let workspace = zoo(LONG_GRACE);
     let mut command = workspace.command(&["serve", "--stdio"]);
     let mut child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -239,15 +243,15 @@ fn a_host_that_sends_much_reads_nothing_and_closes_its_side_keeps_no_process_ali
 }
 
 #[test]
-fn calls_that_put_things_in_order_after_their_connection_was_lost_are_waited_for() {
+fn shutdown_waits_for_cleanup_of_cancelled_calls() {
     let workspace = Workspace::new(
         "[gateway]\nstop_grace = \"1h\"\n[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n\
          limits.cancel_grace = \"30s\"\n",
     );
     let http = Http::start(&workspace);
-    drop(begun_stateless(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
+    drop(start_stateless_call(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("said too late"), "it had no time to tidy up: {log}");
+    assert!(log.contains("said too late"), "the call had no time to clean up: {log}");
     assert!(!log.contains("abandoned"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! How the gateway starts: what it listens on, what it says, and what it doesn't start with.
+//! Startup: listeners, the banner, and the errors that prevent it.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -6,7 +6,7 @@ use std::process::Output;
 use moongate_tests::{Http, Stdio, Workspace};
 use serde_json::json;
 
-/// One plugin that serves, one that can't, and the operator's listener.
+/// A working plugin, a broken one, and an admin listener.
 fn fixture(gateway: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.time]\nsource = \"@time@\"\n\
@@ -16,51 +16,51 @@ fn fixture(gateway: &str) -> Workspace {
     workspace
 }
 
-fn said(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 #[test]
-fn plugins_that_cannot_be_used_are_named_and_keep_nobody_from_serving() {
+fn reports_broken_plugins_and_serves_the_others() {
     let workspace = fixture("");
     let http = Http::start(&workspace);
     let admin = http.admin();
     assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" }))["result"].is_object());
-    http.logged("serving ");
+    http.wait_for_log("serving ");
     let log = http.log();
-    for said in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
-        assert!(log.contains(said), "{said}: {log}");
+    for expected in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
+        assert!(log.contains(expected), "{expected}: {log}");
     }
     let (_, banner) = log.split_once("moongate 0.").unwrap_or_else(|| panic!("no banner: {log}"));
     let banner: Vec<_> = banner.lines().take_while(|line| !line.contains(" INFO ")).collect();
-    assert!(banner.len() <= 6, "more than six lines: {banner:?}");
+    assert!(banner.len() <= 6, "the banner has more than six lines: {banner:?}");
     assert!(banner.contains(&format!("admin     http://{}", admin.address()).as_str()), "{banner:?}");
 }
 
 #[test]
-fn where_all_plugins_are_required_all_that_is_wrong_is_told_and_nothing_serves() {
+fn required_plugins_fail_startup_with_all_errors() {
     let workspace = fixture("require_all = true");
     for flags in [&["serve"][..], &["serve", "--stdio"]] {
         let output = workspace.run(flags);
         assert_eq!(output.status.code(), Some(78), "{output:?}");
-        let said = said(&output);
+        let stderr = stderr_text(&output);
         for word in ["`torn`", "`gone`", "`require_all`", "gateway.toml:"] {
-            assert!(said.contains(word), "{word}: {said}");
+            assert!(stderr.contains(word), "{word}: {stderr}");
         }
-        assert!(!said.contains("endpoint"), "it said that it serves: {said}");
+        assert!(!stderr.contains("endpoint"), "the banner was printed: {stderr}");
     }
 }
 
 #[test]
-fn a_port_of_the_operator_that_is_taken_ends_the_start() {
+fn occupied_admin_port_fails_startup_before_loading() {
     let workspace = fixture("");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = workspace.run(&["serve", "--admin", &address]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = said(&output);
-    assert!(said.contains(&format!("can't listen on {address}")) && said.contains("hint"), "{said}");
-    assert!(!said.contains("torn"), "plugins were loaded first: {said}");
+    let stderr = stderr_text(&output);
+    assert!(stderr.contains(&format!("can't listen on {address}")) && stderr.contains("hint"), "{stderr}");
+    assert!(!stderr.contains("torn"), "plugins were loaded before the listener was bound: {stderr}");
     for (flags, code) in [
         (&["serve", "--admin", "0.0.0.0:0"][..], 78),
         (&["serve", "--http", "127.0.0.1:1", "--admin", "127.0.0.1:1"], 2),
@@ -73,7 +73,7 @@ fn a_port_of_the_operator_that_is_taken_ends_the_start() {
 }
 
 #[test]
-fn over_stdio_nobody_listens_for_operators_unless_somebody_asks_for_it() {
+fn stdio_opens_admin_listener_only_on_request() {
     let workspace = fixture("");
     let (_, _, log) = Stdio::start(&workspace).finish();
     assert!(!log.contains("admin"), "{log}");

@@ -1,9 +1,9 @@
-//! What an operator sees of a gateway that runs when something beside it goes wrong.
+//! What an operator sees of a running gateway when a directory, a file or an address is wrong.
 
 use std::fs;
 use std::process::Output;
 
-use moongate_tests::{Admin, Http, Workspace, until};
+use moongate_tests::{Admin, Http, Workspace, wait_until};
 use serde_json::{Value, json};
 
 /// A plugin with the directory `notes`, at a gateway with an admin listener.
@@ -24,94 +24,94 @@ fn start() -> (Workspace, Http, Admin) {
     (workspace, http, admin)
 }
 
-/// Runs a verb that asks the gateway.
-fn ask(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
+/// Runs a command against this gateway's admin listener.
+fn run_with_admin(workspace: &Workspace, admin: Admin, arguments: &[&str]) -> Output {
     workspace.run(&[arguments, &["--admin", &admin.address().to_string()]].concat())
 }
 
-/// Where clients find it.
-fn url(http: &Http) -> String {
+/// The endpoint's URL.
+fn endpoint_url(http: &Http) -> String {
     format!("http://{}/mcp", http.address())
 }
 
-fn said(bytes: &[u8]) -> String {
+fn output_text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a call comes to.
-fn listed(http: &Http) -> Value {
+/// The result of a call.
+fn list_notes(http: &Http) -> Value {
     http.call("files_list_directory", json!({ "path": "/notes" }))
 }
 
 #[test]
-fn a_granted_directory_that_is_misspelt_or_gone_is_told_once_and_that_calls_fail() {
+fn reports_a_missing_granted_directory_once() {
     let (workspace, http, admin) = start();
     let there = workspace.path().canonicalize().unwrap();
-    assert!(listed(&http).to_string().contains("a.txt"));
+    assert!(list_notes(&http).to_string().contains("a.txt"));
     workspace.write("gateway.toml", configured("./nots", ""));
-    http.logged("calls of `files` fail until it can be opened");
+    http.wait_for_log("calls of `files` fail until it can be opened");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("calls of `files` fail")).unwrap();
     let nots = there.join("nots").display().to_string();
-    let cure = format!("(hint: did you mean `{}`?)", there.join("notes").display());
+    let hint = format!("(hint: did you mean `{}`?)", there.join("notes").display());
     assert!(line.contains(&format!("the granted directory `{nots}` can't be opened")), "{line}");
-    assert!(line.contains(&cure) && !line.contains("filesystem.wasm"), "{line}");
-    let answer = listed(&http)["result"].clone();
+    assert!(line.contains(&hint) && !line.contains("filesystem.wasm"), "{line}");
+    let answer = list_notes(&http)["result"].clone();
     assert_eq!(answer["isError"], true, "{answer}");
-    let told = "plugin `files`: the granted directory `/notes` can't be opened";
-    assert_eq!(answer["content"][0]["text"], told);
+    let expected = "plugin `files`: the granted directory `/notes` can't be opened";
+    assert_eq!(answer["content"][0]["text"], expected);
     let ready = admin.get("/readyz?verbose").body;
     assert!(ready.contains("plugin files: degraded, calls fail: the granted"), "{ready}");
 
     let retried = || admin.plugin("files")["trouble"]["retry_at"].clone();
     let first = retried();
-    until("it is tried again", || retried() != first);
+    wait_until("the directory is retried", || retried() != first);
     let log = http.log();
     assert!(
         !log.contains("reconfigured with") && !log.contains("the earlier version keeps serving"),
         "{log}"
     );
 
-    // Whatever else the table says meanwhile, the calls fail as before.
+    // Calls keep failing, whatever else changes in the plugin's settings.
     workspace.write("gateway.toml", configured("./nots", "limits.timeout = \"7s\""));
-    let is_taken = || http.log().matches("configuration applied").count() == 2;
-    until("the table is taken", is_taken);
+    let is_applied = || http.log().matches("configuration applied").count() == 2;
+    wait_until("the configuration is applied", is_applied);
     fs::create_dir(there.join("nots")).unwrap();
-    http.logged("recovered; it serves its current file and configuration");
+    http.wait_for_log("recovered; it serves its current file and configuration");
     assert!(!http.log().contains("the earlier version keeps serving"), "{}", http.log());
-    assert_ne!(listed(&http)["result"]["isError"], true);
+    assert_ne!(list_notes(&http)["result"]["isError"], true);
 }
 
 #[test]
-fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_not() {
+fn health_and_list_report_rejected_config_and_plugins() {
     let (workspace, http, admin) = start();
-    let health = || ask(&workspace, admin, &["health"]);
-    assert_eq!(said(&health().stdout), "ready\n");
+    let health = || run_with_admin(&workspace, admin, &["health"]);
+    assert_eq!(output_text(&health().stdout), "ready\n");
     workspace.write("gateway.toml", configured("./notes", "suorce = 1"));
-    until("the file is refused", || !admin.status()["config"]["rejected"].is_null());
-    let text = said(&health().stdout);
+    wait_until("the file is rejected", || !admin.status()["config"]["rejected"].is_null());
+    let text = output_text(&health().stdout);
     assert!(
         text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
         "{text}"
     );
-    assert_eq!(health().status.code(), Some(0), "what was there goes on");
-    let document = ask(&workspace, admin, &["health", "--format", "json"]);
+    assert_eq!(health().status.code(), Some(0), "the running version keeps serving");
+    let document = run_with_admin(&workspace, admin, &["health", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
     assert_eq!(document["ready"], true);
     assert_eq!(document["checks"], json!([text.lines().next().unwrap()]));
-    let listed = ask(&workspace, admin, &["list", "plugins"]);
-    let note = said(&listed.stderr);
+    let listed = run_with_admin(&workspace, admin, &["list", "plugins"]);
+    let note = output_text(&listed.stderr);
     assert!(
         note.contains("the gateway rejected the current `")
             && note.contains("gateway.toml`: ")
             && note.contains("suorce"),
         "{note}"
     );
-    assert!(said(&listed.stdout).contains("files"), "{listed:?}");
+    assert!(output_text(&listed.stdout).contains("files"), "{listed:?}");
 
     workspace.write("gateway.toml", configured("./nots", ""));
-    until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
-    let text = said(&health().stdout);
+    wait_until("the plugin is degraded", || admin.plugin("files")["state"] == "degraded");
+    let text = output_text(&health().stdout);
     assert!(
         text.starts_with("[!] plugin files: degraded, calls fail: ") && text.ends_with("\nready\n"),
         "{text}"
@@ -121,23 +121,23 @@ fn health_and_lists_tell_of_a_file_that_is_not_in_use_and_of_plugins_that_are_no
 }
 
 #[test]
-fn the_banner_shows_a_call_of_the_gateway_that_runs() {
+fn banner_shows_a_call_command_for_this_gateway() {
     let (workspace, http, _) = start();
     let log = http.log();
     let line = log.lines().find_map(|line| line.strip_prefix("try       ")).unwrap();
     let words: Vec<&str> = line.split(' ').skip(1).collect();
-    assert_eq!(words[..3], ["call", "--url", &url(&http)], "{line}");
+    assert_eq!(words[..3], ["call", "--url", &endpoint_url(&http)], "{line}");
     let output = workspace.run(&words);
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
 #[test]
-fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
+fn lists_an_endpoint_as_clients_see_it() {
     let (workspace, http, _) = start();
-    let url = url(&http);
+    let url = endpoint_url(&http);
     let run = |words: &[&str]| {
         let output = workspace.run(&[words, &["--url", &url]].concat());
-        (output.status.code(), said(&output.stdout), said(&output.stderr))
+        (output.status.code(), output_text(&output.stdout), output_text(&output.stderr))
     };
     let (code, tools, _) = run(&["list", "tools", "--format", "json"]);
     let tools: Value = serde_json::from_str(&tools).unwrap();
@@ -150,40 +150,44 @@ fn what_an_endpoint_offers_is_listed_as_clients_see_it() {
     assert_eq!((code, named(&tools)), (Some(0), named(&here)));
     let (code, all, _) = run(&["list"]);
     assert!(code == Some(0) && all.starts_with("tools\n") && all.contains("\ntemplates\n"), "{all}");
-    let (code, _, told) = run(&["list", "plugins"]);
-    assert!(code == Some(2) && told.contains("--admin ADDR"), "{told}");
+    let (code, _, printed) = run(&["list", "plugins"]);
+    assert!(code == Some(2) && printed.contains("--admin ADDR"), "{printed}");
 }
 
 #[test]
-fn an_address_that_is_nearly_right_is_told_with_the_right_one() {
+fn suggests_the_correct_address() {
     let (workspace, http, _) = start();
-    let url = url(&http);
+    let url = endpoint_url(&http);
     for wrong in [url.replace("http:", "https:"), format!("{url}/"), url.replace("/mcp", "/")] {
         let output = workspace.run(&["call", "--url", &wrong, "files_list_allowed_directories"]);
-        let told = said(&output.stderr);
-        assert_eq!(output.status.code(), Some(4), "{told}");
-        assert!(told.lines().next().is_some_and(|line| line.ends_with(&format!("write {url}"))), "{told}");
+        let printed = output_text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{printed}");
+        assert!(
+            printed.lines().next().is_some_and(|line| line.ends_with(&format!("write {url}"))),
+            "{printed}"
+        );
     }
     let port = url.split(':').nth(2).unwrap().trim_end_matches("/mcp");
     for verb in ["health", "reload"] {
-        let told = said(&workspace.run(&[verb, "--admin", port]).stderr);
-        assert!(told.contains("this address is the endpoint of MCP clients"), "{verb}: {told}");
+        let printed = output_text(&workspace.run(&[verb, "--admin", port]).stderr);
+        assert!(printed.contains("this address is the endpoint of MCP clients"), "{verb}: {printed}");
     }
     let mut command = workspace.command(&["call", "--url", &url, "files_list_allowed_directories"]);
-    let told = said(&command.env("MOONGATE_TOKEN", "Bearer some-long-secret").output().unwrap().stderr);
-    assert!(told.contains("MOONGATE_TOKEN") && told.contains("keep only the token"), "{told}");
-    assert!(!told.contains("some-long-secret"), "{told}");
+    let printed =
+        output_text(&command.env("MOONGATE_TOKEN", "Bearer some-long-secret").output().unwrap().stderr);
+    assert!(printed.contains("MOONGATE_TOKEN") && printed.contains("keep only the token"), "{printed}");
+    assert!(!printed.contains("some-long-secret"), "{printed}");
     let secret = url.replace("http://", "http://ci:some-long-secret@");
     let output = workspace.run(&["call", "--url", &secret, "files_list_allowed_directories"]);
-    let told = said(&output.stderr);
-    assert!(output.status.code() == Some(2) && told.contains("MOONGATE_TOKEN"), "{told}");
-    assert!(!told.contains("some-long-secret"), "{told}");
+    let printed = output_text(&output.stderr);
+    assert!(output.status.code() == Some(2) && printed.contains("MOONGATE_TOKEN"), "{printed}");
+    assert!(!printed.contains("some-long-secret"), "{printed}");
 }
 
 #[test]
-fn a_name_in_place_of_a_file_is_told_that_a_file_is_wanted() {
+fn plugin_name_instead_of_file_gets_a_hint() {
     let workspace = Workspace::with_plugin("time");
     let output = workspace.run(&["call", "--plugin", "time", "get_current_time"]);
-    let told = said(&output.stderr);
-    assert!(told.contains("hint: name a `.wasm` file, such as `./time.wasm`"), "{told}");
+    let printed = output_text(&output.stderr);
+    assert!(printed.contains("hint: name a `.wasm` file, such as `./time.wasm`"), "{printed}");
 }

@@ -1,4 +1,4 @@
-//! What a service manager hears, and the unit that is offered for one.
+//! Notifications to the service manager, and the systemd unit file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,23 +6,23 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use moongate_tests::{Http, Workspace, binary, root, signal};
+use moongate_tests::{Http, Workspace, gateway_binary, project_root, send_signal};
 use tempfile::TempDir;
 
-/// How long a test waits for something that should happen: long, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a test waits for an expected event. Generous, because the machine can be busy.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A service manager that listens.
-struct Manager {
+/// A stand-in for the service manager.
+struct ServiceManager {
     socket: UnixDatagram,
     folder: TempDir,
 }
 
-impl Manager {
+impl ServiceManager {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         Self { socket, folder }
     }
 
@@ -32,104 +32,108 @@ impl Manager {
         command
     }
 
-    /// The next thing that it hears, a line each.
+    /// The lines of the next notification.
     #[track_caller]
-    fn hears(&self) -> Vec<String> {
+    fn next_notification(&self) -> Vec<String> {
         let mut message = [0; 4096];
-        let size = self.socket.recv(&mut message).expect("it is told something");
+        let size = self.socket.recv(&mut message).expect("a notification arrives");
         String::from_utf8_lossy(&message[..size]).lines().map(str::to_owned).collect()
     }
 
-    /// The next one with this line in it.
+    /// The next notification that contains this line.
     #[track_caller]
-    fn until(&self, line: &str) -> Vec<String> {
+    fn wait_for(&self, line: &str) -> Vec<String> {
         loop {
-            let heard = self.hears();
-            if heard.iter().any(|told| told == line) {
-                return heard;
+            let lines = self.next_notification();
+            if lines.iter().any(|received| received == line) {
+                return lines;
             }
         }
     }
 
-    /// The reload that comes next, and its time.
+    /// The time of the next reload notification.
     #[track_caller]
-    fn reload(&self) -> u128 {
-        let heard = self.hears();
-        assert_eq!(heard.first().map(String::as_str), Some("RELOADING=1"), "{heard:?}");
-        let time = heard.iter().find_map(|line| line.strip_prefix("MONOTONIC_USEC="));
-        let time = time.unwrap_or_else(|| panic!("no time: {heard:?}")).parse().unwrap();
-        assert_eq!(self.hears(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
+    fn wait_for_reload(&self) -> u128 {
+        let lines = self.next_notification();
+        assert_eq!(lines.first().map(String::as_str), Some("RELOADING=1"), "{lines:?}");
+        let time = lines.iter().find_map(|line| line.strip_prefix("MONOTONIC_USEC="));
+        let time = time.unwrap_or_else(|| panic!("no time: {lines:?}")).parse().unwrap();
+        assert_eq!(self.next_notification(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
         time
     }
 }
 
 #[test]
-fn the_manager_hears_of_the_start_of_reloads_and_of_the_end() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+fn notifies_systemd_of_start_reload_and_stop() {
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let http = Http::spawn(manager.command(&workspace));
-    assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
-    assert_eq!(manager.hears(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
-    signal(http.pid(), "HUP");
-    let first = manager.reload();
-    signal(http.pid(), "HUP");
-    assert!(manager.reload() > first, "the manager takes it for an answer to an earlier request");
+    assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
+    assert_eq!(manager.next_notification(), ["READY=1", "STATUS=1 plugin, 2 tools"]);
+    send_signal(http.pid(), "HUP");
+    let first = manager.wait_for_reload();
+    send_signal(http.pid(), "HUP");
+    assert!(manager.wait_for_reload() > first, "the timestamp must be newer than the first one");
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert_eq!(manager.hears()[0], "STOPPING=1");
+    assert_eq!(manager.next_notification()[0], "STOPPING=1");
     manager.socket.set_nonblocking(true).unwrap();
-    assert!(manager.socket.recv(&mut [0; 1]).is_err(), "something came after the end");
+    assert!(manager.socket.recv(&mut [0; 1]).is_err(), "a notification arrived after the exit");
 }
 
 #[test]
-fn a_hangup_during_the_start_is_a_reload_after_it() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+fn sighup_during_startup_reloads_afterwards() {
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let mut child = manager.command(&workspace).stderr(Stdio::null()).spawn().unwrap();
-    assert_eq!(manager.hears(), ["STATUS=loading 1 plugin"]);
-    signal(child.id(), "HUP");
-    assert_eq!(manager.hears()[0], "READY=1");
-    manager.reload();
-    signal(child.id(), "TERM");
+    assert_eq!(manager.next_notification(), ["STATUS=loading 1 plugin"]);
+    send_signal(child.id(), "HUP");
+    assert_eq!(manager.next_notification()[0], "READY=1");
+    manager.wait_for_reload();
+    send_signal(child.id(), "TERM");
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
-fn what_is_served_is_kept_current() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+fn status_notification_follows_reloads() {
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let http = Http::spawn(manager.command(&workspace));
-    manager.until("READY=1");
+    manager.wait_for("READY=1");
     let config = fs::read_to_string(workspace.config()).unwrap();
     workspace.write(
         "gateway.toml",
         config.replace("[plugins.time]", "[plugins.time]\ntools.deny = [\"convert_time\"]"),
     );
-    manager.until("STATUS=1 plugin, 1 tool");
+    manager.wait_for("STATUS=1 plugin, 1 tool");
     workspace.write("torn.wasm", b"\0asm");
     workspace.write("gateway.toml", format!("{config}[plugins.torn]\nsource = \"torn.wasm\"\n"));
-    manager.until("STATUS=1 plugin, 2 tools; 1 failed");
+    manager.wait_for("STATUS=1 plugin, 2 tools; 1 failed");
     drop(http);
 }
 
 #[test]
-fn a_watchdog_hears_again_and_again_that_the_process_is_alive() {
-    let (manager, workspace) = (Manager::new(), Workspace::with_plugin("time"));
+fn sends_watchdog_notifications() {
+    let manager = ServiceManager::new();
+    let workspace = Workspace::with_plugin("time");
     let mut command = manager.command(&workspace);
     let http = Http::spawn({
         command.env("WATCHDOG_USEC", "20000");
         command
     });
-    manager.until("READY=1");
+    manager.wait_for("READY=1");
     for _ in 0..3 {
-        manager.until("WATCHDOG=1");
+        manager.wait_for("WATCHDOG=1");
     }
     drop(http);
 }
 
-/// Keys that may stand in a unit more than once.
-const LISTS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
+/// Keys that can occur more than once in a unit.
+const REPEATABLE_KEYS: [&str; 3] = ["Environment", "SystemCallFilter", "LoadCredential"];
 
 #[test]
-fn the_unit_asks_for_what_there_is() {
-    let unit = fs::read_to_string(root().join("contrib/systemd/moongate.service")).unwrap();
+fn unit_file_uses_existing_commands_and_options() {
+    let unit = fs::read_to_string(project_root().join("contrib/systemd/moongate.service")).unwrap();
     let mut keys = BTreeSet::new();
     let mut sections = Vec::new();
     let value = |key: &str| {
@@ -138,33 +142,33 @@ fn the_unit_asks_for_what_there_is() {
             .filter(|(name, _)| *name == key)
             .map(|(_, value)| value)
             .next()
-            .unwrap_or_else(|| panic!("no {key}"))
+            .unwrap_or_else(|| panic!("missing key {key}"))
     };
     for line in unit.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(section) = line.strip_prefix('[') {
             sections.push(section.trim_end_matches(']'));
             continue;
         }
-        let (key, _) = line.split_once('=').unwrap_or_else(|| panic!("no setting: {line}"));
-        assert!(key.chars().all(char::is_alphanumeric), "no key: {line}");
-        assert!(keys.insert(key) || LISTS.contains(&key), "`{key}` stands there twice");
+        let (key, _) = line.split_once('=').unwrap_or_else(|| panic!("not a setting: {line}"));
+        assert!(key.chars().all(char::is_alphanumeric), "not a key: {line}");
+        assert!(keys.insert(key) || REPEATABLE_KEYS.contains(&key), "duplicate key `{key}`");
     }
     assert_eq!(sections, ["Unit", "Service", "Install"]);
-    assert!(!keys.contains("MemoryDenyWriteExecute"), "nothing could be compiled");
+    assert!(!keys.contains("MemoryDenyWriteExecute"), "it would prevent compilation");
     assert_eq!(value("Type"), "notify-reload");
 
-    let said = |arguments: &[&str]| {
-        let output = Command::new(binary()).args(arguments).output().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(gateway_binary()).args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let words: Vec<_> = value("ExecStart").split(' ').collect();
     assert!(words[0].ends_with("/moongate"));
-    let help = said(&[words[1], "--help"]);
+    let help = run(&[words[1], "--help"]);
     for flag in words[2..].iter().filter(|word| word.starts_with("--")) {
         assert!(help.contains(flag), "`{}` has no `{flag}`: {help}", words[1]);
     }
-    let codes = said(&["--help"]);
+    let codes = run(&["--help"]);
     for code in value("RestartPreventExitStatus").split(' ') {
         assert!(
             codes.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))),
@@ -172,5 +176,5 @@ fn the_unit_asks_for_what_there_is() {
         );
     }
     let grace: u64 = value("TimeoutStopSec").parse().unwrap();
-    assert!(grace > 30, "it must be longer than the default of `stop_grace`");
+    assert!(grace > 30, "must exceed the default `stop_grace`");
 }

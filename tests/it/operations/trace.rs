@@ -1,4 +1,4 @@
-//! `serve --trace`: every message in and out, a line each, without secrets.
+//! `serve --trace`: one line for every message in either direction, without secrets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,17 +6,19 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request, root, stateless, text};
+use moongate_tests::{
+    Http, Stdio, Workspace, initialize_params, project_root, request, stateless_request, text,
+};
 use serde_json::{Value, json};
 
-use crate::protocol::questions::{everything, free};
+use crate::protocol::questions::{all_capabilities, zoo_with_all_grants};
 
-const FILE: &str = "trace.jsonl";
+const TRACE_FILE: &str = "trace.jsonl";
 
-const ANN: &str = "token-of-ann-and-nobody-else";
+const ANN_TOKEN: &str = "token-of-ann-and-nobody-else";
 
 fn command(workspace: &Workspace, arguments: &[&str]) -> Command {
-    let mut command = workspace.command(&["serve", "--trace", FILE]);
+    let mut command = workspace.command(&["serve", "--trace", TRACE_FILE]);
     command.args(arguments);
     command
 }
@@ -25,16 +27,16 @@ fn over_http(workspace: &Workspace) -> Http {
     Http::spawn(command(workspace, &[]))
 }
 
-/// The file's text.
-fn raw(workspace: &Workspace) -> String {
-    fs::read_to_string(workspace.path().join(FILE)).unwrap()
+/// The content of the trace file.
+fn trace_text(workspace: &Workspace) -> String {
+    fs::read_to_string(workspace.path().join(TRACE_FILE)).unwrap()
 }
 
-/// All lines, each of which has what each must have.
+/// The parsed lines, after checking the members that every line has.
 #[track_caller]
-fn lines(workspace: &Workspace) -> Vec<Value> {
-    let text = raw(workspace);
-    assert!(text.is_empty() || text.ends_with('\n'), "a line has no end: {text}");
+fn trace_lines(workspace: &Workspace) -> Vec<Value> {
+    let text = trace_text(workspace);
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is incomplete: {text}");
     let line = |line: &str| {
         let read: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let time = read["time"].as_str().unwrap();
@@ -49,67 +51,67 @@ fn lines(workspace: &Workspace) -> Vec<Value> {
     text.lines().map(line).collect()
 }
 
-/// The messages that went that way.
+/// The messages of one direction.
 fn messages(lines: &[Value], direction: &str) -> Vec<Value> {
     lines.iter().filter(|line| line["direction"] == direction).map(|line| line["message"].clone()).collect()
 }
 
-/// Is every response told after its request?
+/// Checks that every response follows its request.
 #[track_caller]
-fn in_order(lines: &[Value]) {
-    let mut asked = BTreeMap::new();
+fn assert_responses_follow_requests(lines: &[Value]) {
+    let mut open_requests = BTreeMap::new();
     for line in lines {
-        let (id, count) = (line["id"].to_string(), |is_in| if is_in { 1 } else { -1 });
+        let id = line["id"].to_string();
         if line.get("id").is_none() || line["direction"] == "out" && line.get("method").is_some() {
             continue;
         }
-        let open: &mut i32 = asked.entry(id).or_default();
-        *open += count(line["direction"] == "in");
-        assert!(*open >= 0, "answered before it was asked: {line}");
+        let open: &mut i32 = open_requests.entry(id).or_default();
+        *open += if line["direction"] == "in" { 1 } else { -1 };
+        assert!(*open >= 0, "a response before its request: {line}");
     }
-    assert!(asked.values().all(|open| *open == 0), "{asked:?}");
+    assert!(open_requests.values().all(|open| *open == 0), "{open_requests:?}");
 }
 
-fn progress(id: u64) -> Value {
+fn progress_call(id: u64) -> Value {
     request(id, "tools/call", json!({ "name": "test_tool_with_progress", "_meta": { "progressToken": "t" } }))
 }
 
-const EVERYTHING: &str =
+const PLUGINS: &str =
     "[plugins.everything]\nsource = \"@everything@\"\nprefix = \"\"\n[plugins.zoo]\nsource = \"@zoo@\"\n";
 
 #[test]
-fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
-    let workspace = Workspace::new(EVERYTHING);
-    let mut said = vec![request(1, "initialize", hello("2025-11-25"))];
-    let mut heard = Vec::new();
-    let mut stdio = Stdio::start_with(&workspace, &["--trace", FILE]);
-    stdio.send(&said[0]);
-    heard.push(stdio.receive());
+fn traces_all_stdio_messages_verbatim() {
+    let workspace = Workspace::new(PLUGINS);
+    let mut sent = vec![request(1, "initialize", initialize_params("2025-11-25"))];
+    let mut received = Vec::new();
+    let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
+    stdio.send(&sent[0]);
+    received.push(stdio.receive());
     for message in [
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         request(2, "tools/list", json!({})),
-        progress(3),
-        stateless(4, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "ä\n\"" } })),
+        progress_call(3),
+        stateless_request(4, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "ä\n\"" } })),
         request(5, "nothing/like/it", json!({})),
     ] {
         stdio.send(&message);
         while message.get("id").is_some() {
-            heard.push(stdio.receive());
-            if heard.last().unwrap()["id"] == message["id"] {
+            received.push(stdio.receive());
+            if received.last().unwrap()["id"] == message["id"] {
                 break;
             }
         }
-        said.push(message);
+        sent.push(message);
     }
     let (left, status, log) = stdio.finish();
     assert!(status.success() && left.is_empty(), "{left:?} {log}");
-    assert!(log.contains(FILE), "the operator is told: {log}");
+    assert!(log.contains(TRACE_FILE), "the log names the trace file: {log}");
 
-    let lines = lines(&workspace);
-    assert_eq!(messages(&lines, "in"), said);
-    assert_eq!(messages(&lines, "out"), heard);
-    in_order(&lines);
-    assert!(heard.len() > 6, "progress is among them: {heard:?}");
+    let lines = trace_lines(&workspace);
+    assert_eq!(messages(&lines, "in"), sent);
+    assert_eq!(messages(&lines, "out"), received);
+    assert_responses_follow_requests(&lines);
+    assert!(received.len() > 6, "progress notifications are missing: {received:?}");
     for line in &lines {
         assert_eq!((&line["transport"], &line["client"]), (&"stdio".into(), &"stdio".into()));
         assert_eq!(
@@ -117,36 +119,36 @@ fn over_stdio_every_message_is_there_as_it_was_said_in_both_eras() {
             (line["message"].get("id"), line["message"].get("method"))
         );
     }
-    let written = serde_json::to_string(&said[4]).unwrap();
-    assert!(raw(&workspace).contains(&format!("\"message\":{written}")), "word by word");
+    let written = serde_json::to_string(&sent[4]).unwrap();
+    assert!(trace_text(&workspace).contains(&format!("\"message\":{written}")), "not verbatim");
 }
 
 #[test]
-fn over_http_every_message_is_there_with_client_token_and_session() {
+fn traces_all_http_messages_with_caller_and_session() {
     let tokens =
-        format!("[http.auth]\ntokens = [{{ name = \"ann\", token = {{ env = \"ANN\" }} }}]\n{EVERYTHING}");
+        format!("[http.auth]\ntokens = [{{ name = \"ann\", token = {{ env = \"ANN\" }} }}]\n{PLUGINS}");
     let workspace = Workspace::new(&tokens);
     let mut command = command(&workspace, &[]);
-    command.env("ANN", ANN);
+    command.env("ANN", ANN_TOKEN);
     let http = Http::spawn(command);
-    let bearer = format!("Bearer {ANN}");
+    let bearer = format!("Bearer {ANN_TOKEN}");
     let ann = ("Authorization", bearer.as_str());
 
-    let session = http.greet(&[ann], "2025-06-18");
+    let session = http.open_session(&[ann], "2025-06-18");
     let within = [ann, ("Mcp-Session-Id", session.as_str())];
-    let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    assert_eq!(http.post(&within, &told).status, 202);
-    let reply = http.post(&within, &progress(2));
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(http.post(&within, &initialized).status, 202);
+    let reply = http.post(&within, &progress_call(2));
     assert_eq!(reply.header("content-type"), Some("text/event-stream"), "{reply:?}");
     let params = json!({ "name": "zoo_echo", "arguments": { "text": "hi" } });
     let headers =
         [ann, ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "zoo_echo")];
-    let stateless = stateless(3, "tools/call", params);
+    let stateless = stateless_request(3, "tools/call", params);
     let whole = http.post(&headers, &stateless).json();
-    assert_eq!(http.post(&[("Authorization", "Bearer wrong-but-long-enough")], &told).status, 401);
+    assert_eq!(http.post(&[("Authorization", "Bearer wrong-but-long-enough")], &initialized).status, 401);
     assert!(http.terminate().0.success());
 
-    let lines = lines(&workspace);
+    let lines = trace_lines(&workspace);
     let mut expected = vec![json!(["in", "initialize"]), json!(["out", null, 200])];
     expected.extend([json!(["in", "notifications/initialized"]), json!(["in", "tools/call"])]);
     expected.extend((0..3).map(|_| json!(["out", "notifications/progress"])));
@@ -161,7 +163,7 @@ fn over_http_every_message_is_there_with_client_token_and_session() {
         Value::from(shape)
     };
     assert_eq!(lines.iter().map(shape).collect::<Vec<_>>(), expected, "{lines:#?}");
-    in_order(&lines);
+    assert_responses_follow_requests(&lines);
     let streamed: Vec<_> = lines[4..8].iter().map(|line| line["message"].clone()).collect();
     assert_eq!(streamed, reply.messages());
     assert_eq!((&lines[8]["message"], &lines[9]["message"]), (&stateless, &whole));
@@ -175,57 +177,57 @@ fn over_http_every_message_is_there_with_client_token_and_session() {
         let client: std::net::SocketAddr = line["client"].as_str().unwrap().parse().unwrap();
         assert!(client.ip().is_loopback() && client.port() != 0, "{line}");
     }
-    let raw = raw(&workspace);
-    for secret in [ANN, &session, "wrong-but-long-enough"] {
+    let raw = trace_text(&workspace);
+    for secret in [ANN_TOKEN, &session, "wrong-but-long-enough"] {
         assert!(!raw.contains(secret), "{secret} is in {raw}");
     }
 }
 
 #[test]
-fn streams_that_a_client_opens_are_told_as_they_pass() {
+fn traces_legacy_sse_streams() {
     let workspace =
-        Workspace::new(&format!("[http]\nlegacy_sse = true\nlisten = \"127.0.0.1:0\"\n{EVERYTHING}"));
+        Workspace::new(&format!("[http]\nlegacy_sse = true\nlisten = \"127.0.0.1:0\"\n{PLUGINS}"));
     let http = over_http(&workspace);
     let mut stream = http.open_at("GET", "/sse", &[("Accept", "text/event-stream")], b"");
     let uri = stream.event().unwrap().data;
-    let mut heard = Vec::new();
-    let mut said = vec![request(1, "initialize", hello("2024-11-05")), progress(2)];
-    for message in &said {
+    let mut received = Vec::new();
+    let mut sent = vec![request(1, "initialize", initialize_params("2024-11-05")), progress_call(2)];
+    for message in &sent {
         let json = [("Content-Type", "application/json")];
         assert_eq!(http.send("POST", &uri, &json, message.to_string().as_bytes()).status, 202);
         loop {
-            heard.push(stream.message().unwrap());
-            if heard.last().unwrap()["id"] == message["id"] {
+            received.push(stream.message().unwrap());
+            if received.last().unwrap()["id"] == message["id"] {
                 break;
             }
         }
     }
     let json = [("Content-Type", "application/json")];
     assert_eq!(
-        http.send("POST", "/messages?sessionId=nobody", &json, said[0].to_string().as_bytes()).status,
+        http.send("POST", "/messages?sessionId=nobody", &json, sent[0].to_string().as_bytes()).status,
         404
     );
-    said.push(said[0].clone());
+    sent.push(sent[0].clone());
     drop(stream);
     assert!(http.terminate().0.success());
 
-    let lines = lines(&workspace);
-    assert_eq!(messages(&lines, "in"), said);
-    assert_eq!(messages(&lines, "out")[..heard.len()], heard);
+    let lines = trace_lines(&workspace);
+    assert_eq!(messages(&lines, "in"), sent);
+    assert_eq!(messages(&lines, "out")[..received.len()], received);
     let (_, id) = uri.split_once('=').unwrap();
-    assert!(!raw(&workspace).contains(id), "whoever has the id has the stream");
+    assert!(!trace_text(&workspace).contains(id), "the session id gives access to the stream");
     let first = &lines[0]["session"];
-    assert!(first.is_string() && lines[..heard.len() + 2].iter().all(|line| line["session"] == *first));
+    assert!(first.is_string() && lines[..received.len() + 2].iter().all(|line| line["session"] == *first));
     let last = lines.last().unwrap();
     assert_eq!(last["status"], 404, "{last}");
     assert_ne!(last["session"], *first);
 }
 
 #[test]
-fn batches_and_what_is_no_message_are_told_as_well() {
+fn traces_batches_and_invalid_messages() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::start_with(&workspace, &["--trace", FILE]);
-    stdio.send(&request(1, "initialize", hello("2025-03-26")));
+    let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
+    stdio.send(&request(1, "initialize", initialize_params("2025-03-26")));
     stdio.receive();
     stdio.send(&json!([request(2, "ping", json!({})), request(3, "ping", json!({}))]));
     stdio.receive();
@@ -237,19 +239,22 @@ fn batches_and_what_is_no_message_are_told_as_well() {
     stdio.send_raw(&long);
     stdio.receive();
     assert!(stdio.finish().1.success());
-    let lines = lines(&workspace);
-    let came: Vec<_> = lines.iter().filter(|line| line["direction"] == "in").collect();
-    assert_eq!((&came[1]["ids"], came[1]["message"].as_array().unwrap().len()), (&json!([2, 3]), 2));
-    assert_eq!((&came[2]["text"], &came[2]["id"]), (&json!("{\"jsonrpc\":\"2.0\",\"id\":4,"), &json!(4)));
-    assert_eq!(came[3]["text"], "\u{fffd}");
-    assert!(came[4]["note"].as_str().unwrap().contains("not read"), "{}", came[4]);
+    let lines = trace_lines(&workspace);
+    let incoming: Vec<_> = lines.iter().filter(|line| line["direction"] == "in").collect();
+    assert_eq!((&incoming[1]["ids"], incoming[1]["message"].as_array().unwrap().len()), (&json!([2, 3]), 2));
+    assert_eq!(
+        (&incoming[2]["text"], &incoming[2]["id"]),
+        (&json!("{\"jsonrpc\":\"2.0\",\"id\":4,"), &json!(4))
+    );
+    assert_eq!(incoming[3]["text"], "\u{fffd}");
+    assert!(incoming[4]["note"].as_str().unwrap().contains("not read"), "{}", incoming[4]);
     let left: Vec<_> = lines.iter().filter(|line| line["direction"] == "out").collect();
     assert_eq!(left[1]["ids"], json!([2, 3]), "{}", left[1]);
     assert!(left[2..].iter().all(|line| line["message"]["error"]["code"].is_i64()), "{left:?}");
 }
 
 #[test]
-fn what_http_refuses_before_a_message_is_read_is_told() {
+fn traces_http_rejections() {
     let workspace = Workspace::with_plugin("time");
     let http = over_http(&workspace);
     let json = ("Content-Type", "application/json");
@@ -262,17 +267,23 @@ fn what_http_refuses_before_a_message_is_read_is_told() {
         assert_eq!(http.send("POST", path, &headers, body.as_bytes()).status, status, "{path} {headers:?}");
     }
     assert!(http.terminate().0.success());
-    let lines = lines(&workspace);
-    let told: Vec<_> = lines.iter().map(|line| (&line["direction"], line["status"].as_u64())).collect();
-    let (came, left) = (json!("in"), json!("out"));
-    let expected =
-        [(&left, Some(404)), (&left, Some(415)), (&left, Some(403)), (&came, None), (&left, Some(400))];
-    assert_eq!(told, expected, "{lines:#?}");
+    let lines = trace_lines(&workspace);
+    let traced: Vec<_> = lines.iter().map(|line| (&line["direction"], line["status"].as_u64())).collect();
+    let incoming = json!("in");
+    let outgoing = json!("out");
+    let expected = [
+        (&outgoing, Some(404)),
+        (&outgoing, Some(415)),
+        (&outgoing, Some(403)),
+        (&incoming, None),
+        (&outgoing, Some(400)),
+    ];
+    assert_eq!(traced, expected, "{lines:#?}");
     assert_eq!(lines[3]["text"], "{");
 }
 
 #[test]
-fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
+fn trace_redacts_config_secrets_across_reloads() {
     let configured = |key: &str| {
         format!(
             "version = 1\n[admin]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ env = \"ANN\" }} }}]\n[gateway]\nsealing_key = {{ env = \"SEAL\" }}\n[plugins.zoo]\nsource = \"{}\"\n[plugins.zoo.config]\ngreeting = {{ file = \"{key}\" }}\napi_token = \"x-${{PART}}-in-the-file\"\nzone = \"Europe/Paris\"\n",
@@ -280,14 +291,15 @@ fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
         )
     };
     let workspace = Workspace::new(&configured("first"));
-    let (first, second) = ("the \"first\" key/ä", "the\tsecond\\key");
+    let first = "the \"first\" key/ä";
+    let second = "the\tsecond\\key";
     workspace.write("first", first);
     workspace.write("second", second);
     let seal = "a-sealing-key-that-nobody-may-see-1234";
     let mut command = command(&workspace, &[]);
-    command.env("ANN", ANN).env("SEAL", seal).env("PART", "a-part-of-it");
+    command.env("ANN", ANN_TOKEN).env("SEAL", seal).env("PART", "a-part-of-it");
     let http = Http::spawn(command);
-    let bearer = format!("Bearer {ANN}");
+    let bearer = format!("Bearer {ANN_TOKEN}");
     let call = |tool: &str, arguments: Value| {
         let params = Value::from_iter([("name", tool.into()), ("arguments", arguments)]);
         let headers = [
@@ -296,10 +308,10 @@ fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
             ("Mcp-Method", "tools/call"),
             ("Mcp-Name", tool),
         ];
-        text(&http.post(&headers, &stateless(1, "tools/call", params)).json()).to_owned()
+        text(&http.post(&headers, &stateless_request(1, "tools/call", params)).json()).to_owned()
     };
     let get = |key: &str| call("zoo_config_get", json!({ "key": key }));
-    let secrets = [ANN, seal, first, second, "x-a-part-of-it-in-the-file", "a-part-of-it"];
+    let secrets = [ANN_TOKEN, seal, first, second, "x-a-part-of-it-in-the-file", "a-part-of-it"];
     for secret in secrets {
         assert_eq!(call("zoo_echo", json!({ "text": format!("<{secret}>") })), format!("<{secret}>"));
         let inside = json!({ "inner": secret }).to_string();
@@ -313,70 +325,72 @@ fn no_secret_of_the_configuration_is_in_a_trace_also_after_a_reload() {
     assert_eq!(call("zoo_echo", json!({ "text": format!("{first}{second}") })), format!("{first}{second}"));
     assert!(http.terminate().0.success());
 
-    let lines = lines(&workspace);
-    // `second` became a secret only with the reload; before, the file says nothing of it.
+    let lines = trace_lines(&workspace);
+    // `second` is a secret only after the reload; earlier lines aren't redacted.
     let since = lines.len() - 4;
     for (at, line) in lines.iter().enumerate() {
         for secret in secrets.into_iter().filter(|secret| at >= since || *secret != second) {
             let escaped = serde_json::to_string(secret).unwrap();
             let inner = &escaped[1..escaped.len() - 1];
-            assert!(!line.to_string().contains(inner) && !strings(line).contains(inner), "{line}");
-            assert!(!strings(line).contains(secret), "{line}");
+            assert!(!line.to_string().contains(inner) && !all_strings(line).contains(inner), "{line}");
+            assert!(!all_strings(line).contains(secret), "{line}");
         }
     }
-    let texts = strings(&Value::from(lines));
-    assert!(texts.contains("<secret>") && texts.contains("Europe/Paris"), "what is no secret stays");
+    let texts = all_strings(&Value::from(lines));
+    assert!(texts.contains("<secret>") && texts.contains("Europe/Paris"), "other text must not be redacted");
 }
 
-/// All texts in a value.
-fn strings(value: &Value) -> String {
+/// All strings in a value, one per line.
+fn all_strings(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text}\n"),
-        Value::Array(items) => items.iter().map(strings).collect(),
-        Value::Object(members) => members.values().map(strings).collect(),
+        Value::Array(items) => items.iter().map(all_strings).collect(),
+        Value::Object(members) => members.values().map(all_strings).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 
 #[test]
-fn what_a_client_carries_from_round_to_round_is_not_shown_whole() {
-    let workspace = free();
-    let mut stdio = Stdio::start_with(&workspace, &["--trace", FILE]);
+fn trace_truncates_request_state() {
+    let workspace = zoo_with_all_grants();
+    let mut stdio = Stdio::start_with(&workspace, &["--trace", TRACE_FILE]);
     let mut ask = |id: u64, more: Value| {
         let mut params = json!({ "name": "zoo_ask_name", "arguments": {} });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let mut message = stateless(id, "tools/call", params);
-        message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = everything("2026-07-28");
+        let mut message = stateless_request(id, "tools/call", params);
+        message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            all_capabilities("2026-07-28");
         stdio.send(&message);
         stdio.response(id)
     };
     let state = ask(1, json!({}))["result"]["requestState"].as_str().unwrap().to_owned();
     let _ = ask(2, json!({ "requestState": state, "inputResponses": {} }));
     assert!(stdio.finish().1.success());
-    let lines = lines(&workspace);
+    let lines = trace_lines(&workspace);
     let shown = format!("{}…", &state[..8]);
     assert_eq!(lines[1]["message"]["result"]["requestState"], shown);
     assert_eq!(lines[2]["message"]["params"]["requestState"], shown);
-    assert!(!raw(&workspace).contains(&state[..20]));
+    assert!(!trace_text(&workspace).contains(&state[..20]));
 }
 
 #[test]
-fn the_file_is_its_users_alone_and_is_added_to() {
+fn trace_file_is_private_and_appended_to() {
     let workspace = Workspace::with_plugin("time");
-    let file = workspace.path().join(FILE);
+    let file = workspace.path().join(TRACE_FILE);
     for _ in 0..2 {
-        let (_, status, log) = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25").finish();
+        let (_, status, log) =
+            Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25").finish();
         assert!(status.success(), "{log}");
     }
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(lines(&workspace).len(), 6, "{}", raw(&workspace));
+    assert_eq!(trace_lines(&workspace).len(), 6, "{}", trace_text(&workspace));
     fs::write(&file, "{\"torn\":").unwrap();
-    let _ = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25").finish();
-    assert!(raw(&workspace).starts_with("{\"torn\":\n{\"time\":"), "{}", raw(&workspace));
+    let _ = Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25").finish();
+    assert!(trace_text(&workspace).starts_with("{\"torn\":\n{\"time\":"), "{}", trace_text(&workspace));
 }
 
 #[test]
-fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
+fn unusable_trace_file_fails_startup() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\nallow.dirs = [{ host = \"shared\", guest = \"/s\", mode = \"ro\" }]\n",
     );
@@ -391,7 +405,7 @@ fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
     workspace.write("one", "");
     fs::set_permissions(at("one"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::hard_link(at("one"), at("two")).unwrap();
-    for (file, code, why, cure) in [
+    for (file, code, why, hint) in [
         (PathBuf::from("nowhere/trace"), 1, "No such file", "create the directory"),
         (PathBuf::from("shared"), 78, "where a plugin can access it", "outside of"),
         (PathBuf::from("folder"), 1, "not a regular file", "another file"),
@@ -409,7 +423,7 @@ fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
             let output = command.args(how).output().unwrap();
             let message = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{file}: {message}");
-            assert!(message.contains(why) && message.contains(cure), "{file}: {message}");
+            assert!(message.contains(why) && message.contains(hint), "{file}: {message}");
             assert!(!message.contains("endpoint") && output.stdout.is_empty(), "half-started: {message}");
         }
     }
@@ -417,7 +431,7 @@ fn a_file_that_can_not_be_used_starts_nothing_and_says_why() {
 }
 
 #[test]
-fn no_reload_grants_the_directory_of_the_trace() {
+fn reload_cannot_grant_the_trace_directory() {
     let configured = |dirs: &str| {
         format!(
             "version = 1\n[admin]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"{}\"\nallow.dirs = [{dirs}]\n",
@@ -430,22 +444,22 @@ fn no_reload_grants_the_directory_of_the_trace() {
     workspace.write("gateway.toml", configured("{ host = \"traces\", guest = \"/t\", mode = \"ro\" }"));
     let reload = http.admin().reload();
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
-    http.logged("the one in use stays in force");
+    http.wait_for_log("the one in use stays in force");
     assert!(http.terminate().0.success());
 }
 
 #[test]
-fn the_line_that_the_page_shows_is_a_real_one() {
-    let page = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+fn documented_trace_line_is_real() {
+    let page = fs::read_to_string(project_root().join("docs/operations.md")).unwrap();
     let (_, section) = page.split_once("--trace").unwrap();
     let shown = section.lines().find(|line| line.starts_with("{\"time\"")).unwrap();
     let workspace = Workspace::with_plugin("time");
     let http = over_http(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let call = json!({ "name": "time_get_current_time", "arguments": { "timezone": "Asia/Tokyo" } });
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &request(2, "tools/call", call)).status, 200);
     assert!(http.terminate().0.success());
-    let mut real = lines(&workspace).remove(2);
+    let mut real = trace_lines(&workspace).remove(2);
     let read: Value = serde_json::from_str(shown).unwrap();
     for differs in ["time", "client", "session"] {
         real[differs] = read[differs].clone();
@@ -454,32 +468,35 @@ fn the_line_that_the_page_shows_is_a_real_one() {
 }
 
 #[test]
-fn without_a_trace_nothing_is_different() {
+fn tracing_does_not_change_responses() {
     let conversation = |arguments: &[&str]| {
-        let workspace = Workspace::new(EVERYTHING);
+        let workspace = Workspace::new(PLUGINS);
         let mut stdio = Stdio::start_with(&workspace, arguments);
-        let mut heard =
-            vec![stdio.ask("initialize", hello("2025-11-25")), stdio.ask("tools/list", json!({}))];
-        heard.push(stdio.call("zoo_echo", json!({ "text": "hi" })));
-        heard.push(stdio.call("nothing", json!({})));
+        let mut received = vec![
+            stdio.request_and_wait("initialize", initialize_params("2025-11-25")),
+            stdio.request_and_wait("tools/list", json!({})),
+        ];
+        received.push(stdio.call("zoo_echo", json!({ "text": "hi" })));
+        received.push(stdio.call("nothing", json!({})));
         assert!(stdio.finish().1.success());
-        (heard, files(workspace.path()))
+        (received, file_names(workspace.path()))
     };
-    let (without, with) = (conversation(&[]), conversation(&["--trace", FILE]));
-    assert_eq!(without.0, with.0);
-    let added: Vec<_> = with.1.iter().filter(|name| !without.1.contains(name)).collect();
-    assert_eq!(added, [FILE]);
+    let (untraced_messages, untraced_files) = conversation(&[]);
+    let (traced_messages, traced_files) = conversation(&["--trace", TRACE_FILE]);
+    assert_eq!(untraced_messages, traced_messages);
+    let added: Vec<_> = traced_files.iter().filter(|name| !untraced_files.contains(name)).collect();
+    assert_eq!(added, [TRACE_FILE]);
 }
 
-fn files(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[test]
-fn of_thousands_of_messages_none_is_lost() {
+fn trace_loses_no_message_under_load() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted_by(command(&workspace, &["--stdio"]), "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command(&workspace, &["--stdio"]), "2025-11-25");
     let many = 1000..6000;
     for id in many.clone() {
         stdio.send(&request(id, "ping", json!({})));
@@ -488,7 +505,7 @@ fn of_thousands_of_messages_none_is_lost() {
         let _ = stdio.response(id);
     }
     assert!(stdio.finish().1.success());
-    let lines = lines(&workspace);
+    let lines = trace_lines(&workspace);
     assert_eq!(lines.len(), 3 + 2 * many.count());
-    in_order(&lines);
+    assert_responses_follow_requests(&lines);
 }

@@ -1,10 +1,10 @@
-//! The plugin `fetch`, through the gateway and its grants, against a web server on this machine.
+//! The plugin `fetch` in a gateway with grants, against a local web server.
 
-use moongate_tests::{Remote, Stdio, Workspace, text};
+use moongate_tests::{Stdio, TestServer, Workspace, text};
 use serde_json::{Value, json};
 
-/// The plugin with a grant of a server.
-fn workspace(remote: &Remote) -> Workspace {
+/// The plugin with a grant of this server.
+fn workspace(remote: &TestServer) -> Workspace {
     Workspace::new(&format!(
         "[plugins.fetch]\nsource = \"@fetch@\"\nprefix = \"\"\n[plugins.fetch.allow]\n\
          http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]\n",
@@ -21,7 +21,7 @@ fn article(title: &str) -> String {
     )
 }
 
-/// What the tool gives back.
+/// The text of a successful result.
 #[track_caller]
 fn fetched(stdio: &mut Stdio, arguments: Value) -> String {
     let answer = stdio.call("fetch", arguments);
@@ -29,7 +29,7 @@ fn fetched(stdio: &mut Stdio, arguments: Value) -> String {
     text(&answer).to_owned()
 }
 
-/// Why the tool gives nothing back.
+/// The error of a failed call.
 #[track_caller]
 fn failed(stdio: &mut Stdio, url: &str) -> String {
     let answer = stdio.call("fetch", json!({ "url": url }));
@@ -38,11 +38,11 @@ fn failed(stdio: &mut Stdio, url: &str) -> String {
 }
 
 #[test]
-fn a_page_comes_as_markdown_with_whole_links_and_without_what_surrounds_it() {
-    let remote = Remote::start();
+fn returns_the_article_as_markdown_with_absolute_links() {
+    let remote = TestServer::start();
     remote.put("/robots.txt", &["Content-Type: text/plain"], "User-agent: *\nAllow: /\n");
     remote.put("/docs/page", &["Content-Type: text/html; charset=utf-8"], article("Title"));
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/docs/page");
     let page = fetched(&mut stdio, json!({ "url": url }));
     assert!(page.starts_with(&format!("Contents of {url}:\n")), "{page}");
@@ -53,56 +53,59 @@ fn a_page_comes_as_markdown_with_whole_links_and_without_what_surrounds_it() {
     assert!(!page.contains("Elsewhere") && !page.contains("<p>"), "{page}");
     let raw = fetched(&mut stdio, json!({ "url": url, "raw": true }));
     assert!(raw.contains("<html><head><title>Title</title>"), "{raw}");
-    // Robots first, then the page, each time; and it says who asks.
-    let lines: Vec<String> = remote.seen().iter().map(|seen| seen.line().to_owned()).collect();
-    let (robots, page) = ("GET /robots.txt HTTP/1.1", "GET /docs/page HTTP/1.1");
+    // Each call requests robots.txt and then the page, with a user agent.
+    let lines: Vec<String> = remote.requests().iter().map(|seen| seen.line().to_owned()).collect();
+    let robots = "GET /robots.txt HTTP/1.1";
+    let page = "GET /docs/page HTTP/1.1";
     assert_eq!(lines, [robots, page, robots, page]);
     let agent = remote.last().header("user-agent").unwrap_or_default().to_owned();
     assert!(agent.starts_with("ModelContextProtocol/1.0 (Autonomous; moongate-fetch/"), "{agent}");
 }
 
 #[test]
-fn what_robots_txt_forbids_is_not_read_but_by_a_person() {
-    let remote = Remote::start();
+fn robots_txt_applies_to_the_tool_but_not_the_prompt() {
+    let remote = TestServer::start();
     remote.put("/robots.txt", &["Content-Type: text/plain"], "User-agent: *\nDisallow: /private\n");
     remote.put("/private/page", &["Content-Type: text/html"], article("Private"));
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/private/page");
     let why = failed(&mut stdio, &url);
     assert!(why.contains("robots.txt") && why.contains("Disallow: /private"), "{why}");
-    assert!(remote.seen().iter().all(|seen| seen.line() == "GET /robots.txt HTTP/1.1"));
-    let prompt = stdio.ask("prompts/get", json!({ "name": "fetch", "arguments": { "url": url } }));
-    let said = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
-    assert!(said.contains("A paragraph that is long enough"), "{prompt}");
+    assert!(remote.requests().iter().all(|seen| seen.line() == "GET /robots.txt HTTP/1.1"));
+    let prompt =
+        stdio.request_and_wait("prompts/get", json!({ "name": "fetch", "arguments": { "url": url } }));
+    let message = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
+    assert!(message.contains("A paragraph that is long enough"), "{prompt}");
     let agent = remote.last().header("user-agent").unwrap_or_default().to_owned();
     assert!(agent.starts_with("ModelContextProtocol/1.0 (User-Specified;"), "{agent}");
 }
 
 #[test]
-fn text_is_read_in_the_charset_that_its_server_or_it_itself_names() {
-    let remote = Remote::start();
+fn decodes_the_charset_of_the_header_or_the_page() {
+    let remote = TestServer::start();
     remote.put("/latin2", &["Content-Type: text/plain; charset=iso-8859-2"], b"\xb3\xf3d\xbc".to_vec());
     let meta = "<html><head><meta charset=\"shift_jis\"></head><body><p>\u{0}</p></body></html>";
     let (before, after) = meta.split_once('\0').unwrap();
     let page = [before.as_bytes(), b"\x93\xfa\x96\x7b\x8c\xea", after.as_bytes()].concat();
     remote.put("/japanese", &["Content-Type: text/html"], page);
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let polish = fetched(&mut stdio, json!({ "url": remote.url("/latin2") }));
     assert!(polish.ends_with(":\nłódź"), "{polish}");
     let japanese = fetched(&mut stdio, json!({ "url": remote.url("/japanese") }));
     assert!(japanese.ends_with("日本語"), "{japanese}");
     remote.put("/picture", &["Content-Type: image/png"], b"\x89PNG".to_vec());
-    assert!(failed(&mut stdio, &remote.url("/picture")).contains("which is no text"));
+    assert!(failed(&mut stdio, &remote.url("/picture")).contains("isn't text"));
 }
 
 #[test]
-fn a_long_text_comes_in_parts_that_follow_each_other() {
-    let remote = Remote::start();
+fn returns_a_long_text_in_consecutive_parts() {
+    let remote = TestServer::start();
     let long: String = (0..3_000).map(|at| format!("{at:03}é")).collect();
     remote.put("/long", &["Content-Type: text/plain; charset=utf-8"], long.clone());
-    let mut stdio = Stdio::greeted(&workspace(&remote), "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
     let url = remote.url("/long");
-    let (mut start, mut read) = (0, String::new());
+    let mut start = 0;
+    let mut read = String::new();
     loop {
         let part = fetched(&mut stdio, json!({ "url": url, "start_index": start, "max_length": 5_000 }));
         let (_, body) = part.split_once(&format!("Contents of {url}:\n")).unwrap();
@@ -118,11 +121,12 @@ fn a_long_text_comes_in_parts_that_follow_each_other() {
 }
 
 #[test]
-fn a_redirect_goes_no_further_than_the_grant_and_the_answer_says_what_is_missing() {
-    let (remote, inner) = (Remote::start(), Remote::start());
+fn follows_redirects_only_within_grants() {
+    let remote = TestServer::start();
+    let inner = TestServer::start();
     remote.put("/page", &["Content-Type: text/html"], article("Title"));
     let workspace = workspace(&remote);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let near =
         fetched(&mut stdio, json!({ "url": remote.url(&format!("/redirect?{}", remote.url("/page"))) }));
     assert!(near.contains("A paragraph that is long enough"), "{near}");

@@ -1,9 +1,9 @@
-//! The plugin `memory`: one graph for all gateways on one state, whoever changes it at the same time.
+//! The plugin `memory`: all gateways with the same state share one graph, also during concurrent changes.
 
 use std::collections::HashSet;
 use std::thread;
 
-use moongate_tests::{Stdio, Workspace, peak_memory, request, rounds, text};
+use moongate_tests::{Stdio, Workspace, peak_memory, request, scaled_rounds, text};
 use serde_json::{Value, json};
 
 const GRAPH: &str = r#"
@@ -13,11 +13,11 @@ source = "@memory@"
 allow.state = "memory"
 "#;
 
-/// Ids of requests that are sent before the ones ahead of them are answered.
-const MANY: u64 = 10_000;
+/// The first id of requests that are sent without waiting for earlier answers.
+const FIRST_ID: u64 = 10_000;
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 fn entity(name: &str, observations: &[&str]) -> Value {
@@ -36,12 +36,12 @@ fn names(graph: &Value) -> Vec<&str> {
     graph["entities"].as_array().unwrap().iter().map(|entity| entity["name"].as_str().unwrap()).collect()
 }
 
-/// Sends many changes at once: for each an entity of its own, one that both gateways create, and an observation of
-/// something that is there. Gives back how often the common entity was new.
+/// Sends many concurrent changes, each with its own entity, an entity that both gateways create, and an observation of
+/// an existing entity. Returns how often the common entity was new.
 fn change(gateway: &mut Stdio, label: &str, count: u64) -> usize {
     for number in 0..count {
         let call = |id: u64, tool: &str, arguments: Value| {
-            request(MANY + 2 * number + id, "tools/call", json!({ "name": tool, "arguments": arguments }))
+            request(FIRST_ID + 2 * number + id, "tools/call", json!({ "name": tool, "arguments": arguments }))
         };
         let entities = [entity(&format!("{label} {number}"), &[]), entity(&format!("common {number}"), &[])];
         gateway.send(&call(0, "memory_create_entities", json!({ "entities": entities })));
@@ -50,11 +50,11 @@ fn change(gateway: &mut Stdio, label: &str, count: u64) -> usize {
     }
     let mut firsts = 0;
     for number in 0..count {
-        let answer = gateway.response(MANY + 2 * number);
+        let answer = gateway.response(FIRST_ID + 2 * number);
         let new = names(structured(&answer));
         assert_eq!(new[0], format!("{label} {number}"));
         firsts += new.len() - 1;
-        let answer = gateway.response(MANY + 2 * number + 1);
+        let answer = gateway.response(FIRST_ID + 2 * number + 1);
         assert_eq!(
             structured(&answer)["results"][0]["addedObservations"],
             json!([format!("{label} {number}")])
@@ -64,9 +64,9 @@ fn change(gateway: &mut Stdio, label: &str, count: u64) -> usize {
 }
 
 #[test]
-fn two_gateways_that_change_the_graph_at_the_same_time_lose_nothing() {
+fn concurrent_changes_of_two_gateways_lose_nothing() {
     let workspace = Workspace::new(GRAPH);
-    let count = u64::from(rounds(25));
+    let count = u64::from(scaled_rounds(25));
     let [mut one, mut two] = [greeted(&workspace), greeted(&workspace)];
     let shared = json!({ "entities": [entity("shared", &[])] });
     structured(&one.call("memory_create_entities", shared));
@@ -75,24 +75,24 @@ fn two_gateways_that_change_the_graph_at_the_same_time_lose_nothing() {
         change(&mut one, "one", count) + other.join().unwrap()
     });
     let count = usize::try_from(count).unwrap();
-    assert_eq!(firsts, count, "each common entity was new for one of both");
+    assert_eq!(firsts, count, "each common entity was new for exactly one gateway");
     let seen = [&mut one, &mut two].map(|gateway| gateway.call("memory_read_graph", json!({})));
     assert_eq!(structured(&seen[0]), structured(&seen[1]));
     drop((one, two));
 
-    // Another one finds all of it, after both have ended.
+    // A third gateway finds the whole graph after both have ended.
     let answer = greeted(&workspace).call("memory_read_graph", json!({}));
     let graph = structured(&answer);
     assert_eq!(graph, structured(&seen[0]));
     let names = names(graph);
     assert_eq!(names.len(), 1 + 3 * count);
-    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "none is there twice");
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "duplicate entities");
     let observations = graph["entities"][0]["observations"].as_array().unwrap();
     assert_eq!(observations.iter().map(Value::to_string).collect::<HashSet<_>>().len(), 2 * count);
 }
 
 #[test]
-fn the_graph_stays_with_its_name_when_the_table_gets_another_one() {
+fn a_named_graph_survives_renaming_the_plugin() {
     let workspace = Workspace::new(GRAPH);
     structured(
         &greeted(&workspace).call("memory_create_entities", json!({ "entities": [entity("a", &[])] })),
@@ -104,15 +104,15 @@ fn the_graph_stays_with_its_name_when_the_table_gets_another_one() {
 }
 
 #[test]
-fn without_the_grant_a_call_says_which_line_is_missing() {
+fn a_call_without_the_grant_names_the_missing_line() {
     let workspace = Workspace::new(&GRAPH.replace("allow.state", "#"));
     let mut gateway = greeted(&workspace);
     let answer = gateway.call("memory_read_graph", json!({}));
     assert_eq!(answer["result"]["isError"], true);
-    assert!(text(&answer).contains("`state = true` below `[plugins.<name>.allow]`"), "{answer}");
+    assert!(text(&answer).contains("`state = true` in `[plugins.<name>.allow]`"), "{answer}");
 }
 
-/// Collecting every error once took 1.3 GiB for this request, so that two of them killed a machine of 2 GiB.
+/// Collecting all errors took 1.3 GiB for this request in an earlier version: two of them exhausted a machine with 2 GiB.
 #[test]
 fn schema_errors_of_a_large_request_take_little_memory() {
     let workspace = Workspace::new(GRAPH);

@@ -1,5 +1,4 @@
-//! Plugins in JavaScript and Python, built by their languages' own tools: everything holds for them that holds for
-//! those in Rust.
+//! Plugins in JavaScript and Python, built with their languages' tools, behave like plugins in Rust.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -9,8 +8,8 @@ use serde_json::{Value, json};
 
 const BOTH: &str = "[plugins.statistics]\nsource = \"@statistics@\"\n[plugins.text]\nsource = \"@text@\"\n";
 
-/// Both compiled once and kept in the cache of all tests: compiling an interpreter takes long, and much longer where
-/// several gateways do it at the same time.
+/// Compiles both plugins once into the cache of all tests: compiling an interpreter is slow, and much slower if several
+/// gateways do it concurrently.
 static COMPILED: LazyLock<()> = LazyLock::new(|| {
     let output = Workspace::new(BOTH).run(&["check"]);
     assert!(output.status.success(), "{output:?}");
@@ -27,34 +26,34 @@ fn limited(name: &str, limits: &str) -> Workspace {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
-/// Neither plugin is the worse for what happened before.
+/// Asserts that both plugins still work.
 #[track_caller]
-fn both_answer(stdio: &mut Stdio) {
+fn assert_both_work(stdio: &mut Stdio) {
     let answer = stdio.call("text_change_case", json!({ "text": "all is well", "style": "camel" }));
     assert_eq!(text(&answer), "allIsWell");
     let answer = stdio.call("statistics_describe", json!({ "numbers": [1, 2, 6] }));
     assert_eq!(answer["result"]["structuredContent"]["mean"], 3.0, "{answer}");
 }
 
-/// As many numbers as are taken, large and small ones: exact fractions of them have Python calculate for seconds.
+/// The maximum number of values, large and small: Python's exact fractions take seconds for these.
 fn many_numbers() -> Vec<f64> {
     (0..100_000).map(|number| f64::from(number) * 10_f64.powi(number * 37 % 271 - 140)).collect()
 }
 
 #[track_caller]
-fn ended(answer: &Value, by: &str) {
+fn assert_tool_error(answer: &Value, expected: &str) {
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    assert!(text(answer).contains(by), "`{by}` isn't in: {answer}");
+    assert!(text(answer).contains(expected), "`{expected}` isn't in: {answer}");
 }
 
 #[test]
-fn what_they_offer_is_listed() {
+fn lists_tools_prompts_and_resources() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let list = stdio.ask("tools/list", json!({}));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     let mut listed = String::new();
     for tool in tools {
@@ -73,18 +72,18 @@ fn what_they_offer_is_listed() {
          text_slug [\"text\"]\n\
          text_count [\"text\"] structured\n"
     );
-    let prompts = stdio.ask("prompts/list", json!({}));
+    let prompts = stdio.request_and_wait("prompts/list", json!({}));
     assert_eq!(prompts["result"]["prompts"][0]["name"], "text_shorten", "{prompts}");
     assert_eq!(prompts["result"]["prompts"][0]["arguments"][0]["required"], true, "{prompts}");
-    let resources = stdio.ask("resources/list", json!({}));
+    let resources = stdio.request_and_wait("resources/list", json!({}));
     assert_eq!(resources["result"]["resources"][0]["uri"], "statistics://formulas", "{resources}");
 }
 
 #[test]
-fn they_answer_calls_with_text_and_with_structure() {
+fn returns_text_and_structured_results() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    both_answer(&mut stdio);
+    assert_both_work(&mut stdio);
     let counted = stdio.call("text_count", json!({ "text": "Größe 👋" }));
     let structured = &counted["result"]["structuredContent"];
     assert_eq!((&structured["characters"], &structured["bytes"]), (&json!(7), &json!(12)), "{counted}");
@@ -94,25 +93,30 @@ fn they_answer_calls_with_text_and_with_structure() {
 }
 
 #[test]
-fn prompts_and_resources_of_theirs_can_be_had() {
+fn serves_prompts_and_resources() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let arguments = json!({ "text": "one two three", "words": "1" });
-    let got = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
-    let said = got["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
-    assert!(said.contains("has 3 words, to at most 1 words") && said.ends_with("one two three"), "{got}");
+    let got =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let message = got["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("has 3 words, to at most 1 words") && message.ends_with("one two three"),
+        "{got}"
+    );
     let arguments = json!({ "text": "one", "words": "none" });
-    let refused = stdio.ask("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
+    let refused =
+        stdio.request_and_wait("prompts/get", json!({ "name": "text_shorten", "arguments": arguments }));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     assert_eq!(refused["error"]["data"]["at"], "/words", "{refused}");
-    let read = stdio.ask("resources/read", json!({ "uri": "statistics://formulas" }));
+    let read = stdio.request_and_wait("resources/read", json!({ "uri": "statistics://formulas" }));
     let contents = &read["result"]["contents"][0];
     assert_eq!(contents["mimeType"], "text/markdown", "{read}");
     assert!(contents["text"].as_str().unwrap_or_default().contains("`standard_deviation`"), "{read}");
 }
 
 #[test]
-fn arguments_that_do_not_fit_never_reach_them() {
+fn interpreters_never_get_invalid_arguments() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     for (tool, arguments, word) in [
@@ -127,56 +131,56 @@ fn arguments_that_do_not_fit_never_reach_them() {
         assert!(text(&answer).contains(word), "`{word}` isn't in: {answer}");
         assert_eq!(answer["result"]["isError"], true, "{answer}");
     }
-    both_answer(&mut stdio);
+    assert_both_work(&mut stdio);
 }
 
 #[test]
-fn what_they_can_not_do_is_an_answer_that_says_why() {
+fn returns_the_plugins_own_errors() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
     let answer = stdio.call("text_slug", json!({ "text": "東京" }));
-    ended(&answer, "nothing in `text` can be written in letters of ASCII or digits");
+    assert_tool_error(&answer, "`text` contains no letters or digits with an ASCII form");
     let answer = stdio.call("statistics_regression", json!({ "x": [1, 2], "y": [1] }));
-    ended(&answer, "`x` has 2 numbers and `y` has 1; each point needs one of both");
+    assert_tool_error(&answer, "`x` has 2 numbers and `y` has 1; they must have the same length");
 }
 
 #[test]
-fn what_they_log_reaches_the_client_and_the_log() {
+fn sends_log_lines_to_the_client_and_the_log() {
     let workspace = workspace(BOTH);
     let mut stdio = greeted(&workspace);
-    let _ = stdio.ask("logging/setLevel", json!({ "level": "info" }));
+    let _ = stdio.request_and_wait("logging/setLevel", json!({ "level": "info" }));
     let _ = stdio.call("text_slug", json!({ "text": "Tokyo 東京" }));
     let _ = stdio.call("statistics_describe", json!({ "numbers": [1, 2, 3, 4, 100] }));
-    let heard = stdio.early();
-    let told = |level: &str, word: &str| {
-        heard.iter().any(|message| {
+    let received = stdio.take_queued();
+    let logged = |level: &str, word: &str| {
+        received.iter().any(|message| {
             message["method"] == "notifications/message"
                 && message["params"]["level"] == level
                 && message["params"]["data"].to_string().contains(word)
         })
     };
-    assert!(told("warning", "東") && told("info", "100.0"), "{heard:?}");
+    assert!(logged("warning", "東") && logged("info", "100.0"), "{received:?}");
     let (_, _, log) = stdio.finish();
-    for words in [["without a form in ASCII", "plugin=text"], ["far outside", "plugin=statistics"]] {
+    for words in [["without an ASCII form", "plugin=text"], ["outliers found", "plugin=statistics"]] {
         assert!(log.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {log}");
     }
 }
 
 #[test]
-fn they_need_no_grant_and_no_limit_raised() {
+fn interpreters_load_without_grants_and_with_default_limits() {
     let output = workspace(BOTH).run(&["check"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 plugins, 6 tools"), "{output:?}");
 }
 
 #[test]
-fn a_limit_that_an_interpreter_does_not_fit_in_is_named() {
+fn names_the_limit_that_is_too_small_for_an_interpreter() {
     for (limit, value) in [("memory", "4MiB"), ("component", "4MiB")] {
         let output = limited("statistics", &format!("{limit} = \"{value}\"")).run(&["check"]);
         assert_eq!(output.status.code(), Some(78), "{output:?}");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains("plugin `statistics`") && told.contains("4.0 MiB"), "{told}");
-        assert!(told.contains(&format!("raise `limits.{limit}`")), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("plugin `statistics`") && stderr.contains("4.0 MiB"), "{stderr}");
+        assert!(stderr.contains(&format!("raise `limits.{limit}`")), "{stderr}");
     }
 }
 
@@ -184,11 +188,11 @@ fn a_limit_that_an_interpreter_does_not_fit_in_is_named() {
 fn javascript_out_of_memory_ends_one_call() {
     let workspace = limited("text", "memory = \"8MiB\"");
     let mut stdio = greeted(&workspace);
-    both_answer(&mut stdio);
+    assert_both_work(&mut stdio);
     for _ in 0..3 {
         let answer = stdio.call("text_count", json!({ "text": "word ".repeat(600_000) }));
-        ended(&answer, "plugins.text.limits.memory");
-        both_answer(&mut stdio);
+        assert_tool_error(&answer, "plugins.text.limits.memory");
+        assert_both_work(&mut stdio);
     }
 }
 
@@ -196,37 +200,39 @@ fn javascript_out_of_memory_ends_one_call() {
 fn python_out_of_memory_ends_one_call() {
     let workspace = limited("statistics", "memory = \"18MiB\"");
     let mut stdio = greeted(&workspace);
-    both_answer(&mut stdio);
+    assert_both_work(&mut stdio);
     let points = json!({ "x": many_numbers(), "y": many_numbers() });
-    ended(&stdio.call("statistics_regression", points), "plugins.statistics.limits.memory");
-    both_answer(&mut stdio);
+    assert_tool_error(&stdio.call("statistics_regression", points), "plugins.statistics.limits.memory");
+    assert_both_work(&mut stdio);
 }
 
 #[test]
-fn python_that_calculates_for_too_long_is_interrupted() {
+fn cpu_time_interrupts_python() {
     let workspace = limited("statistics", "cpu_time = \"150ms\"");
     let mut stdio = greeted(&workspace);
-    both_answer(&mut stdio);
+    assert_both_work(&mut stdio);
     let numbers = json!({ "numbers": many_numbers() });
-    ended(&stdio.call("statistics_describe", numbers), "plugins.statistics.limits.cpu_time");
-    both_answer(&mut stdio);
+    assert_tool_error(&stdio.call("statistics_describe", numbers), "plugins.statistics.limits.cpu_time");
+    assert_both_work(&mut stdio);
 }
 
 #[test]
-fn the_clock_holds_for_python_too() {
+fn timeout_interrupts_python() {
     let workspace = limited("statistics", "timeout = \"150ms\"");
     let mut stdio = greeted(&workspace);
     let numbers = json!({ "numbers": many_numbers() });
-    ended(&stdio.call("statistics_describe", numbers), "plugins.statistics.limits.timeout");
-    // On a busy machine a short call may take as long.
+    assert_tool_error(&stdio.call("statistics_describe", numbers), "plugins.statistics.limits.timeout");
+    // On a busy machine, even a short call may exceed the timeout.
     while stdio.call("statistics_describe", json!({ "numbers": [1] }))["result"]["isError"] == true {}
 }
 
 #[test]
-fn instances_that_are_used_again_answer_as_new_ones_do() {
+fn reused_instances_answer_like_new_ones() {
     let reused = BOTH.replace("@\"\n", "@\"\ninstances = \"reused\"\n");
-    let (fresh, reused) = (workspace(BOTH), workspace(&reused));
-    let (mut fresh, mut reused) = (greeted(&fresh), greeted(&reused));
+    let fresh = workspace(BOTH);
+    let reused = workspace(&reused);
+    let mut fresh = greeted(&fresh);
+    let mut reused = greeted(&reused);
     for round in 1..30 {
         for (tool, arguments) in [
             ("text_change_case", json!({ "text": format!("round {round}"), "style": "snake" })),
@@ -241,22 +247,22 @@ fn instances_that_are_used_again_answer_as_new_ones_do() {
 }
 
 #[test]
-fn what_looks_for_no_file_is_told_of_no_missing_directory() {
+fn explain_reports_no_directories_without_file_access() {
     let workspace = workspace(BOTH);
     for (tool, arguments) in
         [("text_slug", json!({ "text": "/data/x" })), ("statistics_describe", json!({ "numbers": [1] }))]
     {
         let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && said.ends_with("used no grants\n"), "{tool}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && message.ends_with("used no grants\n"), "{tool}: {message}");
     }
 }
 
 #[test]
-fn a_word_that_is_none_of_the_options_leads_to_the_nearest() {
+fn suggests_the_nearest_option_for_an_invalid_value() {
     let workspace = workspace(BOTH);
     let answer = greeted(&workspace).call("text_change_case", json!({ "text": "a b", "style": "snaek" }));
-    let said = text(&answer);
+    let message = text(&answer);
     let options = "`style` must be one of \"camel\", \"pascal\", \"snake\"";
-    assert!(said.contains(options) && said.ends_with("(did you mean \"snake\"?)"), "{said}");
+    assert!(message.contains(options) && message.ends_with("(did you mean \"snake\"?)"), "{message}");
 }

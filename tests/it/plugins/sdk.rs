@@ -1,8 +1,8 @@
-//! What plugins of the SDK ask and keep, through the real gateway: what the SDK's own tests do with a fake.
+//! Questions and state of SDK plugins with the real gateway. The SDK's own tests use a fake host.
 
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request, stateless, text};
+use moongate_tests::{Http, Stdio, Workspace, initialize_params, request, stateless_request, text};
 use serde_json::{Value, json};
 
 const ASKING: &str = r#"
@@ -16,7 +16,7 @@ state = true
 
 const KEEPING: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nprefix = \"\"\n";
 
-/// What a client answers that fills in each form.
+/// The answer of a client that fills in each form.
 fn answer(message: &str) -> Value {
     let content = if message.ends_with("Step 1: What is your name?") {
         json!({ "name": "Ada" })
@@ -28,12 +28,12 @@ fn answer(message: &str) -> Value {
 }
 
 #[test]
-fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_gateway_asks() {
+fn a_multi_round_call_keeps_its_progress_with_elicitation() {
     let workspace = Workspace::new(ASKING);
     let mut stdio = Stdio::start(&workspace);
-    let mut greeting = hello("2025-11-25");
+    let mut greeting = initialize_params("2025-11-25");
     greeting["capabilities"] = json!({ "elicitation": {} });
-    let _ = stdio.ask("initialize", greeting);
+    let _ = stdio.request_and_wait("initialize", greeting);
     stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     let tool = json!({ "name": "test_input_required_result_multi_round", "arguments": {} });
     stdio.send(&request(70, "tools/call", tool));
@@ -46,14 +46,14 @@ fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_gateway_asks() {
 }
 
 #[test]
-fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_client_carries_it() {
+fn a_multi_round_call_keeps_its_progress_in_request_state() {
     let workspace = Workspace::new(ASKING);
     let http = Http::start(&workspace);
     let name = "test_input_required_result_multi_round";
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", name)];
     let mut params = json!({ "name": name, "arguments": {} });
     for key in ["step1", "step2"] {
-        let mut message = stateless(1, "tools/call", params.clone());
+        let mut message = stateless_request(1, "tools/call", params.clone());
         message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
             json!({ "elicitation": {} });
         let result = http.post(&headers, &message).json()["result"].clone();
@@ -63,13 +63,13 @@ fn a_call_of_several_rounds_keeps_what_it_did_once_where_the_client_carries_it()
         params["requestState"] = result["requestState"].clone();
     }
     assert_eq!(
-        text(&http.post(&headers, &stateless(1, "tools/call", params)).json()),
+        text(&http.post(&headers, &stateless_request(1, "tools/call", params)).json()),
         "Hello, Ada! Your color is blue."
     );
 }
 
 #[test]
-fn updates_of_many_calls_at_once_lose_nothing() {
+fn concurrent_state_updates_lose_nothing() {
     const CLIENTS: usize = 4;
     const CALLS: usize = 10;
     let workspace = Workspace::new(&format!("{KEEPING}allow.state = true\n"));
@@ -89,10 +89,10 @@ fn updates_of_many_calls_at_once_lose_nothing() {
 }
 
 #[test]
-fn what_can_not_be_kept_has_a_name() {
+fn state_errors_are_distinguishable() {
     let call = |more: &str, arguments: Value| {
         let workspace = Workspace::new(&format!("{KEEPING}{more}"));
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         text(&stdio.call("note", arguments)).to_owned()
     };
     assert_eq!(call("", json!({ "key": "a" })), "NotGranted");

@@ -1,14 +1,14 @@
-//! What a tool takes, as `call`, `inspect` and `list` tell it, and what is said of calls that give it something else.
+//! How `call`, `inspect` and `list` show arguments, and the errors for wrong ones.
 
 use moongate_generated::Plugin;
 use moongate_tests::Workspace;
 use serde_json::{Value, json};
 
-fn said(bytes: &[u8]) -> String {
+fn output_text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The document that a command printed, and its exit code.
+/// The JSON document that a command printed, and its exit code.
 fn document(workspace: &Workspace, words: &[&str]) -> (Value, Option<i32>) {
     let output = workspace.run(&[words, &["--format", "json"]].concat());
     let document = serde_json::from_slice(&output.stdout);
@@ -16,35 +16,35 @@ fn document(workspace: &Workspace, words: &[&str]) -> (Value, Option<i32>) {
 }
 
 #[test]
-fn inspect_tells_arguments_in_the_words_of_call() {
+fn inspect_shows_arguments_as_call_takes_them() {
     let workspace = Workspace::with_plugin("time");
-    let page = said(&workspace.run(&["inspect", "time"]).stdout);
-    let told = said(&workspace.run(&["call", "time_convert_time"]).stderr);
-    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("  ")).collect();
-    assert_eq!(lines.len(), 3, "{told}");
+    let page = output_text(&workspace.run(&["inspect", "time"]).stdout);
+    let printed = output_text(&workspace.run(&["call", "time_convert_time"]).stderr);
+    let lines: Vec<&str> = printed.lines().filter(|line| line.starts_with("  ")).collect();
+    assert_eq!(lines.len(), 3, "{printed}");
     for line in lines {
-        assert!(page.contains(&format!("\n  {line}\n")), "`{line}` isn't in: {page}");
+        assert!(page.contains(&format!("\n  {line}\n")), "`{line}` is missing in: {page}");
     }
     let everything = Workspace::with_plugin("everything");
-    let page = said(&everything.run(&["inspect", "everything"]).stdout);
-    assert!(page.contains("\n    arg1: text (required); "), "a prompt's argument isn't in: {page}");
+    let page = output_text(&everything.run(&["inspect", "everything"]).stdout);
+    assert!(page.contains("\n    arg1: text (required); "), "a prompt's argument is missing in: {page}");
 }
 
 #[test]
-fn a_setting_that_may_be_left_out_is_told_with_what_it_may_be() {
+fn inspect_shows_allowed_values_of_optional_settings() {
     let schema = json!({ "type": "object", "properties": { "mode": {
         "anyOf": [{ "type": "string", "enum": ["fast", "exact"] }, { "type": "null" }],
         "description": "x".repeat(2000),
     } } });
     let workspace = Workspace::new("");
     workspace.write("p.wasm", Plugin::version(1).settings(schema.to_string()).build());
-    let page = said(&workspace.run(&["inspect", "./p.wasm"]).stdout);
+    let page = output_text(&workspace.run(&["inspect", "./p.wasm"]).stdout);
     let line = format!("\n  mode: one of `fast`, `exact`; {}…\n", "x".repeat(160));
     assert!(page.contains(&line), "{page}");
 }
 
 #[test]
-fn list_tells_programs_what_prompts_and_templates_take() {
+fn list_json_includes_prompt_and_template_arguments() {
     let workspace = Workspace::with_plugin("everything");
     let (document, _) = document(&workspace, &["list"]);
     let [prompts, templates] = ["prompts", "templates"].map(|kind| document[kind].as_array().unwrap());
@@ -61,18 +61,18 @@ fn list_tells_programs_what_prompts_and_templates_take() {
 }
 
 #[test]
-fn the_call_that_is_suggested_changes_the_arguments_and_nothing_else() {
+fn suggested_call_changes_only_the_arguments() {
     let workspace = Workspace::with_plugin("time");
-    // The answer, the option and the name of the tool look like strays, or like pairs.
+    // The answer, the option and the tool's name look like stray words or like pairs.
     let typed = ["call", "time_convert_time", "tim=12:00", "source_timezone=UTC", "colour=tim=1"];
     let more = ["--answer", "tim=x", "--answer", "colour=y", "--explain"];
     let output = workspace.run(&[&typed[..], &more].concat());
-    let told = said(&output.stderr);
+    let printed = output_text(&output.stderr);
     assert!(
-        told.contains("needs `time` and `target_timezone`, and doesn't take `tim` and `colour`\n"),
-        "{told}"
+        printed.contains("needs `time` and `target_timezone`, and doesn't take `tim` and `colour`\n"),
+        "{printed}"
     );
-    let hint = told.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
+    let hint = printed.lines().find_map(|line| line.strip_prefix("hint: for example: ")).unwrap();
     let (_, words) = hint.split_once(' ').unwrap();
     assert_eq!(
         words,
@@ -82,15 +82,15 @@ fn the_call_that_is_suggested_changes_the_arguments_and_nothing_else() {
     let config = workspace.config().display().to_string();
     let output =
         workspace.run(&["-c", &config, "call", "--json", "{}", "time_get_current_time", "--no-answers"]);
-    let told = said(&output.stderr);
+    let printed = output_text(&output.stderr);
     let words = format!(
         "call --config {config} time_get_current_time --json '{{\"timezone\":\"text\"}}' --no-answers\n"
     );
-    assert!(told.ends_with(&words), "{told}");
+    assert!(printed.ends_with(&words), "{printed}");
 }
 
 #[test]
-fn a_call_that_fails_is_explained_in_the_document_too() {
+fn json_output_explains_failed_calls() {
     let workspace = Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n");
     let call = ["call", "zoo_ask_name", "--answer", "name=Ada", "--explain"];
     let (failed, code) = document(&workspace, &call);
@@ -98,11 +98,11 @@ fn a_call_that_fails_is_explained_in_the_document_too() {
     assert!(failed["errors"][0]["message"].is_string(), "{failed:#}");
     assert_eq!(failed["grants"]["lacked"][0]["cure"], "client = [\"elicitation\"]", "{failed:#}");
     let output = workspace.run(&[&call[..], &["--format", "json"]].concat());
-    assert!(!said(&output.stderr).contains("missing\n"), "told twice: {output:?}");
+    assert!(!output_text(&output.stderr).contains("missing\n"), "reported twice: {output:?}");
 }
 
 #[test]
-fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
+fn json_output_reports_usage_errors() {
     let workspace = Workspace::with_plugin("time");
     for (words, message) in [
         (&["list", "tols"][..], "invalid value 'tols'"),
@@ -118,11 +118,11 @@ fn what_does_not_read_is_told_in_a_document_where_one_is_wanted() {
     }
     assert!(workspace.run(&["list", "tols"]).stdout.is_empty());
     let help = workspace.run(&["list", "--format", "json", "--help"]);
-    assert!(said(&help.stdout).starts_with("List tools"), "{help:?}");
+    assert!(output_text(&help.stdout).starts_with("List tools"), "{help:?}");
 }
 
 #[test]
-fn a_log_filter_that_does_not_read_is_told_in_a_document_too() {
+fn json_output_reports_invalid_log_filter() {
     let workspace = Workspace::with_plugin("time");
     let mut command = workspace.command(&["list", "--format=json"]);
     let output = command.env("MOONGATE_LOG", "a=b=c").output().unwrap();

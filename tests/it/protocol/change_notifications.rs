@@ -1,238 +1,254 @@
-//! How changes reach clients: what they subscribe to, the streams that they open, and how these end.
+//! Change notifications: subscriptions, notification streams, and how they end.
 
 use std::time::{Duration, Instant};
 
-use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless};
+use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless_request};
 use serde_json::{Value, json};
 
-/// The tools of the fixture that change something, and how a session is told.
-const TRIGGERS: [(&str, &str); 4] = [
+/// The tools of the fixture that cause a change, and the notification for each.
+const CHANGE_TOOLS: [(&str, &str); 4] = [
     ("everything_test_trigger_tool_change", "notifications/tools/list_changed"),
     ("everything_test_trigger_prompt_change", "notifications/prompts/list_changed"),
     ("everything_test_trigger_resource_change", "notifications/resources/list_changed"),
     ("everything_test_trigger_resource_update", "notifications/resources/updated"),
 ];
 
-/// What the last of them changes.
-const WATCHED: &str = "test://watched-resource";
+/// The resource that the last of them changes.
+const WATCHED_URI: &str = "test://watched-resource";
 
 /// A resource of the zoo.
-const TEXT: &str = "zoo://text";
+const ZOO_TEXT_URI: &str = "zoo://text";
 
-const KEY: &str = "io.modelcontextprotocol/subscriptionId";
+const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Less than what requests over HTTP get when the gateway stops, and far more than it needs.
-const SOON: Duration = Duration::from_secs(20);
+/// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The fixture, which needs state to have something that changes.
+/// The fixture, with state, so that it can change.
 fn fixture() -> Workspace {
     Workspace::new("[plugins.everything]\nsource = \"@everything@\"\nallow.state = true\n")
 }
 
-/// Has the fixture change something.
+/// Causes a change in the fixture.
 fn trigger(stdio: &mut Stdio, tool: &str) {
     let answer = stdio.call(tool, json!({}));
     assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
 }
 
-fn all(uri: &str) -> Value {
+fn full_filter(uri: &str) -> Value {
     json!({ "notifications": {
         "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
         "resourceSubscriptions": [uri],
     } })
 }
 
-/// Asks for a stream; what comes may be a refusal.
-fn asked(http: &Http, id: u64, filter: Value) -> EventStream {
+/// Requests a stream; the response can be an error.
+fn open_listen_request(http: &Http, id: u64, filter: Value) -> EventStream {
     let headers = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    http.open("POST", &headers, stateless(id, "subscriptions/listen", filter).to_string().as_bytes())
+    http.open("POST", &headers, stateless_request(id, "subscriptions/listen", filter).to_string().as_bytes())
 }
 
 /// Opens a stream over HTTP.
 fn listen(http: &Http, id: u64, filter: Value) -> EventStream {
-    let mut stream = asked(http, id, filter);
+    let mut stream = open_listen_request(http, id, filter);
     assert_eq!(stream.reply.header("content-type"), Some("text/event-stream"));
     let first = stream.message().unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
-    assert_eq!(first["params"]["_meta"][KEY], id);
+    assert_eq!(first["params"]["_meta"][SUBSCRIPTION_ID_KEY], id);
     stream
 }
 
 #[test]
-fn streams_over_http_end_with_their_result_when_the_gateway_stops_and_hold_nothing_up() {
+fn shutdown_ends_http_subscriptions_with_results() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
-    let mut streams: Vec<_> = (1..=8).map(|id| (id, listen(&http, id, all(TEXT)))).collect();
+    let mut streams: Vec<_> = (1..=8).map(|id| (id, listen(&http, id, full_filter(ZOO_TEXT_URI)))).collect();
     let before = Instant::now();
     let ended = std::thread::spawn(move || http.terminate());
     for (id, stream) in &mut streams {
         let end = stream.message().unwrap();
         assert_eq!(end["id"], *id);
         assert_eq!(end["result"]["resultType"], "complete");
-        assert_eq!(end["result"]["_meta"][KEY], *id);
-        assert_eq!(stream.message(), None, "nothing follows the result");
+        assert_eq!(end["result"]["_meta"][SUBSCRIPTION_ID_KEY], *id);
+        assert_eq!(stream.message(), None, "a message follows the result");
     }
     let (status, log) = ended.join().unwrap();
     assert!(status.success(), "{log}");
-    assert!(before.elapsed() < SOON, "it waited for the end of the streams: {log}");
+    assert!(before.elapsed() < SHUTDOWN_TIMEOUT, "the shutdown waited for the streams: {log}");
 }
 
 #[test]
-fn streams_over_stdio_end_with_the_input_and_a_cancelled_one_before_without_a_word() {
+fn stdin_eof_and_cancellation_end_stdio_subscriptions() {
     let workspace = Workspace::with_plugin("zoo");
     let mut stdio = Stdio::start(&workspace);
     for id in [10, 11] {
-        stdio.send(&stateless(id, "subscriptions/listen", all(TEXT)));
+        stdio.send(&stateless_request(id, "subscriptions/listen", full_filter(ZOO_TEXT_URI)));
         let first = stdio.receive();
-        assert_eq!(first["params"]["_meta"][KEY], id);
-        assert_eq!(first["params"]["notifications"], all(TEXT)["notifications"]);
+        assert_eq!(first["params"]["_meta"][SUBSCRIPTION_ID_KEY], id);
+        assert_eq!(first["params"]["notifications"], full_filter(ZOO_TEXT_URI)["notifications"]);
     }
-    let answer = stdio.ask("tools/list", stateless(0, "", json!({}))["params"].clone());
-    assert!(answer.get("result").is_some(), "a stream holds nothing up: {answer}");
+    let answer = stdio.request_and_wait("tools/list", stateless_request(0, "", json!({}))["params"].clone());
+    assert!(answer.get("result").is_some(), "the stream blocked another request: {answer}");
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 10 } }),
     );
-    let (left, status, log) = stdio.finish();
-    // A stream that has to be dropped has no result.
-    let [end] = left.as_slice() else { panic!("not one message: {left:?}") };
-    assert_eq!((&end["id"], &end["result"]["_meta"][KEY]), (&json!(11), &json!(11)));
+    let (remaining, status, log) = stdio.finish();
+    // A dropped stream has no result.
+    let [end] = remaining.as_slice() else { panic!("expected one message: {remaining:?}") };
+    assert_eq!((&end["id"], &end["result"]["_meta"][SUBSCRIPTION_ID_KEY]), (&json!(11), &json!(11)));
     assert!(status.success(), "{log}");
 }
 
 #[test]
-fn a_session_subscribes_over_both_transports_to_what_some_plugin_has() {
+fn sessions_subscribe_only_to_existing_resources() {
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        let session = http.greet(&[], revision);
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        let session = http.open_session(&[], revision);
         let mut ask = |method: &str, uri: &str| {
             let over_http =
                 http.post(&[("Mcp-Session-Id", &session)], &request(7, method, json!({ "uri": uri }))).json();
-            let over_stdio = stdio.ask(method, json!({ "uri": uri }));
+            let over_stdio = stdio.request_and_wait(method, json!({ "uri": uri }));
             assert_eq!(over_http.get("result"), over_stdio.get("result"));
             assert_eq!(over_http.get("error"), over_stdio.get("error"));
             over_stdio
         };
-        assert_eq!(ask("resources/subscribe", TEXT)["result"], json!({}));
-        assert_eq!(ask("resources/unsubscribe", TEXT)["result"], json!({}));
+        assert_eq!(ask("resources/subscribe", ZOO_TEXT_URI)["result"], json!({}));
+        assert_eq!(ask("resources/unsubscribe", ZOO_TEXT_URI)["result"], json!({}));
         assert_eq!(ask("resources/unsubscribe", "nobody://x")["result"], json!({}));
-        let refused = ask("resources/subscribe", "nobody://x");
-        assert_eq!(refused["error"]["code"], -32002, "{refused}");
-        assert_eq!(refused["error"]["data"], json!({ "uri": "nobody://x" }));
+        let rejected = ask("resources/subscribe", "nobody://x");
+        assert_eq!(rejected["error"]["code"], -32002, "{rejected}");
+        assert_eq!(rejected["error"]["data"], json!({ "uri": "nobody://x" }));
     }
 }
 
 #[test]
-fn streams_whose_clients_left_are_forgotten() {
-    const MOST: u64 = 64;
+fn releases_streams_of_disconnected_clients() {
+    const MAX_STREAMS: u64 = 64;
     let workspace = Workspace::with_plugin("zoo");
     let http = Http::start(&workspace);
-    let streams: Vec<_> = (1..=MOST).map(|id| listen(&http, id, all(TEXT))).collect();
-    let refused = http.ask("subscriptions/listen", all(TEXT)).json();
-    assert_eq!(refused["error"]["code"], -32603, "{refused}");
+    let streams: Vec<_> = (1..=MAX_STREAMS).map(|id| listen(&http, id, full_filter(ZOO_TEXT_URI))).collect();
+    let rejected = http.request_and_wait("subscriptions/listen", full_filter(ZOO_TEXT_URI)).json();
+    assert_eq!(rejected["error"]["code"], -32603, "{rejected}");
     drop(streams);
-    let begun = Instant::now();
-    while asked(&http, 1, all(TEXT)).reply.header("content-type") != Some("text/event-stream") {
-        assert!(begun.elapsed() < SOON, "streams that nobody reads still count");
+    let started = Instant::now();
+    while open_listen_request(&http, 1, full_filter(ZOO_TEXT_URI)).reply.header("content-type")
+        != Some("text/event-stream")
+    {
+        assert!(started.elapsed() < SHUTDOWN_TIMEOUT, "closed streams still count");
     }
 }
 
 #[test]
-fn a_session_over_stdio_is_told_of_every_change_once() {
+fn stdio_session_gets_each_change_once() {
     let workspace = fixture();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        assert_eq!(stdio.ask("resources/subscribe", json!({ "uri": WATCHED }))["result"], json!({}));
-        for (tool, method) in TRIGGERS {
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        assert_eq!(
+            stdio.request_and_wait("resources/subscribe", json!({ "uri": WATCHED_URI }))["result"],
+            json!({})
+        );
+        for (tool, method) in CHANGE_TOOLS {
             trigger(&mut stdio, tool);
             let mut expected = json!({ "jsonrpc": "2.0", "method": method });
             if method == "notifications/resources/updated" {
-                expected["params"] = json!({ "uri": WATCHED });
+                expected["params"] = json!({ "uri": WATCHED_URI });
             }
             assert_eq!(stdio.receive(), expected, "{revision}");
         }
-        let listed = stdio.ask("tools/list", json!({}))["result"]["tools"].clone();
+        let listed = stdio.request_and_wait("tools/list", json!({}))["result"]["tools"].clone();
         let names: Vec<_> =
             listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert!(names.contains(&"everything_test_changing_tool"), "{names:?}");
-        let (left, ..) = stdio.finish();
-        assert_eq!(left, Vec::<Value>::new(), "{revision}");
+        let (remaining, ..) = stdio.finish();
+        assert_eq!(remaining, Vec::<Value>::new(), "{revision}");
     }
 }
 
 #[test]
-fn a_client_of_both_eras_over_stdio_is_told_once_in_each_way() {
+fn dual_era_stdio_client_gets_each_change_once_per_era() {
     let workspace = fixture();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.ask("resources/subscribe", json!({ "uri": WATCHED }));
-    stdio.send(&stateless(99, "subscriptions/listen", all(WATCHED)));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("resources/subscribe", json!({ "uri": WATCHED_URI }));
+    stdio.send(&stateless_request(99, "subscriptions/listen", full_filter(WATCHED_URI)));
     assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
-    for (tool, method) in TRIGGERS {
+    for (tool, method) in CHANGE_TOOLS {
         trigger(&mut stdio, tool);
         let mut ways: Vec<_> = [stdio.receive(), stdio.receive()]
             .iter()
-            .map(|news| {
-                assert_eq!(news["method"], method);
-                news["params"]["_meta"][KEY].as_u64()
+            .map(|notification| {
+                assert_eq!(notification["method"], method);
+                notification["params"]["_meta"][SUBSCRIPTION_ID_KEY].as_u64()
             })
             .collect();
         ways.sort_unstable();
         assert_eq!(ways, [None, Some(99)]);
     }
-    let (left, ..) = stdio.finish();
-    assert_eq!(left.iter().map(|message| &message["id"]).collect::<Vec<_>>(), [99], "only its end: {left:?}");
+    let (remaining, ..) = stdio.finish();
+    assert_eq!(
+        remaining.iter().map(|message| &message["id"]).collect::<Vec<_>>(),
+        [99],
+        "expected only the stream's result: {remaining:?}"
+    );
 }
 
 #[test]
-fn a_stream_over_http_tells_what_it_was_opened_for_and_nothing_else() {
+fn http_subscription_gets_only_requested_changes() {
     let workspace = fixture();
     let http = Http::start(&workspace);
-    let mut whole = listen(&http, 1, all(WATCHED));
+    let mut whole = listen(&http, 1, full_filter(WATCHED_URI));
     let mut tools = listen(&http, 2, json!({ "notifications": { "toolsListChanged": true } }));
-    for (tool, method) in TRIGGERS.into_iter().rev() {
+    for (tool, method) in CHANGE_TOOLS.into_iter().rev() {
         let answer = http.call(tool, json!({}));
         assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
-        let news = whole.message().unwrap();
-        assert_eq!((&news["method"], &news["params"]["_meta"][KEY]), (&json!(method), &json!(1)));
+        let notification = whole.message().unwrap();
+        assert_eq!(
+            (&notification["method"], &notification["params"]["_meta"][SUBSCRIPTION_ID_KEY]),
+            (&json!(method), &json!(1))
+        );
     }
-    let news = tools.message().unwrap();
-    assert_eq!(news["method"], "notifications/tools/list_changed", "the others came before");
+    let notification = tools.message().unwrap();
+    assert_eq!(
+        notification["method"], "notifications/tools/list_changed",
+        "another notification arrived first"
+    );
     let ended = std::thread::spawn(move || http.terminate());
     for (stream, id) in [(&mut whole, 1), (&mut tools, 2)] {
-        assert_eq!(stream.message().unwrap()["id"], id, "nothing comes before the end");
+        assert_eq!(stream.message().unwrap()["id"], id, "another message arrived before the result");
     }
     assert!(ended.join().unwrap().0.success());
 }
 
 #[test]
-fn reports_without_a_change_are_not_passed_on_and_bursts_become_one() {
+fn drops_empty_reports_and_coalesces_bursts() {
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    stdio.ask("resources/subscribe", json!({ "uri": TEXT }));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("resources/subscribe", json!({ "uri": ZOO_TEXT_URI }));
     for _ in 0..2 {
         stdio.call("zoo_changes_flood", json!({ "count": 500 }));
-        assert_eq!(stdio.receive()["params"], json!({ "uri": TEXT }));
+        assert_eq!(stdio.receive()["params"], json!({ "uri": ZOO_TEXT_URI }));
     }
-    let (left, ..) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "the lists are what they were");
+    let (remaining, ..) = stdio.finish();
+    assert_eq!(remaining, Vec::<Value>::new(), "notified although the lists didn't change");
 }
 
 #[test]
-fn a_session_over_http_is_told_on_its_stream_also_of_what_changed_before_it_was_opened() {
+fn http_session_stream_delivers_earlier_changes() {
     let workspace = fixture();
     let http = Http::start(&workspace);
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
-        let session = http.greet(&[], revision);
+        let session = http.open_session(&[], revision);
         let header = [("Mcp-Session-Id", session.as_str())];
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(http.post(&header, &initialized).status, 202);
-        let subscribed = http.post(&header, &request(2, "resources/subscribe", json!({ "uri": WATCHED })));
+        let subscribed =
+            http.post(&header, &request(2, "resources/subscribe", json!({ "uri": WATCHED_URI })));
         assert_eq!(subscribed.json()["result"], json!({}));
         let trigger = |tool: &str| {
             let answer = http.post(&header, &request(3, "tools/call", json!({ "name": tool }))).json();
@@ -241,19 +257,19 @@ fn a_session_over_http_is_told_on_its_stream_also_of_what_changed_before_it_was_
                 "{answer}"
             );
         };
-        let (before, after) = TRIGGERS.split_at(2);
+        let (before, after) = CHANGE_TOOLS.split_at(2);
         before.iter().for_each(|(tool, _)| trigger(tool));
         let mut stream = http.open("GET", &[header[0], ("Accept", "text/event-stream")], b"");
         assert_eq!(stream.reply.status, 200, "{:?}", stream.reply);
         after.iter().for_each(|(tool, _)| trigger(tool));
-        let mut told: Vec<_> = (0..4).map(|_| stream.message().unwrap()["method"].clone()).collect();
-        let mut expected: Vec<_> = TRIGGERS.iter().map(|(_, method)| json!(method)).collect();
-        for methods in [&mut told, &mut expected] {
+        let mut received: Vec<_> = (0..4).map(|_| stream.message().unwrap()["method"].clone()).collect();
+        let mut expected: Vec<_> = CHANGE_TOOLS.iter().map(|(_, method)| json!(method)).collect();
+        for methods in [&mut received, &mut expected] {
             methods.sort_unstable_by_key(ToString::to_string);
         }
-        assert_eq!(told, expected, "{revision}");
+        assert_eq!(received, expected, "{revision}");
         let ended = http.send("DELETE", "/mcp", &header, b"");
         assert_eq!(ended.status, 200);
-        assert_eq!(stream.message(), None, "nothing is told twice");
+        assert_eq!(stream.message(), None, "a notification was repeated");
     }
 }

@@ -1,48 +1,48 @@
-//! Which error is told when: one table over revisions and transports, against the real binary.
+//! Which error takes precedence: one table for all revisions and transports, against the real binary.
 //!
-//! Every error carries its request's id, and `data` names what is wrong where something is. Over HTTP the handshake
-//! revisions answer with 200 what was read at all; 2026-07-28 has statuses of its own.
+//! Every error carries its request's id, and `data` names the wrong part if there is one. Over HTTP, the handshake
+//! revisions answer readable messages with 200; 2026-07-28 has its own status codes.
 
 use moongate_tests::{Http, Stdio, Workspace, envelope};
 use serde_json::{Value, json};
 
-/// What is told.
+/// The expected outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Outcome {
     /// A result.
     Fine,
-    /// A result for the model that says what went wrong.
+    /// An `isError` result for the model.
     Failed,
-    /// An error of this code.
+    /// An error with this code.
     Error(i64),
 }
 
-use Told::{Error, Failed, Fine};
+use Outcome::{Error, Failed, Fine};
 
-/// Until 2025-06-18, in 2025-11-25, in 2026-07-28.
-type ByRevision = [Told; 3];
+/// The outcomes up to 2025-06-18, in 2025-11-25, and in 2026-07-28.
+type OutcomeByRevision = [Outcome; 3];
 
-const METHOD: ByRevision = [Error(-32601); 3];
-const PARAMS: ByRevision = [Error(-32602); 3];
-const INTERNAL: ByRevision = [Error(-32603); 3];
-const MODEL: ByRevision = [Failed; 3];
-/// A method that the newest revision no longer has.
-const ONCE: ByRevision = [Fine, Fine, Error(-32601)];
-const ONCE_PARAMS: ByRevision = [Error(-32602), Error(-32602), Error(-32601)];
+const METHOD_NOT_FOUND: OutcomeByRevision = [Error(-32601); 3];
+const INVALID_PARAMS: OutcomeByRevision = [Error(-32602); 3];
+const INTERNAL: OutcomeByRevision = [Error(-32603); 3];
+const TOOL_ERROR: OutcomeByRevision = [Failed; 3];
+/// A method that was removed in the newest revision.
+const REMOVED: OutcomeByRevision = [Fine, Fine, Error(-32601)];
+const REMOVED_PARAMS: OutcomeByRevision = [Error(-32602), Error(-32602), Error(-32601)];
 
 struct Row {
-    situation: &'static str,
+    case: &'static str,
     method: &'static str,
     params: Value,
-    told: ByRevision,
+    expected: OutcomeByRevision,
     /// The HTTP status in 2026-07-28.
     status: u16,
-    /// What `data` must hold, and may hold more.
+    /// Members that `data` must contain.
     data: Value,
 }
 
-fn row(situation: &'static str, method: &'static str, params: Value, told: ByRevision) -> Row {
-    Row { situation, method, params, told, status: 200, data: Value::Null }
+fn row(case: &'static str, method: &'static str, params: Value, expected: OutcomeByRevision) -> Row {
+    Row { case, method, params, expected, status: 200, data: Value::Null }
 }
 
 impl Row {
@@ -54,62 +54,67 @@ impl Row {
         Self { data, ..self }
     }
 
-    /// A JSON pointer to what is wrong.
+    /// Expects this JSON pointer in `data`.
     fn at(self, at: &str) -> Self {
         self.data(json!({ "at": at }))
     }
 }
 
-fn call(situation: &'static str, tool: &str, arguments: Value, told: ByRevision) -> Row {
+fn call(case: &'static str, tool: &str, arguments: Value, expected: OutcomeByRevision) -> Row {
     let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
-    row(situation, "tools/call", params, told)
+    row(case, "tools/call", params, expected)
 }
 
-fn complete(situation: &'static str, whose: Value, at: &str) -> Row {
+fn complete(case: &'static str, reference: Value, at: &str) -> Row {
     let argument = json!({ "name": "text", "value": "" });
-    let params = Value::from_iter([("ref", whose), ("argument", argument)]);
-    row(situation, "completion/complete", params, PARAMS).at(at)
+    let params = Value::from_iter([("ref", reference), ("argument", argument)]);
+    row(case, "completion/complete", params, INVALID_PARAMS).at(at)
 }
 
 fn methods() -> Vec<Row> {
     let none = || json!({});
     vec![
-        row("unknown method", "nope/nope", none(), METHOD).status(404),
-        row("method in other letters", "Tools/List", none(), METHOD).status(404),
-        row("method of a client", "roots/list", none(), METHOD).status(404),
-        row("method of later days", "server/discover", none(), [Error(-32601), Error(-32601), Fine]),
-        row("method of tasks, which aren't served", "tasks/list", none(), METHOD).status(404),
-        row("ping", "ping", none(), ONCE).status(404),
-        row("level", "logging/setLevel", json!({ "level": "info" }), ONCE).status(404),
-        row("bad level", "logging/setLevel", json!({ "level": "loud" }), ONCE_PARAMS)
+        row("unknown method", "nope/nope", none(), METHOD_NOT_FOUND).status(404),
+        row("method in the wrong case", "Tools/List", none(), METHOD_NOT_FOUND).status(404),
+        row("client method", "roots/list", none(), METHOD_NOT_FOUND).status(404),
+        row("method of a later revision", "server/discover", none(), [Error(-32601), Error(-32601), Fine]),
+        row("unsupported tasks method", "tasks/list", none(), METHOD_NOT_FOUND).status(404),
+        row("ping", "ping", none(), REMOVED).status(404),
+        row("level", "logging/setLevel", json!({ "level": "info" }), REMOVED).status(404),
+        row("bad level", "logging/setLevel", json!({ "level": "loud" }), REMOVED_PARAMS)
             .status(404)
             .at("/level"),
-        row("no level", "logging/setLevel", none(), ONCE_PARAMS).status(404).at("/level"),
-        row("subscription", "resources/subscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
-        row("subscription to nothing", "resources/subscribe", none(), ONCE_PARAMS).status(404).at("/uri"),
-        row("its end", "resources/unsubscribe", json!({ "uri": "zoo://text" }), ONCE).status(404),
+        row("no level", "logging/setLevel", none(), REMOVED_PARAMS).status(404).at("/level"),
+        row("subscription", "resources/subscribe", json!({ "uri": "zoo://text" }), REMOVED).status(404),
+        row("subscription without URI", "resources/subscribe", none(), REMOVED_PARAMS).status(404).at("/uri"),
+        row("unsubscription", "resources/unsubscribe", json!({ "uri": "zoo://text" }), REMOVED).status(404),
     ]
 }
 
 fn parameters() -> Vec<Row> {
     let mut rows = vec![
-        row("no tool named", "tools/call", json!({}), PARAMS).at("/name"),
-        row("tool named by a number", "tools/call", json!({ "name": 5 }), PARAMS).at("/name"),
-        row("unknown tool", "tools/call", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
-        row("arguments as list", "tools/call", json!({ "name": "zoo_echo", "arguments": [1] }), PARAMS)
-            .at("/arguments"),
-        row("no prompt named", "prompts/get", json!({}), PARAMS).at("/name"),
-        row("unknown prompt", "prompts/get", json!({ "name": "zoo_nope" }), PARAMS).at("/name"),
-        row("prompt's argument missing", "prompts/get", json!({ "name": "zoo_repeat" }), PARAMS)
+        row("missing tool name", "tools/call", json!({}), INVALID_PARAMS).at("/name"),
+        row("tool name as number", "tools/call", json!({ "name": 5 }), INVALID_PARAMS).at("/name"),
+        row("unknown tool", "tools/call", json!({ "name": "zoo_nope" }), INVALID_PARAMS).at("/name"),
+        row(
+            "arguments as list",
+            "tools/call",
+            json!({ "name": "zoo_echo", "arguments": [1] }),
+            INVALID_PARAMS,
+        )
+        .at("/arguments"),
+        row("missing prompt name", "prompts/get", json!({}), INVALID_PARAMS).at("/name"),
+        row("unknown prompt", "prompts/get", json!({ "name": "zoo_nope" }), INVALID_PARAMS).at("/name"),
+        row("prompt's argument missing", "prompts/get", json!({ "name": "zoo_repeat" }), INVALID_PARAMS)
             .at("/arguments/text"),
         row(
             "prompt's argument as number",
             "prompts/get",
             json!({ "name": "zoo_repeat", "arguments": { "text": 1 } }),
-            PARAMS,
+            INVALID_PARAMS,
         )
         .at("/arguments/text"),
-        row("no resource named", "resources/read", json!({}), PARAMS).at("/uri"),
+        row("missing resource URI", "resources/read", json!({}), INVALID_PARAMS).at("/uri"),
         row(
             "resource not found",
             "resources/read",
@@ -118,7 +123,7 @@ fn parameters() -> Vec<Row> {
         )
         .data(json!({ "uri": "zoo://nope" })),
         row(
-            "no URI",
+            "invalid URI",
             "resources/read",
             json!({ "uri": "no uri" }),
             [Error(-32002), Error(-32002), Error(-32602)],
@@ -126,20 +131,16 @@ fn parameters() -> Vec<Row> {
         .data(json!({ "uri": "no uri" })),
     ];
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        rows.push(row("cursor that nobody gave out", method, json!({ "cursor": "x" }), PARAMS).at("/cursor"));
-        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), PARAMS).at("/cursor"));
+        rows.push(row("unknown cursor", method, json!({ "cursor": "x" }), INVALID_PARAMS).at("/cursor"));
+        rows.push(row("cursor as number", method, json!({ "cursor": 5 }), INVALID_PARAMS).at("/cursor"));
     }
     rows
 }
 
 fn completions() -> Vec<Row> {
     vec![
-        complete(
-            "completion of something else",
-            json!({ "type": "ref/tool", "name": "zoo_echo" }),
-            "/ref/type",
-        ),
-        complete("completion of nothing", json!({}), "/ref/type"),
+        complete("completion of a tool", json!({ "type": "ref/tool", "name": "zoo_echo" }), "/ref/type"),
+        complete("completion without reference", json!({}), "/ref/type"),
         complete(
             "completion of an unknown prompt",
             json!({ "type": "ref/prompt", "name": "zoo_nope" }),
@@ -154,7 +155,7 @@ fn completions() -> Vec<Row> {
             "completion without argument",
             "completion/complete",
             json!({ "ref": { "type": "ref/prompt", "name": "zoo_repeat" } }),
-            PARAMS,
+            INVALID_PARAMS,
         )
         .at("/argument/name"),
     ]
@@ -163,22 +164,22 @@ fn completions() -> Vec<Row> {
 fn calls() -> Vec<Row> {
     let none = || json!({});
     vec![
-        // SEP-1303: from 2025-11-25 on the model is told, and can mend it.
-        call("arguments that don't fit", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
+        // SEP-1303: since 2025-11-25, the model gets the error and can correct the call.
+        call("invalid arguments", "zoo_echo", json!({ "text": 1 }), [Error(-32602), Failed, Failed])
             .at("/arguments/text"),
         call("argument missing", "zoo_echo", none(), [Error(-32602), Failed, Failed]).data(json!({})),
-        call("the tool says it failed", "zoo_error_result", none(), MODEL),
-        call("the tool panics", "zoo_panic", none(), MODEL),
-        call("the tool traps", "zoo_unreachable_trap", none(), MODEL),
-        call("the tool takes too long", "zoo_sleep_forever", none(), MODEL),
-        call("the tool breaks its promise", "zoo_bad_structured", none(), MODEL),
-        call("the plugin refuses arguments", "zoo_protocol_error_invalid_params", none(), PARAMS),
-        call("the plugin finds nothing", "zoo_protocol_error_not_found", none(), PARAMS),
-        call("the plugin broke", "zoo_protocol_error_internal", none(), INTERNAL),
-        call("an error of the plugin's own", "zoo_protocol_error_custom", none(), [Error(1234); 3]),
-        call("a code that isn't the plugin's", "zoo_protocol_error_reserved_code", none(), INTERNAL),
+        call("the tool returns an error", "zoo_error_result", none(), TOOL_ERROR),
+        call("the tool panics", "zoo_panic", none(), TOOL_ERROR),
+        call("the tool traps", "zoo_unreachable_trap", none(), TOOL_ERROR),
+        call("the tool takes too long", "zoo_sleep_forever", none(), TOOL_ERROR),
+        call("the tool violates its output schema", "zoo_bad_structured", none(), TOOL_ERROR),
+        call("the plugin rejects arguments", "zoo_protocol_error_invalid_params", none(), INVALID_PARAMS),
+        call("not found by the plugin", "zoo_protocol_error_not_found", none(), INVALID_PARAMS),
+        call("internal plugin error", "zoo_protocol_error_internal", none(), INTERNAL),
+        call("custom plugin error", "zoo_protocol_error_custom", none(), [Error(1234); 3]),
+        call("reserved error code", "zoo_protocol_error_reserved_code", none(), INTERNAL),
         call(
-            "the client can't do it",
+            "missing client capability",
             "zoo_protocol_error_missing_capability",
             none(),
             [Failed, Failed, Error(-32021)],
@@ -187,7 +188,7 @@ fn calls() -> Vec<Row> {
         .data(json!({ "requiredCapabilities": { "sampling": {}, "elicitation": { "url": {} } } })),
         row("the prompt panics", "prompts/get", json!({ "name": "zoo_panicking_prompt" }), INTERNAL)
             .data(json!({ "reason": "trap" })),
-        row("the resource is another's", "resources/read", json!({ "uri": "zoo://foreign" }), INTERNAL)
+        row("foreign resource", "resources/read", json!({ "uri": "zoo://foreign" }), INTERNAL)
             .data(json!({ "reason": "bad_output" })),
     ]
 }
@@ -199,7 +200,7 @@ fn workspace() -> Workspace {
     Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.limits]\ntimeout = \"3s\"\n")
 }
 
-/// The request; its id says which row it is.
+/// The request of a row, with the row as its id.
 fn message(row: &Row, id: &str, column: usize) -> Value {
     let mut params = row.params.clone();
     if column == 2 {
@@ -209,17 +210,17 @@ fn message(row: &Row, id: &str, column: usize) -> Value {
 }
 
 #[track_caller]
-fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
-    let shown = format!("{} ({}): {answer}", row.situation, row.method);
+fn check_response(answer: &Value, row: &Row, id: &str, column: usize) {
+    let shown = format!("{} ({}): {answer}", row.case, row.method);
     assert_eq!(answer["id"], id, "{shown}");
-    let told = match (answer["error"]["code"].as_i64(), &answer["result"]["isError"]) {
+    let outcome = match (answer["error"]["code"].as_i64(), &answer["result"]["isError"]) {
         (Some(code), _) => Error(code),
         (None, Value::Bool(true)) => Failed,
         (None, _) => Fine,
     };
-    assert_eq!(told, row.told[column], "{shown}");
-    if let (Error(code), Value::Object(expected)) = (told, &row.data) {
-        // A method that isn't there doesn't look at its parameters.
+    assert_eq!(outcome, row.expected[column], "{shown}");
+    if let (Error(code), Value::Object(expected)) = (outcome, &row.data) {
+        // A method that doesn't exist doesn't check its parameters.
         let data = &answer["error"]["data"];
         assert!(code == -32601 || data.is_object(), "{shown}");
         for (key, value) in expected.iter().filter(|_| code != -32601) {
@@ -229,27 +230,27 @@ fn judge(answer: &Value, row: &Row, id: &str, column: usize) {
 }
 
 #[test]
-fn one_table_says_what_is_told_over_stdio() {
+fn error_table_holds_over_stdio() {
     let workspace = workspace();
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
         let mut stdio =
-            if column == 2 { Stdio::start(&workspace) } else { Stdio::greeted(&workspace, revision) };
+            if column == 2 { Stdio::start(&workspace) } else { Stdio::initialized(&workspace, revision) };
         for (at, row) in rows.iter().enumerate() {
             let id = format!("{revision} {at}");
             stdio.send(&message(row, &id, column));
-            judge(&stdio.receive(), row, &id, column);
+            check_response(&stdio.receive(), row, &id, column);
         }
     }
 }
 
 #[test]
-fn one_table_says_what_is_told_over_http() {
+fn error_table_holds_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let rows: Vec<Row> = [methods(), parameters(), completions(), calls()].into_iter().flatten().collect();
     for (revision, column) in REVISIONS {
-        let session = if column == 2 { String::new() } else { http.greet(&[], revision) };
+        let session = if column == 2 { String::new() } else { http.open_session(&[], revision) };
         for (at, row) in rows.iter().enumerate() {
             let id = format!("{revision} {at}");
             let name = row.params.get("name").or(row.params.get("uri")).and_then(Value::as_str);
@@ -259,18 +260,18 @@ fn one_table_says_what_is_told_over_http() {
                 headers.extend(name.map(|name| ("Mcp-Name", name)));
             }
             let reply = http.post(&headers, &message(row, &id, column));
-            judge(&reply.json(), row, &id, column);
-            let expected = match (column, row.told[column]) {
+            check_response(&reply.json(), row, &id, column);
+            let expected = match (column, row.expected[column]) {
                 (2, Error(_)) => row.status,
                 _ => 200,
             };
-            assert_eq!(reply.status, expected, "{}: {reply:?}", row.situation);
+            assert_eq!(reply.status, expected, "{}: {reply:?}", row.case);
         }
     }
 }
 
 #[test]
-fn a_header_that_differs_is_named() {
+fn names_mismatched_headers() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     let list =
@@ -307,10 +308,10 @@ fn a_header_that_differs_is_named() {
 }
 
 #[test]
-fn a_revision_that_a_session_cannot_have_is_a_bad_request() {
+fn unknown_revision_in_a_session_is_a_bad_request() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
     for (version, status) in [("2025-11-25", 200), ("2025-06-18", 200), ("2099-01-01", 400), ("", 400)] {
         let reply = http.post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", version)], &ping);

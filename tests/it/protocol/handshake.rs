@@ -1,39 +1,39 @@
-//! The revisions with a handshake, over stdio and over HTTP: what `initialize` agrees on and what a session is.
+//! The handshake revisions, over stdio and HTTP: negotiation in `initialize`, and sessions.
 
-use moongate_tests::{Http, Stdio, Workspace, hello, request};
+use moongate_tests::{Http, Stdio, Workspace, initialize_params, request};
 use serde_json::json;
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 #[test]
-fn every_handshake_revision_is_agreed_on_as_asked() {
+fn negotiates_every_handshake_revision() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for revision in REVISIONS {
-        let mut stdio = Stdio::greeted(&workspace, revision);
-        let tools = stdio.ask("tools/list", json!({}));
+        let mut stdio = Stdio::initialized(&workspace, revision);
+        let tools = stdio.request_and_wait("tools/list", json!({}));
         assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(2), "{tools}");
-        let session = http.greet(&[], revision);
+        let session = http.open_session(&[], revision);
         let over_http = http.post(&[("Mcp-Session-Id", &session)], &request(2, "tools/list", json!({})));
         assert_eq!(over_http.json()["result"], tools["result"], "{revision}");
     }
 }
 
 #[test]
-fn a_revision_that_is_not_known_is_answered_with_the_newest_that_shakes_hands() {
+fn unknown_revision_negotiates_the_newest_handshake_one() {
     let workspace = Workspace::with_plugin("time");
-    for asked in ["2026-07-28", "2024-10-07", "1.0", ""] {
+    for requested in ["2026-07-28", "2024-10-07", "1.0", ""] {
         let mut stdio = Stdio::start(&workspace);
-        let answer = stdio.ask("initialize", hello(asked));
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{asked}: {answer}");
+        let answer = stdio.request_and_wait("initialize", initialize_params(requested));
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{requested}: {answer}");
     }
 }
 
 #[test]
-fn the_greeting_says_only_what_the_revision_knows() {
+fn initialize_result_fits_the_revision() {
     let workspace = Workspace::with_plugin("time");
     let mut oldest = Stdio::start(&workspace);
-    let answer = oldest.ask("initialize", hello("2024-11-05"));
+    let answer = oldest.request_and_wait("initialize", initialize_params("2024-11-05"));
     assert_eq!(
         answer["result"]["capabilities"],
         json!({
@@ -45,12 +45,12 @@ fn the_greeting_says_only_what_the_revision_knows() {
     );
     assert!(answer["result"]["serverInfo"].get("title").is_none());
     assert!(answer["result"].get("resultType").is_none());
-    let ping = oldest.ask("ping", json!({}));
-    assert_eq!(ping["result"], json!({}), "a strict client refuses any other member");
+    let ping = oldest.request_and_wait("ping", json!({}));
+    assert_eq!(ping["result"], json!({}), "a strict client rejects any other member");
 }
 
 #[test]
-fn initialize_names_what_is_missing() {
+fn initialize_names_missing_parameters() {
     let workspace = Workspace::with_plugin("time");
     for (params, at) in [
         (json!({"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}), "/protocolVersion"),
@@ -63,39 +63,43 @@ fn initialize_names_what_is_missing() {
         (json!({"protocolVersion": "2025-11-25", "capabilities": {}}), "/clientInfo"),
     ] {
         let mut stdio = Stdio::start(&workspace);
-        let answer = stdio.ask("initialize", params);
+        let answer = stdio.request_and_wait("initialize", params);
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         assert_eq!(answer["error"]["data"]["at"], at, "{answer}");
-        let answer = stdio.ask("initialize", hello("2025-11-25"));
-        assert!(answer.get("result").is_some(), "a failed handshake can be tried again: {answer}");
+        let answer = stdio.request_and_wait("initialize", initialize_params("2025-11-25"));
+        assert!(answer.get("result").is_some(), "a failed handshake can be retried: {answer}");
     }
 }
 
 #[test]
-fn only_ping_comes_before_the_handshake_and_the_handshake_comes_once() {
+fn only_ping_precedes_the_single_handshake() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start(&workspace);
-    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
-    assert_eq!(stdio.ask("tools/list", json!({}))["error"]["code"], -32600);
-    assert!(stdio.ask("initialize", hello("2025-06-18")).get("result").is_some());
-    let before_initialized = stdio.ask("tools/list", json!({}));
+    assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("tools/list", json!({}))["error"]["code"], -32600);
+    assert!(stdio.request_and_wait("initialize", initialize_params("2025-06-18")).get("result").is_some());
+    let before_initialized = stdio.request_and_wait("tools/list", json!({}));
     assert!(
         before_initialized.get("result").is_some(),
-        "clients race with `initialized`: {before_initialized}"
+        "requests can arrive before `initialized`: {before_initialized}"
     );
-    assert_eq!(stdio.ask("initialize", hello("2025-06-18"))["error"]["code"], -32600);
+    assert_eq!(
+        stdio.request_and_wait("initialize", initialize_params("2025-06-18"))["error"]["code"],
+        -32600
+    );
     for method in
         ["server/discover", "subscriptions/listen", "nope", "rpc.discover", "notifications/initialized"]
     {
-        assert_eq!(stdio.ask(method, json!({}))["error"]["code"], -32601, "{method}");
+        assert_eq!(stdio.request_and_wait(method, json!({}))["error"]["code"], -32601, "{method}");
     }
 }
 
 #[test]
-fn a_session_over_http_is_unguessable_needed_and_ended_by_delete() {
+fn http_sessions_are_random_required_and_deletable() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
-    let (one, two) = (http.greet(&[], "2025-11-25"), http.greet(&[], "2025-11-25"));
+    let one = http.open_session(&[], "2025-11-25");
+    let two = http.open_session(&[], "2025-11-25");
     assert_ne!(one, two);
     assert!(one.len() >= 32 && one.bytes().all(|byte| byte.is_ascii_graphic()), "{one}");
 
@@ -104,7 +108,8 @@ fn a_session_over_http_is_unguessable_needed_and_ended_by_delete() {
     assert_eq!((without.status, &without.json()["id"]), (400, &json!(5)), "{without:?}");
     let unknown = http.post(&[("Mcp-Session-Id", "nobody")], &list);
     assert_eq!((unknown.status, &unknown.json()["id"]), (404, &json!(5)), "{unknown:?}");
-    let again = http.post(&[("Mcp-Session-Id", &one)], &request(6, "initialize", hello("2025-11-25")));
+    let again =
+        http.post(&[("Mcp-Session-Id", &one)], &request(6, "initialize", initialize_params("2025-11-25")));
     assert_eq!((again.status, &again.json()["error"]["code"]), (400, &json!(-32600)), "{again:?}");
 
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -117,10 +122,10 @@ fn a_session_over_http_is_unguessable_needed_and_ended_by_delete() {
 }
 
 #[test]
-fn the_revision_header_may_be_any_known_one_but_not_an_unknown_one() {
+fn rejects_unknown_revision_headers() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
-    let session = http.greet(&[("MCP-Protocol-Version", "1999-01-01")], "2025-06-18");
+    let session = http.open_session(&[("MCP-Protocol-Version", "1999-01-01")], "2025-06-18");
     let list = request(2, "tools/list", json!({}));
     for (revision, status) in [("2025-06-18", 200), ("2025-11-25", 200), ("1999-01-01", 400)] {
         let reply = http.post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", revision)], &list);
@@ -129,7 +134,7 @@ fn the_revision_header_may_be_any_known_one_but_not_an_unknown_one() {
 }
 
 #[test]
-fn batches_are_answered_only_where_the_revision_has_them() {
+fn answers_batches_only_in_2025_03_26() {
     let workspace = Workspace::with_plugin("time");
     let batch = json!([
         request(7, "ping", json!({})),
@@ -137,7 +142,7 @@ fn batches_are_answered_only_where_the_revision_has_them() {
         1,
         request(8, "tools/call", json!({ "name": "time_get_current_time", "arguments": { "timezone": "UTC" } })),
     ]);
-    let mut with = Stdio::greeted(&workspace, "2025-03-26");
+    let mut with = Stdio::initialized(&workspace, "2025-03-26");
     with.send(&batch);
     let answers = with.receive();
     let answers = answers.as_array().expect("an array");
@@ -146,16 +151,16 @@ fn batches_are_answered_only_where_the_revision_has_them() {
     assert!(answers.iter().any(|answer| answer["id"] == 8 && answer["result"]["content"].is_array()));
     assert!(answers.iter().any(|answer| answer["id"].is_null() && answer["error"]["code"] == -32600));
 
-    let mut without = Stdio::greeted(&workspace, "2025-06-18");
+    let mut without = Stdio::initialized(&workspace, "2025-06-18");
     without.send(&batch);
     assert_eq!(without.receive()["error"]["code"], -32600);
 
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-03-26");
+    let session = http.open_session(&[], "2025-03-26");
     let reply = http.post(&[("Mcp-Session-Id", &session)], &batch);
     assert_eq!(reply.json().as_array().map(Vec::len), Some(3), "{reply:?}");
     let silent = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &silent).status, 202);
-    let greeting = json!([request(9, "initialize", hello("2025-03-26"))]);
+    let greeting = json!([request(9, "initialize", initialize_params("2025-03-26"))]);
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &greeting).status, 400);
 }

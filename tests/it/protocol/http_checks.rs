@@ -1,16 +1,16 @@
-//! What HTTP refuses before a message is read, and in which order: Host and Origin, token, verb, type, size.
+//! HTTP checks before a message is read, in order: Host and Origin, token, method, content type, size.
 
-use moongate_tests::{Http, Workspace, hello, request, stateless};
+use moongate_tests::{Http, Workspace, initialize_params, request, stateless_request};
 use serde_json::json;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 fn hello_body() -> Vec<u8> {
-    request(1, "initialize", hello("2025-11-25")).to_string().into_bytes()
+    request(1, "initialize", initialize_params("2025-11-25")).to_string().into_bytes()
 }
 
 #[test]
-fn a_page_that_rebinds_its_name_is_refused() {
+fn rejects_dns_rebinding() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let port = http.address().port();
@@ -34,7 +34,7 @@ fn a_page_that_rebinds_its_name_is_refused() {
 }
 
 #[test]
-fn a_token_is_asked_for_before_anything_is_read_and_sessions_belong_to_it() {
+fn checks_token_first_and_binds_sessions_to_it() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [\n  { name = \"ann\", token = { file = \"ann\" } },\n  { name = \"bob\", token = { file = \"bob\" } },\n]\n[plugins.time]\nsource = \"@time@\"\n",
     );
@@ -61,7 +61,7 @@ fn a_token_is_asked_for_before_anything_is_read_and_sessions_belong_to_it() {
     assert_eq!(http.send("GET", "/mcp", &[], b"").status, 401);
     assert_eq!(http.send("POST", "/mcp?token=ann-has-a-long-secret", &[JSON], &hello_body()).status, 401);
 
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let list = request(2, "tools/list", json!({}));
     assert_eq!(http.post(&[ann, ("Mcp-Session-Id", &session)], &list).status, 200);
     assert_eq!(http.post(&[bob, ("Mcp-Session-Id", &session)], &list).status, 404);
@@ -70,7 +70,7 @@ fn a_token_is_asked_for_before_anything_is_read_and_sessions_belong_to_it() {
 }
 
 #[test]
-fn verbs_types_and_sizes_are_checked_in_this_order() {
+fn checks_method_content_type_and_size_in_order() {
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\nmax_body = \"10KiB\"\n[plugins.time]\nsource = \"@time@\"\n",
     );
@@ -103,7 +103,7 @@ fn verbs_types_and_sizes_are_checked_in_this_order() {
 }
 
 #[test]
-fn any_accept_that_takes_json_will_do() {
+fn accepts_any_accept_header_that_allows_json() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for (accept, status) in [
@@ -119,7 +119,7 @@ fn any_accept_that_takes_json_will_do() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_with_a_reason() {
+fn rejects_invalid_messages_with_a_reason() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for (body, code) in [
@@ -141,7 +141,7 @@ fn what_is_no_message_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_browser_may_ask_first() {
+fn answers_cors_preflight_requests() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let origin = format!("http://localhost:{}", http.address().port());
@@ -170,6 +170,6 @@ fn a_browser_may_ask_first() {
     assert_eq!(evil.header("access-control-allow-origin"), None);
     let own =
         [("Origin", origin.as_str()), ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
-    let reply = http.post(&own, &stateless(1, "tools/list", json!({})));
+    let reply = http.post(&own, &stateless_request(1, "tools/list", json!({})));
     assert_eq!(reply.header("access-control-allow-origin"), Some(origin.as_str()), "{reply:?}");
 }

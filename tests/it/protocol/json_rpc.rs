@@ -1,11 +1,11 @@
-//! JSON-RPC's corners, one table for both transports and every revision: what is said to what no library would send.
+//! JSON-RPC edge cases that no client library would send, in one table for both transports and every revision.
 
-use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless};
+use moongate_tests::{Http, Reply, Stdio, Workspace, request, stateless_request};
 use serde_json::{Value, json};
 
 mod rows;
 
-use rows::{Row, Say, When};
+use rows::{AppliesTo, Expected, Row};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
@@ -18,7 +18,7 @@ fn workspace() -> Workspace {
 }
 
 fn table() -> impl Iterator<Item = &'static Row> {
-    [rows::TEXT, rows::BATCH, rows::MEMBERS, rows::KINDS].into_iter().flatten()
+    [rows::PARSING, rows::BATCH, rows::MEMBERS, rows::MESSAGE_KINDS].into_iter().flatten()
 }
 
 fn is_stateless(revision: &str) -> bool {
@@ -27,12 +27,12 @@ fn is_stateless(revision: &str) -> bool {
 
 impl Row {
     fn is_for(&self, revision: &str) -> bool {
-        match self.when {
-            When::Always => true,
-            When::Handshake => !is_stateless(revision),
-            When::Stateless => is_stateless(revision),
-            When::Batches => revision == "2025-03-26",
-            When::NoBatches => revision != "2025-03-26",
+        match self.applies_to {
+            AppliesTo::Always => true,
+            AppliesTo::Handshake => !is_stateless(revision),
+            AppliesTo::Stateless => is_stateless(revision),
+            AppliesTo::Batches => revision == "2025-03-26",
+            AppliesTo::NoBatches => revision != "2025-03-26",
         }
     }
 
@@ -41,7 +41,7 @@ impl Row {
         let modern = is_stateless(revision);
         let params = if modern { format!("{{\"_meta\":{{{ENVELOPE}}}}}") } else { "{}".to_owned() };
         let deep = format!("{{\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
-        let marks = [
+        let placeholders = [
             ("@many", format!("[{}]", ["{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"; 101].join(","))),
             ("@m", if modern { "server/discover" } else { "ping" }.to_owned()),
             ("@p", params),
@@ -51,11 +51,13 @@ impl Row {
             ("@huge", "x".repeat(too_long)),
         ];
         let mut bytes = self.bytes.to_vec();
-        for (mark, text) in marks {
-            // Nothing else begins with a mark, but for those that are tried before.
-            while let Some(at) = bytes.windows(mark.len()).position(|part| part == mark.as_bytes()) {
-                bytes.splice(at..at + mark.len(), text.bytes());
-                if mark == "@huge" {
+        for (placeholder, text) in placeholders {
+            // `@` starts nothing else, except for the placeholders that are replaced first.
+            while let Some(at) =
+                bytes.windows(placeholder.len()).position(|part| part == placeholder.as_bytes())
+            {
+                bytes.splice(at..at + placeholder.len(), text.bytes());
+                if placeholder == "@huge" {
                     return bytes;
                 }
             }
@@ -63,34 +65,37 @@ impl Row {
         bytes
     }
 
-    fn shown(&self, revision: &str) -> String {
+    fn label(&self, revision: &str) -> String {
         format!("{} {} in {revision}", self.number, self.name)
     }
 }
 
-/// How an id that couldn't be read is written.
+/// How an error represents an unreadable id.
 #[derive(Clone, Copy)]
-enum Unread {
+enum UnreadableId {
     Null,
     Absent,
 }
 
-/// Is `answer` what is said?
+/// Checks a response against the expectation.
 #[track_caller]
-fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
-    let (id, code) = match say {
-        Say::Result(id) => (id, None),
-        Say::Error(code, id) => (id, Some(code)),
-        Say::Batch(all) => {
-            let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: no array: {answer}"));
+fn check_response(answer: &Value, expectation: Expected, unreadable_id: UnreadableId, row: &str) {
+    let (id, code) = match expectation {
+        Expected::Result(id) => (id, None),
+        Expected::Error(code, id) => (id, Some(code)),
+        Expected::Batch(all) => {
+            let answers = answer.as_array().unwrap_or_else(|| panic!("{row}: not an array: {answer}"));
             assert_eq!(answers.len(), all.len(), "{row}: {answer}");
-            return answers.iter().zip(all).for_each(|(answer, say)| compare(answer, *say, unread, row));
+            return answers
+                .iter()
+                .zip(all)
+                .for_each(|(answer, expectation)| check_response(answer, *expectation, unreadable_id, row));
         }
-        Say::Nothing | Say::Lines(_) => panic!("{row}: {answer}"),
+        Expected::Nothing | Expected::Lines(_) => panic!("{row}: {answer}"),
     };
-    let expected: Option<Value> = match (id, unread) {
-        ("-", _) | ("?", Unread::Absent) => None,
-        ("?", Unread::Null) => Some(Value::Null),
+    let expected: Option<Value> = match (id, unreadable_id) {
+        ("-", _) | ("?", UnreadableId::Absent) => None,
+        ("?", UnreadableId::Null) => Some(Value::Null),
         (id, _) => Some(serde_json::from_str(id).unwrap()),
     };
     assert_eq!(answer.get("id"), expected.as_ref(), "{row}: {answer}");
@@ -99,7 +104,7 @@ fn compare(answer: &Value, say: Say, unread: Unread, row: &str) {
 }
 
 #[test]
-fn every_corner_has_a_row_or_a_test() {
+fn every_case_has_a_row_or_a_test() {
     let own = rows::OWN_TESTS.iter().map(|(number, _)| *number);
     let mut seen: Vec<u8> = table().map(|row| row.number).chain(own).collect();
     seen.sort_unstable();
@@ -108,48 +113,55 @@ fn every_corner_has_a_row_or_a_test() {
 }
 
 #[test]
-fn every_corner_is_answered_over_stdio() {
+fn answers_every_case_over_stdio() {
     let workspace = workspace();
     for revision in REVISIONS {
         let mut stdio = if is_stateless(revision) {
             Stdio::start(&workspace)
         } else {
-            Stdio::greeted(&workspace, revision)
+            Stdio::initialized(&workspace, revision)
         };
         if is_stateless(revision) {
-            // As long as nobody knows what is spoken, JSON-RPC's own rule holds.
+            // Before the revision is known, JSON-RPC's own rule applies.
             stdio.send_raw(b"{nope}\n");
-            compare(&stdio.receive(), Say::Error(-32700, "?"), Unread::Null, "before anything was said");
-            stdio.send(&stateless(1, "server/discover", json!({})));
+            check_response(
+                &stdio.receive(),
+                Expected::Error(-32700, "?"),
+                UnreadableId::Null,
+                "before any request",
+            );
+            stdio.send(&stateless_request(1, "server/discover", json!({})));
             assert!(stdio.response(1).get("result").is_some());
         }
-        let unread = if revision >= "2025-11-25" { Unread::Absent } else { Unread::Null };
+        let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
         for row in table().filter(|row| row.is_for(revision) && row.headers.is_empty()) {
-            let shown = row.shown(revision);
+            let shown = row.label(revision);
             let mut bytes = row.bytes(revision, 11 << 20);
             bytes.push(b'\n');
             stdio.send_raw(&bytes);
             match row.stdio {
-                Say::Nothing => {}
-                Say::Lines(all) => {
-                    all.iter().for_each(|say| compare(&stdio.receive(), *say, unread, &shown));
+                Expected::Nothing => {}
+                Expected::Lines(all) => {
+                    for expectation in all {
+                        check_response(&stdio.receive(), *expectation, unreadable_id, &shown);
+                    }
                 }
-                say => compare(&stdio.receive(), say, unread, &shown),
+                expectation => check_response(&stdio.receive(), expectation, unreadable_id, &shown),
             }
-            // The next answer is the next request's: nothing else was said, and the connection stands.
+            // The next response belongs to the next request: nothing else was sent, and the connection is still open.
             let fence = if is_stateless(revision) {
-                stateless(777, "server/discover", json!({}))
+                stateless_request(777, "server/discover", json!({}))
             } else {
                 request(777, "ping", json!({}))
             };
             stdio.send(&fence);
             let next = stdio.receive();
-            assert_eq!(next["id"], 777, "{shown}: it was answered twice, or should not have been: {next}");
+            assert_eq!(next["id"], 777, "{shown}: unexpected second response: {next}");
         }
     }
 }
 
-/// The headers that a client sends with these bytes.
+/// The headers that a client sends with this body.
 fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Accept", "application/json, text/event-stream".to_owned())];
     if !is_stateless(revision) {
@@ -161,22 +173,23 @@ fn headers_of(revision: &'static str, session: &str, bytes: &[u8]) -> Vec<(&'sta
     if is_stateless(revision) {
         let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let message: Value = serde_json::from_slice(text).unwrap_or_default();
-        let repeated = [("Mcp-Method", &message["method"]), ("Mcp-Name", &message["params"]["name"])];
-        let said = repeated.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
-        headers.extend(said);
+        let mirrored = [("Mcp-Method", &message["method"]), ("Mcp-Name", &message["params"]["name"])];
+        let mirrored =
+            mirrored.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+        headers.extend(mirrored);
     }
     headers
 }
 
 #[test]
-fn every_corner_is_answered_over_http() {
+fn answers_every_case_over_http() {
     let workspace = workspace();
     let http = Http::start(&workspace);
     for revision in REVISIONS {
-        let session = if is_stateless(revision) { String::new() } else { http.greet(&[], revision) };
-        let unread = if revision >= "2025-11-25" { Unread::Absent } else { Unread::Null };
+        let session = if is_stateless(revision) { String::new() } else { http.open_session(&[], revision) };
+        let unreadable_id = if revision >= "2025-11-25" { UnreadableId::Absent } else { UnreadableId::Null };
         for row in table().filter(|row| row.is_for(revision)) {
-            let shown = row.shown(revision);
+            let shown = row.label(revision);
             let bytes = row.bytes(revision, 80 << 10);
             let own = headers_of(revision, &session, &bytes);
             let mut headers: Vec<(&str, &str)> =
@@ -188,35 +201,35 @@ fn every_corner_is_answered_over_http() {
             let reply = http.send("POST", "/mcp", &headers, &bytes);
             assert_eq!(reply.status, row.status[usize::from(is_stateless(revision))], "{shown}: {reply:?}");
             match row.http.unwrap_or(row.stdio) {
-                Say::Nothing => assert_eq!(reply.body, "", "{shown}"),
-                say => compare(&reply.json(), say, unread, &shown),
+                Expected::Nothing => assert_eq!(reply.body, "", "{shown}"),
+                expectation => check_response(&reply.json(), expectation, unreadable_id, &shown),
             }
         }
     }
 }
 
 #[test]
-fn a_request_without_an_id_has_no_effects() {
+fn request_without_id_has_no_effect() {
     let workspace = workspace();
     for (id, logged) in [(None, false), (Some(5), true)] {
-        let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
         let mut call = request(5, "tools/call", json!({ "name": "zoo_print_json_rpc" }));
         if id.is_none() {
             call.as_object_mut().unwrap().remove("id");
         }
         stdio.send(&call);
         let (_, _, log) = stdio.finish();
-        assert_eq!(log.contains("forged"), logged, "what the tool prints is logged: {log}");
+        assert_eq!(log.contains("forged"), logged, "the tool's output decides whether it ran: {log}");
     }
 }
 
-/// Waits until a request of that id runs in the session: then the id is refused.
+/// Waits until a request with this id runs in the session, so that the id is rejected.
 fn wait_until_running(ping: impl Fn() -> Reply) {
     while ping().json().get("result").is_some() {}
 }
 
 #[test]
-fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
+fn ids_differ_by_type_and_are_unique_while_running() {
     let workspace = workspace();
     let call = |id: &str| {
         format!(
@@ -227,10 +240,10 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
     let cancel = |id: &str| {
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
     };
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send_raw(format!("{}\n{}\n", call("1000"), ping("\"1000\"")).as_bytes());
     let other = stdio.receive();
-    assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is another id");
+    assert_eq!((&other["id"], &other["result"]), (&json!("1000"), &json!({})), "a string is a different id");
     stdio.send_raw(format!("{}\n", ping("1000")).as_bytes());
     let twice = stdio.receive();
     assert_eq!((&twice["id"], &twice["error"]["code"]), (&json!(1000), &json!(-32600)));
@@ -239,11 +252,11 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
     assert_eq!(
         (&free["id"], &free["result"]),
         (&json!(1000), &json!({})),
-        "the first one was there until now"
+        "the id is free after the cancellation"
     );
 
     let http = Http::start(&workspace);
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let send = |text: String| {
         let headers = [
             ("Content-Type", "application/json"),
@@ -253,7 +266,7 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
         http.send("POST", "/mcp", &headers, text.as_bytes())
     };
     std::thread::scope(|scope| {
-        // Where a ping comes first, it is the call that is one too many.
+        // If the ping arrives first, the call is rejected instead.
         let hanging = scope.spawn(|| {
             loop {
                 let reply = send(call("1000"));
@@ -266,17 +279,17 @@ fn ids_of_two_types_are_two_ids_and_one_id_is_not_used_twice_at_once() {
         assert_eq!(send(ping("\"1000\"")).json()["result"], json!({}));
         assert_eq!(send(ping("1000")).json()["error"]["code"], -32600);
         assert_eq!(send(cancel("1000")).status, 202);
-        // HTTP has to answer; JSON-RPC has no code for it, so it is the one that editors know.
+        // HTTP needs a response; JSON-RPC has no code for this, so the language server protocol's code is used.
         assert_eq!(hanging.join().unwrap().json()["error"]["code"], -32800);
         assert_eq!(send(ping("1000")).json()["result"], json!({}));
     });
 }
 
 #[test]
-fn a_body_may_come_in_chunks_and_wait_to_be_asked_for() {
+fn accepts_chunked_bodies_and_expect_continue() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    let text = request(1, "initialize", moongate_tests::hello("2025-11-25")).to_string();
+    let text = request(1, "initialize", moongate_tests::initialize_params("2025-11-25")).to_string();
     let (first, second) = text.split_at(20);
     let chunked = format!("{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n", first.len(), second.len());
     let headers = [("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")];

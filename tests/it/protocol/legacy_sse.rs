@@ -1,6 +1,6 @@
-//! HTTP as 2024-11-05 had it: one stream that brings everything, and a path to post to.
+//! The HTTP+SSE transport of 2024-11-05: one stream for all messages, and a path to post to.
 
-use moongate_tests::{EventStream, Http, Reply, Workspace, hello, request, text};
+use moongate_tests::{EventStream, Http, Reply, Workspace, initialize_params, request, text};
 use serde_json::{Value, json};
 
 /// A client of 2024-11-05.
@@ -8,7 +8,7 @@ struct Client<'a> {
     http: &'a Http,
     headers: Vec<(&'a str, &'a str)>,
     stream: EventStream,
-    /// Where it posts.
+    /// The path to post to.
     uri: String,
 }
 
@@ -27,13 +27,13 @@ impl<'a> Client<'a> {
         Self { http, headers: headers.to_vec(), stream, uri: first.data }
     }
 
-    fn greeted(http: &'a Http, revision: &str) -> Self {
+    fn initialized(http: &'a Http, revision: &str) -> Self {
         let mut client = Self::connect(http, &[]);
-        let mut params = hello(revision);
+        let mut params = initialize_params(revision);
         params["capabilities"]["elicitation"] = json!({});
-        let answer = client.ask(0, "initialize", params);
+        let answer = client.request_and_wait(0, "initialize", params);
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
-        client.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.post_accepted(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
     }
 
@@ -44,13 +44,13 @@ impl<'a> Client<'a> {
     }
 
     #[track_caller]
-    fn tell(&self, message: &Value) {
+    fn post_accepted(&self, message: &Value) {
         let reply = self.post(message.to_string().as_bytes());
         assert_eq!((reply.status, reply.body.as_str()), (202, ""), "{message}");
     }
 
-    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
-        self.tell(&request(id, method, params));
+    fn request_and_wait(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.post_accepted(&request(id, method, params));
         let answer = self.stream.message().unwrap();
         assert_eq!(answer["id"], id, "{answer}");
         answer
@@ -64,7 +64,7 @@ fn workspace(http: &str) -> Workspace {
 }
 
 #[test]
-fn without_the_switch_there_is_no_such_path() {
+fn legacy_sse_is_disabled_by_default() {
     let http = Http::start(&Workspace::with_plugin("time"));
     for path in ["/sse", "/messages", "/messages?sessionId=x"] {
         assert_eq!(http.send("GET", path, &[("Accept", "text/event-stream")], b"").status, 404, "{path}");
@@ -72,59 +72,68 @@ fn without_the_switch_there_is_no_such_path() {
 }
 
 #[test]
-fn everything_comes_on_the_one_stream_in_every_revision_with_a_handshake() {
+fn delivers_all_messages_on_one_stream() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let mut client = Client::greeted(&http, revision);
-        let list = client.ask(1, "tools/list", json!({}));
+        let mut client = Client::initialized(&http, revision);
+        let list = client.request_and_wait(1, "tools/list", json!({}));
         assert!(list["result"]["tools"].as_array().is_some_and(|tools| tools.len() > 10), "{list}");
-        let echo = client.ask(2, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "hi" } }));
+        let echo = client.request_and_wait(
+            2,
+            "tools/call",
+            json!({ "name": "zoo_echo", "arguments": { "text": "hi" } }),
+        );
         assert_eq!(text(&echo), "hi");
         let meta = json!({ "progressToken": "t" });
-        client.tell(&request(3, "tools/call", json!({ "name": "test_tool_with_progress", "_meta": meta })));
+        client.post_accepted(&request(
+            3,
+            "tools/call",
+            json!({ "name": "test_tool_with_progress", "_meta": meta }),
+        ));
         for _ in 0..3 {
             let report = client.stream.message().unwrap();
             assert_eq!(report["params"]["progressToken"], "t", "{report}");
         }
         assert_eq!(client.stream.message().unwrap()["id"], 3);
     }
-    let mut client = Client::greeted(&http, "2025-06-18");
-    client.tell(&request(
+    let mut client = Client::initialized(&http, "2025-06-18");
+    client.post_accepted(&request(
         4,
         "tools/call",
         json!({ "name": "test_elicitation", "arguments": { "message": "?" } }),
     ));
     let question = client.stream.message().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
-    client.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } }));
+    client
+        .post_accepted(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } }));
     assert!(text(&client.stream.message().unwrap()).contains("decline"));
 }
 
 #[test]
-fn a_batch_is_answered_as_one_where_there_are_batches() {
+fn answers_a_batch_with_one_message() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
     let batch = json!([request(7, "ping", json!({})), request(8, "ping", json!({}))]);
-    let mut client = Client::greeted(&http, "2025-03-26");
-    client.tell(&batch);
+    let mut client = Client::initialized(&http, "2025-03-26");
+    client.post_accepted(&batch);
     assert_eq!(client.stream.message().unwrap().as_array().map(Vec::len), Some(2));
-    let mut client = Client::greeted(&http, "2025-06-18");
-    client.tell(&batch);
+    let mut client = Client::initialized(&http, "2025-06-18");
+    client.post_accepted(&batch);
     assert_eq!(client.stream.message().unwrap()["error"]["code"], -32600);
 }
 
 #[test]
-fn a_client_that_goes_takes_its_calls_along() {
+fn disconnecting_cancels_running_calls() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
-    let client = Client::greeted(&http, "2024-11-05");
+    let client = Client::initialized(&http, "2024-11-05");
     for id in 1..=4 {
-        client.tell(&request(id, "tools/call", json!({ "name": "zoo_sleep_forever" })));
+        client.post_accepted(&request(id, "tools/call", json!({ "name": "zoo_sleep_forever" })));
     }
     let Client { stream, uri, .. } = client;
     drop(stream);
-    // The connection is gone once its name is.
+    // The session ends with the connection.
     let post = || {
         let ping = request(9, "ping", json!({})).to_string();
         http.send("POST", &uri, &[("Content-Type", "application/json")], ping.as_bytes()).status
@@ -137,29 +146,27 @@ fn a_client_that_goes_takes_its_calls_along() {
 }
 
 #[test]
-fn a_cancelled_call_is_not_answered() {
+fn cancelled_call_gets_no_response() {
     let workspace = workspace("");
     let http = Http::start(&workspace);
-    let mut client = Client::greeted(&http, "2024-11-05");
-    client.tell(&request(5, "tools/call", json!({ "name": "zoo_sleep_forever" })));
-    client.tell(
+    let mut client = Client::initialized(&http, "2024-11-05");
+    client.post_accepted(&request(5, "tools/call", json!({ "name": "zoo_sleep_forever" })));
+    client.post_accepted(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 5 } }),
     );
-    client.ask(6, "ping", json!({}));
+    client.request_and_wait(6, "ping", json!({}));
 }
 
 #[test]
-fn what_holds_for_the_endpoint_holds_here_too() {
+fn applies_the_endpoints_http_checks() {
     let workspace = workspace(
         "max_body = \"10KiB\"\nauth.tokens = [\n  { name = \"ann\", token = { file = \"ann\" } },\n  { name = \"bob\", token = { file = \"bob\" } },\n]",
     );
     workspace.write("ann", "ann-has-a-long-secret");
     workspace.write("bob", "bob-has-a-long-secret");
     let http = Http::start(&workspace);
-    let (ann, bob) = (
-        ("Authorization", "Bearer ann-has-a-long-secret"),
-        ("Authorization", "Bearer bob-has-a-long-secret"),
-    );
+    let ann = ("Authorization", "Bearer ann-has-a-long-secret");
+    let bob = ("Authorization", "Bearer bob-has-a-long-secret");
     let evil = ("Origin", "http://evil.example.com");
     let json = ("Content-Type", "application/json");
     let mut client = Client::connect(&http, &[ann]);
@@ -189,44 +196,44 @@ fn what_holds_for_the_endpoint_holds_here_too() {
         let allow = if path == "/sse" { "GET, OPTIONS" } else { "POST, OPTIONS" };
         assert_eq!(reply.header("allow"), (status == 405).then_some(allow), "{reply:?}");
     }
-    assert_eq!(client.stream.message().unwrap()["id"], 1, "only the last one was answered");
+    assert_eq!(client.stream.message().unwrap()["id"], 1, "expected only the last response");
 }
 
 #[test]
-fn there_are_no_more_clients_than_sessions_and_requests_that_nobody_reads_do_not_pile_up() {
+fn limits_clients_and_unread_requests() {
     let workspace = workspace("max_sessions = 2\nkeep_alive = \"50ms\"");
     let http = Http::start(&workspace);
     let mut clients = [Client::connect(&http, &[]), Client::connect(&http, &[])];
     assert_ne!(clients[0].uri, clients[1].uri);
     assert_eq!(http.send("GET", "/sse", &[("Accept", "text/event-stream")], b"").status, 503);
-    assert!(clients[0].stream.event().unwrap().is_comment, "it shows that it is alive");
-    let ask = |client: &Client<'_>, id| {
+    assert!(clients[0].stream.event().unwrap().is_comment, "expected a keep-alive comment");
+    let call_status = |client: &Client<'_>, id| {
         let call = request(id, "tools/call", json!({ "name": "zoo_sleep_forever" }));
         client.post(call.to_string().as_bytes()).status
     };
-    let mut params = hello("2024-11-05");
+    let mut params = initialize_params("2024-11-05");
     params["capabilities"] = json!({});
     let answer = loop {
-        clients[1].tell(&request(0, "initialize", params.clone()));
+        clients[1].post_accepted(&request(0, "initialize", params.clone()));
         if let Some(answer) = clients[1].stream.message() {
             break answer;
         }
     };
     assert_eq!(answer["id"], 0);
-    let refused = (1..1_000).find(|id| ask(&clients[1], *id) == 503);
-    assert!(refused.is_some_and(|id| id > 32), "{refused:?}");
-    clients[1].tell(
+    let rejected = (1..1_000).find(|id| call_status(&clients[1], *id) == 503);
+    assert!(rejected.is_some_and(|id| id > 32), "{rejected:?}");
+    clients[1].post_accepted(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
     );
-    while ask(&clients[1], 2_000) == 503 {
+    while call_status(&clients[1], 2_000) == 503 {
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn the_gateway_stops_at_once_where_nothing_runs() {
+fn idle_clients_do_not_delay_shutdown() {
     let http = Http::start(&workspace(""));
-    let client = Client::greeted(&http, "2024-11-05");
+    let client = Client::initialized(&http, "2024-11-05");
     let Client { mut stream, .. } = client;
     let ended = std::thread::spawn(move || http.terminate());
     assert_eq!(stream.event(), None);

@@ -1,24 +1,24 @@
-//! 2026-07-28: the envelope, the headers that repeat it, and the order of the checks.
+//! 2026-07-28: the envelope, the headers that mirror it, and the order of the checks.
 
-use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless};
+use moongate_tests::{Http, Stdio, Workspace, envelope, request, stateless_request};
 use serde_json::{Value, json};
 
 #[test]
-fn discover_says_what_the_server_is_over_both_transports() {
+fn discover_describes_the_server_over_both_transports() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let mut stdio = Stdio::start(&workspace);
-    let result = http.ask("server/discover", json!({})).json()["result"].clone();
+    let result = http.request_and_wait("server/discover", json!({})).json()["result"].clone();
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
     assert!(result["ttlMs"].is_u64() && result["cacheScope"].is_string(), "{result}");
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "moongate");
-    stdio.send(&stateless(1, "server/discover", json!({})));
+    stdio.send(&stateless_request(1, "server/discover", json!({})));
     assert_eq!(stdio.response(1)["result"], result);
 }
 
 #[test]
-fn a_call_needs_no_handshake() {
+fn calls_need_no_handshake() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let arguments = json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Kathmandu" });
@@ -26,12 +26,16 @@ fn a_call_needs_no_handshake() {
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("+5.75h"), "{answer}");
     let mut stdio = Stdio::start(&workspace);
-    stdio.send(&stateless(9, "tools/call", json!({ "name": "time_convert_time", "arguments": arguments })));
+    stdio.send(&stateless_request(
+        9,
+        "tools/call",
+        json!({ "name": "time_convert_time", "arguments": arguments }),
+    ));
     assert_eq!(stdio.response(9)["result"]["content"], answer["result"]["content"]);
 }
 
 #[test]
-fn an_incomplete_envelope_is_named_member_by_member() {
+fn names_each_missing_envelope_member() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "server/discover")];
@@ -57,11 +61,11 @@ fn an_incomplete_envelope_is_named_member_by_member() {
     let mut without_client = envelope();
     without_client.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
     let reply = http.post(&headers, &request(1, "server/discover", json!({ "_meta": without_client })));
-    assert_eq!(reply.status, 200, "a client need not say who it is: {reply:?}");
+    assert_eq!(reply.status, 200, "`clientInfo` is optional: {reply:?}");
 }
 
 #[test]
-fn a_revision_that_is_not_served_is_refused_with_those_that_are() {
+fn rejects_unknown_revision_and_lists_supported_ones() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let mut meta = envelope();
@@ -84,11 +88,11 @@ fn a_revision_that_is_not_served_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn headers_must_say_what_the_body_says() {
+fn headers_must_match_the_body() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let call = json!({ "name": "time_get_current_time", "arguments": { "timezone": "UTC" } });
-    let message = stateless(3, "tools/call", call);
+    let message = stateless_request(3, "tools/call", call);
     let version = ("MCP-Protocol-Version", "2026-07-28");
     let name = ("Mcp-Name", "time_get_current_time");
     let method = ("Mcp-Method", "tools/call");
@@ -117,7 +121,7 @@ fn headers_must_say_what_the_body_says() {
 }
 
 #[test]
-fn methods_of_the_handshake_are_gone() {
+fn handshake_methods_do_not_exist() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for method in [
@@ -128,7 +132,7 @@ fn methods_of_the_handshake_are_gone() {
         "resources/unsubscribe",
         "unknown/method",
     ] {
-        let reply = http.ask(method, json!({}));
+        let reply = http.request_and_wait(method, json!({}));
         assert_eq!(
             (reply.status, &reply.json()["error"]["code"]),
             (404, &json!(-32601)),
@@ -136,12 +140,13 @@ fn methods_of_the_handshake_are_gone() {
         );
     }
     let headers = [("MCP-Protocol-Version", "2026-07-28")];
-    let bare = http.post(&headers, &request(1, "initialize", moongate_tests::hello("2025-11-25")));
+    let bare =
+        http.post(&headers, &request(1, "initialize", moongate_tests::initialize_params("2025-11-25")));
     assert_eq!((bare.status, &bare.json()["error"]["code"]), (400, &json!(-32020)), "{bare:?}");
 }
 
 #[test]
-fn a_stale_session_header_means_nothing() {
+fn ignores_stale_session_header() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     let headers = [
@@ -149,7 +154,7 @@ fn a_stale_session_header_means_nothing() {
         ("Mcp-Method", "tools/list"),
         ("Mcp-Session-Id", "long-gone"),
     ];
-    let reply = http.post(&headers, &stateless(1, "tools/list", json!({})));
+    let reply = http.post(&headers, &stateless_request(1, "tools/list", json!({})));
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.header("mcp-session-id").is_none());
     let notification =
@@ -157,22 +162,22 @@ fn a_stale_session_header_means_nothing() {
     assert_eq!(http.post(&headers[..1], &notification).status, 202);
     let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
     assert_eq!(http.post(&headers[..1], &response).status, 400);
-    let batch = json!([stateless(1, "tools/list", json!({}))]);
+    let batch = json!([stateless_request(1, "tools/list", json!({}))]);
     assert_eq!(http.post(&[], &batch).status, 400);
     assert_eq!(http.send("DELETE", "/mcp", &headers, b"").status, 405);
     assert_eq!(http.send("GET", "/mcp", &headers, b"").status, 405);
 }
 
 #[test]
-fn both_eras_share_one_stdio_process_and_its_ids() {
+fn both_eras_share_a_stdio_process_and_its_ids() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::start(&workspace);
-    stdio.send(&stateless(1, "server/discover", json!({})));
+    stdio.send(&stateless_request(1, "server/discover", json!({})));
     assert!(stdio.response(1).get("result").is_some());
-    stdio.send(&request(2, "initialize", moongate_tests::hello("2025-11-25")));
-    assert!(stdio.response(2).get("result").is_some(), "some clients ask for both");
+    stdio.send(&request(2, "initialize", moongate_tests::initialize_params("2025-11-25")));
+    assert!(stdio.response(2).get("result").is_some(), "some clients send both");
     stdio.send(&request(3, "tools/list", json!({})));
     assert!(stdio.response(3)["result"].get("resultType").is_none());
-    stdio.send(&stateless(4, "tools/list", json!({})));
+    stdio.send(&stateless_request(4, "tools/list", json!({})));
     assert_eq!(stdio.response(4)["result"]["resultType"], "complete");
 }

@@ -1,19 +1,19 @@
-//! stdio: one message a line, nothing else on stdout, and an end when the input ends.
+//! The stdio transport: one message per line, nothing else on stdout, and exit at the end of stdin.
 
 use std::time::{Duration, Instant};
 
 use moongate_tests::{Stdio, Workspace, request, text};
 use serde_json::{Value, json};
 
-/// The zoo with limits short enough for a test and long enough for a busy machine.
+/// The zoo with limits that suit both a test and a busy machine.
 fn zoo() -> Workspace {
     Workspace::new("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.time]\nsource = \"@time@\"\n")
 }
 
 #[test]
-fn lines_that_are_no_message_are_answered_and_the_next_one_is_read() {
+fn answers_invalid_lines_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-06-18");
+    let mut stdio = Stdio::initialized(&workspace, "2025-06-18");
     for (line, code) in [
         (&b"{\n"[..], -32700),
         (b"\xff\xfe\n", -32700),
@@ -32,9 +32,9 @@ fn lines_that_are_no_message_are_answered_and_the_next_one_is_read() {
 }
 
 #[test]
-fn ids_come_back_exactly_as_they_were_written() {
+fn returns_ids_exactly_as_sent() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in ["0", "-7", "9007199254740993", "18446744073709551615", "\"\"", "\"a\\u00e9\\n\"", "\"1\""] {
         stdio.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes());
         let answer = stdio.receive();
@@ -44,20 +44,20 @@ fn ids_come_back_exactly_as_they_were_written() {
 }
 
 #[test]
-fn a_line_too_long_is_refused_without_losing_the_next() {
+fn rejects_oversized_line_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut line = vec![b'x'; 11 << 20];
     line.push(b'\n');
     stdio.send_raw(&line);
     assert!(stdio.receive()["error"]["code"].is_i64());
-    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
 }
 
 #[test]
-fn the_last_line_needs_no_line_end() {
+fn reads_last_line_without_newline() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     stdio.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
     let (left, status, log) = stdio.finish();
     assert_eq!(left, [json!({ "jsonrpc": "2.0", "id": 77, "result": {} })]);
@@ -65,9 +65,9 @@ fn the_last_line_needs_no_line_end() {
 }
 
 #[test]
-fn notifications_and_responses_are_never_answered() {
+fn never_answers_notifications_or_responses() {
     let workspace = Workspace::with_plugin("time");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for message in [
         json!({ "jsonrpc": "2.0", "method": "notifications/unknown" }),
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": [] } }),
@@ -79,16 +79,16 @@ fn notifications_and_responses_are_never_answered() {
         stdio.send(&message);
     }
     assert_eq!(
-        stdio.ask("ping", json!({}))["result"],
+        stdio.request_and_wait("ping", json!({}))["result"],
         json!({}),
-        "the first answer is the one to the only request"
+        "the first response belongs to the only request"
     );
 }
 
 #[test]
-fn stdout_holds_only_messages_whatever_a_guest_prints() {
+fn plugin_output_never_reaches_stdout() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for tool in
         ["print_json_rpc", "stdout_flood", "stderr_flood", "log_flood", "panic", "structured_with_newlines"]
     {
@@ -96,15 +96,15 @@ fn stdout_holds_only_messages_whatever_a_guest_prints() {
         assert!(answer["result"]["content"].is_array(), "{tool}: {answer}");
     }
     let (left, status, log) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "a guest wrote a message of its own");
+    assert_eq!(left, Vec::<Value>::new(), "a plugin wrote to stdout");
     assert!(status.success());
-    assert!(log.contains("zoo"), "what a guest prints is in the log under its name: {log}");
+    assert!(log.contains("zoo"), "the plugin's output is missing in the log: {log}");
 }
 
 #[test]
-fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
+fn answers_32_concurrent_calls_of_64_kib() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let payload = |id: u64| format!("{id:>5}{}", "x".repeat(64 * 1024));
     let mut bytes = Vec::new();
     for id in 100..132 {
@@ -114,29 +114,29 @@ fn thirty_two_calls_of_64_kib_at_once_are_all_answered() {
     }
     stdio.send_raw(&bytes);
     for id in 100..132 {
-        assert_eq!(text(&stdio.response(id)), payload(id), "answer {id} belongs to another call");
+        assert_eq!(text(&stdio.response(id)), payload(id), "response {id} belongs to another call");
     }
 }
 
 #[test]
-fn two_calls_of_the_same_id_at_once_are_not_mixed_up() {
+fn rejects_a_concurrent_call_with_the_same_id() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let call = |id| request(id, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
     stdio.send(&call(50));
     stdio.send(&call(50));
-    let refused = stdio.response(50);
-    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    let rejected = stdio.response(50);
+    assert_eq!(rejected["error"]["code"], -32600, "{rejected}");
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 50 } }),
     );
-    assert_eq!(stdio.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
 }
 
 #[test]
-fn a_cancelled_call_is_stopped_and_not_answered() {
+fn cancelled_call_is_stopped_without_response() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in [60, 61] {
         stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
     }
@@ -148,22 +148,22 @@ fn a_cancelled_call_is_stopped_and_not_answered() {
     let echo = stdio.call("zoo_echo", json!({ "text": "still here" }));
     assert_eq!(text(&echo), "still here");
     let (left, status, _) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "a cancelled call was answered");
+    assert_eq!(left, Vec::<Value>::new(), "a cancelled call got a response");
     assert!(status.success());
 }
 
 #[test]
-fn a_looping_tool_blocks_neither_lists_nor_neighbours_nor_the_end() {
+fn looping_tool_blocks_no_other_request() {
     let workspace = zoo();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in 70..74 {
         stdio.send(&request(id, "tools/call", json!({ "name": "zoo_spin_forever", "arguments": {} })));
     }
-    assert!(stdio.ask("tools/list", json!({}))["result"]["tools"].is_array());
+    assert!(stdio.request_and_wait("tools/list", json!({}))["result"]["tools"].is_array());
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
-    let begun = Instant::now();
+    let started = Instant::now();
     let (_, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
-    assert!(begun.elapsed() < Duration::from_secs(25), "it waited for the tools' own limit");
+    assert!(started.elapsed() < Duration::from_secs(25), "the exit waited for the tool's limit");
 }

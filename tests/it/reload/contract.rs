@@ -1,11 +1,11 @@
-//! Plugins that were built for an earlier state of the contract, and still run.
+//! Plugins built for an earlier version of the contract still run.
 
-use moongate_tests::{Stdio, Workspace, hello, request, root, text};
+use moongate_tests::{Stdio, Workspace, initialize_params, project_root, request, text};
 use serde_json::{Value, json};
 
-/// A client in front of the component of 0.1.0, which is granted all that it asks for.
+/// A client of a plugin of contract 0.1.0 that is granted everything it needs.
 fn old() -> (Workspace, Stdio) {
-    let component = root().join("tests/contract-0.1.0/plugin.wasm");
+    let component = project_root().join("tests/contract-0.1.0/plugin.wasm");
     let workspace = Workspace::new(&format!(
         "[plugins.old]\nsource = {:?}\n\
          [plugins.old.allow]\nstate = true\nclient = [\"roots\"]\n\
@@ -13,18 +13,18 @@ fn old() -> (Workspace, Stdio) {
         component.display().to_string()
     ));
     let mut client = Stdio::start(&workspace);
-    let mut greeting = hello("2025-11-25");
+    let mut greeting = initialize_params("2025-11-25");
     greeting["capabilities"] = json!({ "roots": {} });
-    let _ = client.ask("initialize", greeting);
+    let _ = client.request_and_wait("initialize", greeting);
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     (workspace, client)
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_is_listed() {
+fn lists_a_plugin_of_contract_0_1_0() {
     let (_workspace, mut client) = old();
     let mut names = |method: &str, list: &str, name: &str| -> Vec<Value> {
-        let answer = client.ask(method, json!({}));
+        let answer = client.request_and_wait(method, json!({}));
         let items = answer["result"][list].as_array().unwrap_or_else(|| panic!("{answer}"));
         items.iter().map(|item| item[name].clone()).collect()
     };
@@ -35,7 +35,7 @@ fn a_plugin_of_contract_0_1_0_is_listed() {
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
+fn plugin_of_contract_0_1_0_answers_all_requests() {
     let (_workspace, mut client) = old();
     let echo = client.call("old_echo", json!({ "a": 1 }));
     let content = echo["result"]["content"].as_array().unwrap();
@@ -45,22 +45,24 @@ fn a_plugin_of_contract_0_1_0_answers_in_every_way() {
     let failed = client.call("old_fail", json!({}));
     assert_eq!((&failed["error"]["code"], &failed["error"]["data"]), (&json!(-32602), &json!(1)));
 
-    let read = client.ask("resources/read", json!({ "uri": "old://pages/x" }));
+    let read = client.request_and_wait("resources/read", json!({ "uri": "old://pages/x" }));
     assert_eq!(read["result"]["contents"][0]["text"], "a page");
     assert_eq!(read["result"]["contents"][1]["blob"], "AA==");
-    let got = client.ask("prompts/get", json!({ "name": "old_greet", "arguments": { "name": "Ada" } }));
+    let got = client
+        .request_and_wait("prompts/get", json!({ "name": "old_greet", "arguments": { "name": "Ada" } }));
     assert_eq!(got["result"]["messages"][0]["content"]["text"], "Ada");
     let reference = json!({ "type": "ref/prompt", "name": "old_greet" });
     let argument = json!({ "name": "name", "value": "A" });
-    let completed = client.ask("completion/complete", json!({ "ref": reference, "argument": argument }));
+    let completed =
+        client.request_and_wait("completion/complete", json!({ "ref": reference, "argument": argument }));
     assert_eq!(completed["result"]["completion"]["values"], json!(["A", "Ada"]));
 }
 
 #[test]
-fn a_plugin_of_contract_0_1_0_finds_all_that_it_imports() {
+fn plugin_of_contract_0_1_0_resolves_all_imports() {
     let (_workspace, mut client) = old();
     let touched = client.call("old_touch", json!({}));
-    // The text says which of its questions were answered otherwise than in its time.
+    // The text lists the imports that behave differently from 0.1.0.
     assert_eq!(text(&touched), "", "{touched}");
     assert_eq!(touched["result"]["structuredContent"], json!({ "touched": 17 }));
 

@@ -1,7 +1,6 @@
-//! Files that change while the gateway serves, in every way in which programs change files.
+//! File changes while the gateway serves, in every way in which programs write files.
 //!
-//! Files are looked at once an hour here, unless a test says otherwise: what is seen was noticed because the system
-//! reported it.
+//! Polling runs once an hour here unless a test configures it, so changes are detected by notifications of the system.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,36 +15,36 @@ use serde_json::json;
 
 const PLUGIN: &str = "dist/p.wasm";
 
-/// The component of a plugin that has a tool named for its version.
-fn component(version: u32) -> Vec<u8> {
+/// A plugin with a tool named after its version.
+fn plugin_version(version: u32) -> Vec<u8> {
     Plugin::version(version).tool(format!("only_{version}")).build()
 }
 
-fn gateway(source: &str) -> String {
+fn config_text(source: &str) -> String {
     format!("[gateway]\npoll = \"1h\"\n[plugins.p]\nsource = \"{source}\"\n")
 }
 
-/// A gateway with a client in a session, which lists anew when it is told to.
+/// A gateway with a client that lists the tools again after each notification.
 struct Client {
     workspace: Workspace,
     stdio: Stdio,
-    told: usize,
+    notifications: usize,
 }
 
 impl Client {
     fn new(workspace: Workspace) -> Self {
-        let stdio = Stdio::greeted(&workspace, "2025-11-25");
-        let mut client = Self { workspace, stdio, told: 0 };
-        client.tools(); // it serves
+        let stdio = Stdio::initialized(&workspace, "2025-11-25");
+        let mut client = Self { workspace, stdio, notifications: 0 };
+        client.tools(); // wait until the gateway serves
         client
     }
 
-    /// One plugin at [`PLUGIN`], which is version 1.
+    /// Version 1 of a plugin at [`PLUGIN`].
     fn with_plugin() -> Self {
-        let workspace = Workspace::new(&gateway(PLUGIN));
-        workspace.write(PLUGIN, component(1));
+        let workspace = Workspace::new(&config_text(PLUGIN));
+        workspace.write(PLUGIN, plugin_version(1));
         let mut client = Self::new(workspace);
-        client.sees(1);
+        client.wait_for_version(1);
         client
     }
 
@@ -54,128 +53,128 @@ impl Client {
     }
 
     fn tools(&mut self) -> Vec<String> {
-        let list = self.stdio.ask("tools/list", json!({}));
-        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+        let list = self.stdio.request_and_wait("tools/list", json!({}));
+        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Waits until it is told that the tools changed.
-    fn is_told(&mut self) {
+    /// Waits for a `list_changed` notification.
+    fn wait_for_notification(&mut self) {
         while self.stdio.receive()["method"] != "notifications/tools/list_changed" {}
-        self.told += 1;
+        self.notifications += 1;
     }
 
-    /// Waits until a tool is listed.
-    fn lists(&mut self, tool: &str) {
+    /// Waits until the tool is listed.
+    fn wait_until_listed(&mut self, tool: &str) {
         while !self.tools().iter().any(|name| name == tool) {
-            self.is_told();
+            self.wait_for_notification();
         }
     }
 
-    /// Waits until this version is listed; then it also answers.
-    fn sees(&mut self, version: u32) {
-        self.lists(&format!("p_only_{version}"));
-        self.answers(version);
+    /// Waits until this version is listed, and checks that it answers.
+    fn wait_for_version(&mut self, version: u32) {
+        self.wait_until_listed(&format!("p_only_{version}"));
+        self.assert_version(version);
     }
 
-    fn answers(&mut self, version: u32) {
+    fn assert_version(&mut self, version: u32) {
         let answer = self.stdio.call(&format!("p_{TOOL}"), json!({}));
         assert_eq!(text(&answer), format!("v{version}"));
     }
 }
 
 #[test]
-fn a_file_that_is_renamed_over_the_old_one() {
+fn detects_rename_over_the_file() {
     let mut client = Client::with_plugin();
     for version in 2..5 {
-        client.workspace.write("dist/.p.wasm.tmp", component(version));
+        client.workspace.write("dist/.p.wasm.tmp", plugin_version(version));
         fs::rename(client.path("dist/.p.wasm.tmp"), client.path(PLUGIN)).unwrap();
-        client.sees(version);
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn a_file_that_is_written_in_place_a_bit_at_a_time() {
+fn detects_slow_in_place_writes() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
-        let bytes = component(version);
+        let bytes = plugin_version(version);
         let mut file = File::create(client.path(PLUGIN)).unwrap();
         for part in bytes.chunks(bytes.len() / 4) {
-            client.answers(version - 1);
+            client.assert_version(version - 1);
             file.write_all(part).unwrap();
             file.flush().unwrap();
         }
         drop(file);
-        client.sees(version);
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn a_file_that_is_deleted_and_created() {
+fn detects_delete_and_create() {
     let mut client = Client::with_plugin();
     fs::remove_file(client.path(PLUGIN)).unwrap();
-    client.workspace.write(PLUGIN, component(2));
-    client.sees(2);
+    client.workspace.write(PLUGIN, plugin_version(2));
+    client.wait_for_version(2);
     fs::remove_file(client.path(PLUGIN)).unwrap();
-    client.answers(2);
-    client.workspace.write(PLUGIN, component(3));
-    client.sees(3);
+    client.assert_version(2);
+    client.workspace.write(PLUGIN, plugin_version(3));
+    client.wait_for_version(3);
 }
 
 #[test]
-fn a_file_that_is_moved_there_from_another_folder() {
+fn detects_move_from_another_directory() {
     let mut client = Client::with_plugin();
-    client.workspace.write("build/out.wasm", component(2));
+    client.workspace.write("build/out.wasm", plugin_version(2));
     fs::rename(client.path("build/out.wasm"), client.path(PLUGIN)).unwrap();
-    client.sees(2);
+    client.wait_for_version(2);
 }
 
 #[test]
-fn a_hard_link_that_takes_the_files_name_as_cargo_does_it() {
+fn detects_hard_link_replacement() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
-        client.workspace.write(&format!("build/{version}.wasm"), component(version));
+        client.workspace.write(&format!("build/{version}.wasm"), plugin_version(version));
         fs::remove_file(client.path(PLUGIN)).unwrap();
         fs::hard_link(client.path(&format!("build/{version}.wasm")), client.path(PLUGIN)).unwrap();
-        client.sees(version);
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn a_link_to_the_file_that_is_pointed_elsewhere() {
-    let workspace = Workspace::new(&gateway("current.wasm"));
+fn detects_retargeted_file_symlink() {
+    let workspace = Workspace::new(&config_text("current.wasm"));
     for version in 1..4 {
-        workspace.write(&format!("releases/{version}/p.wasm"), component(version));
+        workspace.write(&format!("releases/{version}/p.wasm"), plugin_version(version));
     }
     symlink("releases/1/p.wasm", workspace.path().join("current.wasm")).unwrap();
     let mut client = Client::new(workspace);
-    client.sees(1);
-    // As `ln -sfn` does it.
+    client.wait_for_version(1);
+    // Like `ln -sfn`.
     symlink("releases/2/p.wasm", client.path("next")).unwrap();
     fs::rename(client.path("next"), client.path("current.wasm")).unwrap();
-    client.sees(2);
+    client.wait_for_version(2);
     fs::remove_file(client.path("current.wasm")).unwrap();
     symlink(client.path("releases/3/p.wasm"), client.path("current.wasm")).unwrap();
-    client.sees(3);
-    client.workspace.write("releases/3/p.wasm", component(4));
-    client.sees(4);
+    client.wait_for_version(3);
+    client.workspace.write("releases/3/p.wasm", plugin_version(4));
+    client.wait_for_version(4);
 }
 
 #[test]
-fn a_link_to_its_folder_that_is_pointed_elsewhere() {
-    let workspace = Workspace::new(&gateway("current/p.wasm"));
-    workspace.write("releases/1/p.wasm", component(1));
-    workspace.write("releases/2/p.wasm", component(2));
+fn detects_retargeted_directory_symlink() {
+    let workspace = Workspace::new(&config_text("current/p.wasm"));
+    workspace.write("releases/1/p.wasm", plugin_version(1));
+    workspace.write("releases/2/p.wasm", plugin_version(2));
     symlink("releases/1", workspace.path().join("current")).unwrap();
     let mut client = Client::new(workspace);
-    client.sees(1);
+    client.wait_for_version(1);
     symlink("releases/2", client.path("next")).unwrap();
     fs::rename(client.path("next"), client.path("current")).unwrap();
-    client.sees(2);
+    client.wait_for_version(2);
 }
 
-/// Puts a new version of a mounted map into `folder`, as Kubernetes does it: files are links through the link `..data`,
-/// which is swapped.
+/// Updates a mounted volume in `folder` like Kubernetes: files are symlinks through the symlink `..data`, which is
+/// retargeted.
 fn swap(folder: &Path, version: u32, files: &[(&str, &[u8])]) {
     let name = format!("..2024_{version}");
     fs::create_dir_all(folder.join(&name)).unwrap();
@@ -191,92 +190,93 @@ fn swap(folder: &Path, version: u32, files: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn a_component_in_a_map_that_is_mounted() {
-    let workspace = Workspace::new(&gateway("map/p.wasm"));
+fn detects_component_in_updated_kubernetes_volume() {
+    let workspace = Workspace::new(&config_text("map/p.wasm"));
     let map = workspace.path().join("map");
-    swap(&map, 1, &[("p.wasm", &component(1))]);
+    swap(&map, 1, &[("p.wasm", &plugin_version(1))]);
     let mut client = Client::new(workspace);
-    client.sees(1);
+    client.wait_for_version(1);
     for version in 2..5 {
-        swap(&map, version, &[("p.wasm", &component(version))]);
-        client.sees(version);
+        swap(&map, version, &[("p.wasm", &plugin_version(version))]);
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn a_configuration_in_a_map_that_is_mounted() {
+fn detects_config_in_updated_kubernetes_volume() {
     let workspace = Workspace::new("");
     let folder = workspace.path().to_owned();
     let listen = "[http]\nlisten = \"127.0.0.1:0\"\n";
     let config = |prefix: &str| {
         format!(
             "version = 1\n{}prefix = \"{prefix}\"\n{listen}",
-            gateway(&folder.join(PLUGIN).display().to_string())
+            config_text(&folder.join(PLUGIN).display().to_string())
         )
     };
-    workspace.write(PLUGIN, component(1));
+    workspace.write(PLUGIN, plugin_version(1));
     fs::remove_file(workspace.config()).unwrap();
     swap(&folder, 1, &[("gateway.toml", config("one").as_bytes())]);
     let mut client = Client::new(workspace);
-    client.lists("one_only_1");
+    client.wait_until_listed("one_only_1");
     swap(&folder, 2, &[("gateway.toml", config("two").as_bytes())]);
-    client.lists("two_only_1");
+    client.wait_until_listed("two_only_1");
     swap(&folder, 3, &[("gateway.toml", config("three").as_bytes())]);
-    client.lists("three_only_1");
+    client.wait_until_listed("three_only_1");
 }
 
 #[test]
-fn a_folder_that_appears_later() {
-    let mut client = Client::new(Workspace::new(&gateway("target/wasm/release/p.wasm")));
+fn detects_directory_created_later() {
+    let mut client = Client::new(Workspace::new(&config_text("target/wasm/release/p.wasm")));
     assert!(client.tools().is_empty());
-    client.workspace.write("target/wasm/release/p.wasm", component(1));
-    client.sees(1);
-    client.workspace.write("target/wasm/release/p.wasm", component(2));
-    client.sees(2);
+    client.workspace.write("target/wasm/release/p.wasm", plugin_version(1));
+    client.wait_for_version(1);
+    client.workspace.write("target/wasm/release/p.wasm", plugin_version(2));
+    client.wait_for_version(2);
 }
 
 #[test]
-fn a_folder_that_is_removed_and_made_again() {
+fn detects_directory_removed_and_recreated() {
     let mut client = Client::with_plugin();
     for version in 2..5 {
         fs::remove_dir_all(client.path("dist")).unwrap();
-        client.workspace.write(PLUGIN, component(version));
-        client.sees(version);
+        client.workspace.write(PLUGIN, plugin_version(version));
+        client.wait_for_version(version);
     }
-    client.workspace.write(PLUGIN, component(5));
-    client.sees(5);
+    client.workspace.write(PLUGIN, plugin_version(5));
+    client.wait_for_version(5);
     let (_, _, log) = client.stdio.finish();
-    assert!(!log.contains("notify"), "a folder that went is no trouble: {log}");
+    assert!(!log.contains("notify"), "a removed directory must not be reported: {log}");
 }
 
 #[test]
-fn a_folder_that_is_replaced_by_another_one() {
+fn detects_replaced_directory() {
     let mut client = Client::with_plugin();
     for version in 2..4 {
-        client.workspace.write("dist.new/p.wasm", component(version));
+        client.workspace.write("dist.new/p.wasm", plugin_version(version));
         fs::rename(client.path("dist"), client.path(&format!("dist.{version}"))).unwrap();
         fs::rename(client.path("dist.new"), client.path("dist")).unwrap();
-        client.sees(version);
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn two_thousand_files_beside_it_are_no_news() {
+fn ignores_unrelated_files_in_the_directory() {
     let mut client = Client::with_plugin();
     for number in 0..2000 {
         client.workspace.write(&format!("dist/{number}.o"), "x");
     }
-    client.workspace.write("dist/.p.wasm.tmp", component(2));
+    client.workspace.write("dist/.p.wasm.tmp", plugin_version(2));
     fs::rename(client.path("dist/.p.wasm.tmp"), client.path(PLUGIN)).unwrap();
-    client.sees(2);
-    assert_eq!(client.told, 1);
+    client.wait_for_version(2);
+    assert_eq!(client.notifications, 1);
 }
 
 #[test]
-fn somebody_who_never_stops_writing_holds_up_nothing() {
+fn constant_writes_do_not_delay_other_reloads() {
     let mut client = Client::with_plugin();
     let config = fs::read(client.workspace.config()).unwrap();
-    let (next, place) = (client.path("gateway.toml.next"), client.workspace.config());
+    let next = client.path("gateway.toml.next");
+    let place = client.workspace.config();
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -286,108 +286,108 @@ fn somebody_who_never_stops_writing_holds_up_nothing() {
             }
         });
         for version in 2..4 {
-            client.workspace.write("dist/.p.wasm.tmp", component(version));
+            client.workspace.write("dist/.p.wasm.tmp", plugin_version(version));
             fs::rename(client.path("dist/.p.wasm.tmp"), client.path(PLUGIN)).unwrap();
-            client.sees(version);
+            client.wait_for_version(version);
         }
         ended.store(true, Ordering::Relaxed);
     });
-    assert_eq!(client.told, 2);
+    assert_eq!(client.notifications, 2);
 }
 
 #[test]
-fn files_that_nobody_watches_are_taken_when_the_operator_asks() {
+fn unwatched_files_are_reloaded_on_request() {
     let config = format!("[gateway]\nwatch = false\n[plugins.p]\nsource = \"{PLUGIN}\"\n");
     let workspace = Workspace::new(&config);
-    workspace.write(PLUGIN, component(1));
+    workspace.write(PLUGIN, plugin_version(1));
     let mut client = Client::new(workspace);
-    client.sees(1);
+    client.wait_for_version(1);
     for version in 2..4 {
-        client.workspace.write(PLUGIN, component(version));
-        client.answers(1);
+        client.workspace.write(PLUGIN, plugin_version(version));
+        client.assert_version(1);
     }
     let pid = client.stdio.pid().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
-    client.sees(3);
-    assert_eq!(client.told, 1);
+    client.wait_for_version(3);
+    assert_eq!(client.notifications, 1);
 }
 
 #[test]
-fn the_same_bytes_again_are_no_news() {
+fn ignores_identical_content() {
     let mut client = Client::with_plugin();
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_1").build());
     client.workspace.write("gateway.toml.next", with_another(&client.workspace));
-    client.workspace.write(PLUGIN, component(1));
-    client.workspace.write("dist/again.wasm", component(1));
+    client.workspace.write(PLUGIN, plugin_version(1));
+    client.workspace.write("dist/again.wasm", plugin_version(1));
     fs::rename(client.path("dist/again.wasm"), client.path(PLUGIN)).unwrap();
     client.workspace.write("gateway.toml", fs::read(client.workspace.config()).unwrap());
-    // Something that is news comes after it.
+    // A real change follows.
     fs::rename(client.path("gateway.toml.next"), client.workspace.config()).unwrap();
-    client.lists("another_other_1");
-    assert_eq!(client.told, 1);
-    client.workspace.write("dist/again.wasm", component(2));
+    client.wait_until_listed("another_other_1");
+    assert_eq!(client.notifications, 1);
+    client.workspace.write("dist/again.wasm", plugin_version(2));
     fs::rename(client.path("dist/again.wasm"), client.path(PLUGIN)).unwrap();
-    client.sees(2);
-    assert_eq!(client.told, 2);
+    client.wait_for_version(2);
+    assert_eq!(client.notifications, 2);
 }
 
-/// The configuration with one more plugin, whose component is `other.wasm`.
+/// The configuration with another plugin at `other.wasm`.
 fn with_another(workspace: &Workspace) -> String {
     let config = fs::read_to_string(workspace.config()).unwrap();
     format!("{config}\n[plugins.another]\nsource = \"other.wasm\"\n")
 }
 
 #[test]
-fn a_write_that_no_report_tells_of_is_found_by_looking() {
-    let config = gateway(PLUGIN).replace("1h", "100ms");
+fn polling_finds_unreported_writes() {
+    let config = config_text(PLUGIN).replace("1h", "100ms");
     let workspace = Workspace::new(&config);
-    workspace.write("elsewhere/p.wasm", component(1));
+    workspace.write("elsewhere/p.wasm", plugin_version(1));
     fs::create_dir(workspace.path().join("dist")).unwrap();
     fs::hard_link(workspace.path().join("elsewhere/p.wasm"), workspace.path().join(PLUGIN)).unwrap();
     let mut client = Client::new(workspace);
-    client.sees(1);
-    // By its other name, in a folder that isn't watched: as on a mount that reports nothing.
+    client.wait_for_version(1);
+    // Written through a hard link in an unwatched directory, like on a mount without notifications.
     for version in 2..4 {
-        client.workspace.write("elsewhere/p.wasm", component(version));
-        client.sees(version);
+        client.workspace.write("elsewhere/p.wasm", plugin_version(version));
+        client.wait_for_version(version);
     }
 }
 
 #[test]
-fn a_configuration_that_an_editor_saves() {
+fn detects_config_saved_by_an_editor() {
     let mut client = Client::with_plugin();
     let (without, with) =
         (fs::read_to_string(client.workspace.config()).unwrap(), with_another(&client.workspace));
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_1").build());
-    // In place.
+    // Written in place.
     client.workspace.write("gateway.toml", &with);
-    client.lists("another_other_1");
-    // Away and anew, with a copy of the old one kept.
+    client.wait_until_listed("another_other_1");
+    // Renamed to a backup and created again.
     fs::rename(client.workspace.config(), client.path("gateway.toml~")).unwrap();
     client.workspace.write("gateway.toml", &without);
     while client.tools().iter().any(|tool| tool.starts_with("another_")) {
-        client.is_told();
+        client.wait_for_notification();
     }
-    // Half of it isn't taken, and disturbs nobody.
+    // An incomplete file is rejected without side effects.
     client.workspace.write("gateway.toml", "[plugins");
-    client.answers(1);
+    client.assert_version(1);
     client.workspace.write("gateway.toml", &with);
-    client.lists("another_other_1");
+    client.wait_until_listed("another_other_1");
 }
 
 #[test]
-fn a_component_that_comes_after_its_table() {
+fn loads_component_created_after_its_config() {
     let mut client = Client::with_plugin();
     let with = with_another(&client.workspace);
     client.workspace.write("gateway.toml", &with);
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_1").build());
-    client.lists("another_other_1");
+    client.wait_until_listed("another_other_1");
     client.workspace.write("other.wasm", Plugin::version(1).tool("other_2").build());
-    client.lists("another_other_2");
+    client.wait_until_listed("another_other_2");
 }
 
 #[test]
-fn a_secret_that_is_changed_in_its_file() {
+fn detects_changed_secret_file() {
     let workspace = Workspace::new(
         "[gateway]\npoll = \"1h\"\n[plugins.zoo]\nsource = \"@zoo@\"\n\
          [plugins.zoo.config]\ntoken = { file = \"secrets/token\" }\n",
@@ -397,8 +397,8 @@ fn a_secret_that_is_changed_in_its_file() {
     let mut client = Client::new(workspace);
     for (version, secret) in [(2, "the-second-secret"), (3, "the-third-secret")] {
         swap(&secrets, version, &[("token", secret.as_bytes())]);
-        // Lists stay as they are, so nobody is told.
+        // The lists don't change, so there is no notification.
         while text(&client.stdio.call("zoo_config_get", json!({ "key": "token" }))) != secret {}
     }
-    assert_eq!(client.told, 0);
+    assert_eq!(client.notifications, 0);
 }

@@ -1,72 +1,61 @@
-//! Plugins whose lists change while they serve.
+//! Plugins that change their lists while they serve.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use moongate_tests::{Http, Stdio, Workspace, text};
+use moongate_tests::{Http, Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
-
-/// For what should happen at once, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const KEEPER: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n";
 
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
-    let list = http.ask("tools/list", json!({})).json();
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let list = http.request_and_wait("tools/list", json!({})).json();
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
-}
-
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "never so: {what}");
-        std::thread::yield_now();
-    }
 }
 
 fn is_listed(http: &Http, tool: &str) -> bool {
     tools(http).iter().any(|name| name == tool)
 }
 
-/// How often it was said that lists can't be used.
-fn refusals(http: &Http) -> usize {
+/// The number of log lines about unusable lists.
+fn rejection_count(http: &Http) -> usize {
     http.log().matches("keeps its earlier lists").count()
 }
 
 #[test]
-fn a_tool_that_is_offered_meanwhile_is_listed_and_can_be_called() {
+fn added_tool_is_listed_and_callable() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
     assert!(http.call("keeper_extra", json!({})).get("error").is_some());
     assert_eq!(text(&http.call("keeper_offer", json!({ "key": "extra" }))), "offered");
-    until("it is listed", || is_listed(&http, "keeper_extra"));
+    wait_until("it is listed", || is_listed(&http, "keeper_extra"));
     assert_eq!(text(&http.call("keeper_extra", json!({}))), "`extra` was offered");
     assert_eq!(text(&http.call("keeper_withdraw", json!({ "key": "extra" }))), "withdrawn");
-    until("it isn't listed any more", || !is_listed(&http, "keeper_extra"));
+    wait_until("it isn't listed any more", || !is_listed(&http, "keeper_extra"));
     assert!(http.call("keeper_extra", json!({})).get("error").is_some());
 
-    let resources = || http.ask("resources/list", json!({})).json()["result"]["resources"].clone();
+    let resources =
+        || http.request_and_wait("resources/list", json!({})).json()["result"]["resources"].clone();
     assert_eq!(resources(), json!([]));
     let _ = http.call("keeper_offer", json!({ "key": "keeper://state" }));
-    until("the resource is listed", || resources() != json!([]));
+    wait_until("the resource is listed", || resources() != json!([]));
 }
 
 #[test]
-fn lists_that_cannot_be_used_change_nothing() {
+fn invalid_lists_change_nothing() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
     let before = tools(&http);
     for (count, way) in (1..).zip(["schema", "name", "trap"]) {
         assert_eq!(text(&http.call("keeper_break_lists", json!({ "key": way }))), "broken");
-        until("it is told of", || refusals(&http) == count);
+        wait_until("the rejection is logged", || rejection_count(&http) == count);
         assert_eq!(tools(&http), before, "{way}");
-        assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools go on");
+        assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools keep working");
     }
     let _ = http.call("keeper_offer", json!({ "key": "later" }));
     let _ = http.call("keeper_mend_lists", json!({}));
-    until("it is listed", || is_listed(&http, "keeper_later"));
+    wait_until("it is listed", || is_listed(&http, "keeper_later"));
     let log = http.log();
     for part in ["tool `broken`", "not a name", "`tools.list-tools` failed: it crashed"] {
         let told = log.lines().any(|line| line.contains("keeps its earlier lists") && line.contains(part));
@@ -75,7 +64,7 @@ fn lists_that_cannot_be_used_change_nothing() {
 }
 
 #[test]
-fn lists_that_conflict_with_another_plugins_change_nothing() {
+fn conflicting_lists_change_nothing() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@keeper@\"\nprefix = \"same\"\nallow.state = true\n\
          tools.allow = [\"offer\", \"withdraw\", \"extra\"]\n\
@@ -84,44 +73,47 @@ fn lists_that_conflict_with_another_plugins_change_nothing() {
     );
     let http = Http::start(&workspace);
     let _ = http.call("same_offer", json!({ "key": "extra" }));
-    until("the first one's is listed", || is_listed(&http, "same_extra"));
+    wait_until("the first one's is listed", || is_listed(&http, "same_extra"));
     let before = tools(&http);
     let _ = http.call("two_offer", json!({ "key": "extra" }));
-    until("it is told of", || refusals(&http) == 1);
+    wait_until("the rejection is logged", || rejection_count(&http) == 1);
     assert_eq!(tools(&http), before);
     assert_eq!(text(&http.call("same_extra", json!({}))), "`extra` was offered");
-    // Once the first one makes room the second one's is listed, as soon as it says so again.
+    // After the first plugin drops the tool, the second one's is listed once it reports a change again.
     let _ = http.call("same_withdraw", json!({ "key": "extra" }));
-    until("the first one's is gone", || !is_listed(&http, "same_extra"));
+    wait_until("the first one's is removed", || !is_listed(&http, "same_extra"));
     let _ = http.call("two_offer", json!({ "key": "other" }));
-    until("the second one's are there", || is_listed(&http, "same_extra") && is_listed(&http, "two_other"));
-    assert_eq!(refusals(&http), 1);
+    wait_until("the second one's are listed", || {
+        is_listed(&http, "same_extra") && is_listed(&http, "two_other")
+    });
+    assert_eq!(rejection_count(&http), 1);
     assert!(http.log().contains("both offer the tool `same_extra`"), "{}", http.log());
 }
 
 #[test]
-fn a_plugin_that_reports_in_every_call_is_asked_at_most_once_a_second() {
+fn refreshes_lists_at_most_once_a_second() {
     let workspace = Workspace::new(KEEPER);
     let http = Http::start(&workspace);
-    let asked = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
-    let (before, begun) = (asked(), Instant::now());
+    let list_requests = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
+    let before = list_requests();
+    let started = Instant::now();
     for _ in 0..100 {
         assert_eq!(text(&http.call("keeper_report_often", json!({ "count": 50 }))), "reported");
     }
-    until("it is asked", || asked() > before);
-    let now = asked() - before;
-    let most = begun.elapsed().as_secs() + 1;
-    assert!(now <= most, "asked {now} times, and at most {most} are allowed");
+    wait_until("the lists are requested", || list_requests() > before);
+    let now = list_requests() - before;
+    let most = started.elapsed().as_secs() + 1;
+    assert!(now <= most, "listed {now} times, at most {most} allowed");
     let _ = http.call("keeper_offer", json!({ "key": "last" }));
-    until("the last report isn't lost", || is_listed(&http, "keeper_last"));
+    wait_until("the last change is listed", || is_listed(&http, "keeper_last"));
 }
 
 #[test]
-fn calls_that_run_while_the_lists_change_end_as_if_nothing_had_happened() {
+fn running_calls_survive_list_changes() {
     let workspace = Workspace::new(&format!("{KEEPER}[plugins.keeper.limits]\nconcurrency = 4\n"));
     let http = Http::start(&workspace);
     let _ = http.call("keeper_offer", json!({ "key": "extra" }));
-    until("it is listed", || is_listed(&http, "keeper_extra"));
+    wait_until("it is listed", || is_listed(&http, "keeper_extra"));
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..4)
             .map(|_| {
@@ -137,14 +129,16 @@ fn calls_that_run_while_the_lists_change_end_as_if_nothing_had_happened() {
             assert!(text(&answer).parse::<u32>().is_ok(), "{answer}");
         }
     });
-    until("all are listed", || ["a", "b", "c"].iter().all(|it| is_listed(&http, &format!("keeper_{it}"))));
+    wait_until("all are listed", || {
+        ["a", "b", "c"].iter().all(|it| is_listed(&http, &format!("keeper_{it}")))
+    });
     assert_eq!(text(&http.call("keeper_get", json!({ "key": "n" }))), "120");
 }
 
 #[test]
-fn clients_are_told_of_lists_and_of_resources_that_changed_and_of_nothing_else() {
+fn clients_are_notified_only_of_actual_changes() {
     let workspace = Workspace::new(KEEPER);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let told = |stdio: &mut Stdio, method: &str| loop {
         let message = stdio.receive();
         if message["method"] == format!("notifications/{method}") {
@@ -153,13 +147,13 @@ fn clients_are_told_of_lists_and_of_resources_that_changed_and_of_nothing_else()
     };
     let _ = stdio.call("keeper_offer", json!({ "key": "keeper://state" }));
     told(&mut stdio, "resources/list_changed");
-    let subscribed = stdio.ask("resources/subscribe", json!({ "uri": "keeper://state" }));
+    let subscribed = stdio.request_and_wait("resources/subscribe", json!({ "uri": "keeper://state" }));
     assert!(subscribed.get("result").is_some(), "{subscribed}");
     let _ = stdio.call("keeper_report_often", json!({ "count": 3 }));
     assert_eq!(told(&mut stdio, "resources/updated")["uri"], "keeper://state");
     let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
     told(&mut stdio, "tools/list_changed");
-    // The same again changes nothing: neither that list nor the one of resources, which was only asked for again.
+    // Reporting the same again changes nothing, neither that list nor the resources, which were only listed again.
     let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
     let _ = stdio.call("keeper_offer", json!({ "key": "another" }));
     told(&mut stdio, "tools/list_changed");

@@ -1,64 +1,68 @@
-//! Plugins and configurations that change while the gateway serves.
+//! Changes of plugins and configuration while the gateway serves.
 
 use std::fs;
 use std::process::Command;
 
 use moongate_generated::Plugin;
-use moongate_tests::{Broken, Http, LARGEST, Replaced, Stdio, TAKEN, Workspace, text, until};
+use moongate_tests::{
+    BrokenPlugin, Http, MAX_FILE_SIZE, ReplaceableFile, Stdio, TAKEN_TOOL, Workspace, text, wait_until,
+};
 use serde_json::{Value, json};
 
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
-    let list = http.ask("tools/list", json!({})).json();
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let list = http.request_and_wait("tools/list", json!({})).json();
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Which version answers.
+/// The version that answers.
 fn version(http: &Http, tool: &str) -> String {
     text(&http.call(tool, json!({}))).to_owned()
 }
 
 #[track_caller]
-fn until_tools(http: &Http, wanted: &[&str]) {
-    until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
+fn wait_until_tools(http: &Http, wanted: &[&str]) {
+    wait_until(&format!("the tools are {wanted:?}: {}", http.log()), || tools(http) == wanted);
 }
 
-/// The first version of a plugin in a file of its own, and whatever else the configuration says.
-fn until_tools_begin(http: &Http, prefix: &str) {
-    until(&format!("{prefix} is there"), || tools(http).iter().all(|tool| tool.starts_with(prefix)));
+fn wait_until_tools_start_with(http: &Http, prefix: &str) {
+    wait_until(&format!("the tools start with {prefix}"), || {
+        tools(http).iter().all(|tool| tool.starts_with(prefix))
+    });
 }
 
-fn one(more: &str) -> (Workspace, Replaced) {
-    let workspace = Workspace::new(&configured(more));
-    let mut file = Replaced::new(workspace.path().join("one.wasm"));
-    file.with(&Plugin::version(1).build());
+/// A plugin in version 1, in its own file, with further settings in `more`.
+fn versioned_plugin(more: &str) -> (Workspace, ReplaceableFile) {
+    let workspace = Workspace::new(&config_text(more));
+    let mut file = ReplaceableFile::new(workspace.path().join("one.wasm"));
+    file.replace(&Plugin::version(1).build());
     (workspace, file)
 }
 
-fn configured(more: &str) -> String {
+fn config_text(more: &str) -> String {
     format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n")
 }
 
-/// Writes the configuration as editors do.
-fn configure(workspace: &Workspace, text: &str) {
-    let beside = workspace.path().join("gateway.toml.new");
-    fs::write(&beside, text).unwrap();
-    fs::rename(beside, workspace.config()).unwrap();
+/// Replaces the configuration by renaming, like most editors.
+fn write_config(workspace: &Workspace, text: &str) {
+    let new_file = workspace.path().join("gateway.toml.new");
+    fs::write(&new_file, text).unwrap();
+    fs::rename(new_file, workspace.config()).unwrap();
 }
 
-fn hang_up(http: &Http) {
+fn send_sighup(http: &Http) {
     let status = Command::new("kill").args(["-HUP", &http.pid().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 #[test]
-fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
-    let (workspace, mut file) = one("");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    file.with(&Plugin::version(2).tool("extra").build());
+fn replaced_file_is_served_and_announced() {
+    let (workspace, mut file) = versioned_plugin("");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    file.replace(&Plugin::version(2).tool("extra").build());
     while stdio.receive()["method"] != "notifications/tools/list_changed" {}
-    let list = stdio.ask("tools/list", json!({}));
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let names: Vec<_> =
         list["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["one_version", "one_extra"]);
@@ -66,43 +70,45 @@ fn a_replaced_file_is_served_and_its_new_tool_is_announced() {
 }
 
 #[test]
-fn what_cannot_be_used_leaves_what_serves_and_the_log_names_file_and_cause() {
+fn broken_builds_keep_the_running_version_and_log_the_cause() {
     let more = format!(
-        "prefix = \"\"\nlimits = {{ component = \"{LARGEST}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
+        "prefix = \"\"\nlimits = {{ component = \"{MAX_FILE_SIZE}\", describe_timeout = \"500ms\", cpu_time = \"20s\" }}\n\
          [plugins.other]\nsource = \"other.wasm\"\nprefix = \"\""
     );
-    let (workspace, mut file) = one(&more);
-    workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN).build());
+    let (workspace, mut file) = versioned_plugin(&more);
+    workspace.write("other.wasm", Plugin::version(1).without("version").tool(TAKEN_TOOL).build());
     let http = Http::start(&workspace);
-    let machine_code = fs::read(compiled(&workspace)).unwrap();
-    assert_eq!(tools(&http), ["version", TAKEN]);
+    let machine_code = fs::read(precompiled(&workspace)).unwrap();
+    assert_eq!(tools(&http), ["version", TAKEN_TOOL]);
     let mut newest = 1;
-    for broken in Broken::ALL {
+    for broken in BrokenPlugin::ALL {
         let known = http.log().len();
-        broken.put(file.file(), newest + 1, &machine_code);
-        let told = |log: &str| {
+        broken.write_to(file.file(), newest + 1, &machine_code);
+        let rejection_line = |log: &str| {
             let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
             line.map(str::to_owned)
         };
-        until(&format!("it is told of {broken:?}: {}", http.log()), || told(&http.log()).is_some());
-        let line = told(&http.log()).unwrap();
-        let file_or_table = if broken == Broken::Conflict { "`one`" } else { "one.wasm" };
-        for word in broken.said().iter().chain(&[file_or_table]) {
-            assert!(line.contains(word), "{broken:?}: `{word}` isn't in: {line}");
+        wait_until(&format!("{broken:?} is logged: {}", http.log()), || {
+            rejection_line(&http.log()).is_some()
+        });
+        let line = rejection_line(&http.log()).unwrap();
+        let file_or_table = if broken == BrokenPlugin::Conflict { "`one`" } else { "one.wasm" };
+        for word in broken.expected_words().iter().chain(&[file_or_table]) {
+            assert!(line.contains(word), "{broken:?}: `{word}` is missing in: {line}");
         }
         assert_eq!(version(&http, "version"), format!("v{newest}"), "{broken:?}");
-        assert_eq!(tools(&http), ["version", TAKEN]);
+        assert_eq!(tools(&http), ["version", TAKEN_TOOL]);
         broken.clear(file.file());
         newest += 2;
-        file.with(&Plugin::version(newest).build());
-        until(&format!("it is mended after {broken:?}: {}", http.log()), || {
+        file.replace(&Plugin::version(newest).build());
+        wait_until(&format!("version {newest} replaces {broken:?}: {}", http.log()), || {
             version(&http, "version") == format!("v{newest}")
         });
     }
 }
 
-/// Machine code that the gateway made.
-fn compiled(workspace: &Workspace) -> std::path::PathBuf {
+/// Machine code compiled by the gateway.
+fn precompiled(workspace: &Workspace) -> std::path::PathBuf {
     let cache = workspace.path().join("code");
     let mut check = workspace.command(&["check"]);
     let output = check.env("MOONGATE_CACHE_DIR", &cache).output().unwrap();
@@ -112,37 +118,37 @@ fn compiled(workspace: &Workspace) -> std::path::PathBuf {
 }
 
 #[test]
-fn plugins_are_added_removed_renamed_and_given_other_names() {
-    let (workspace, _file) = one("");
+fn reload_adds_removes_and_renames_plugins() {
+    let (workspace, _file) = versioned_plugin("");
     workspace.write("two.wasm", Plugin::version(7).build());
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("[plugins.two]\nsource = \"two.wasm\""));
-    until_tools(&http, &["one_version", "two_version"]);
+    write_config(&workspace, &config_text("[plugins.two]\nsource = \"two.wasm\""));
+    wait_until_tools(&http, &["one_version", "two_version"]);
     assert_eq!(version(&http, "two_version"), "v7");
-    configure(&workspace, &configured("[plugins.other]\nsource = \"two.wasm\""));
-    until_tools(&http, &["one_version", "other_version"]);
-    configure(&workspace, &configured("prefix = \"x\""));
-    until_tools(&http, &["x_version"]);
-    configure(&workspace, &configured("tools = { rename = { version = \"which\" } }"));
-    until_tools(&http, &["which"]);
+    write_config(&workspace, &config_text("[plugins.other]\nsource = \"two.wasm\""));
+    wait_until_tools(&http, &["one_version", "other_version"]);
+    write_config(&workspace, &config_text("prefix = \"x\""));
+    wait_until_tools(&http, &["x_version"]);
+    write_config(&workspace, &config_text("tools = { rename = { version = \"which\" } }"));
+    wait_until_tools(&http, &["which"]);
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told_with_its_place() {
-    let (workspace, mut file) = one("");
+fn invalid_config_changes_nothing_and_logs_its_location() {
+    let (workspace, mut file) = versioned_plugin("");
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("prefix = \"x\"\nsorce = 3"));
-    http.logged("gateway.toml:7");
-    http.logged("`source`");
+    write_config(&workspace, &config_text("prefix = \"x\"\nsorce = 3"));
+    http.wait_for_log("gateway.toml:7");
+    http.wait_for_log("`source`");
     assert_eq!(tools(&http), ["one_version"]);
-    file.with(&Plugin::version(2).build());
-    until("files are taken all the same", || version(&http, "one_version") == "v2");
-    configure(&workspace, &configured("prefix = \"x\""));
-    until_tools(&http, &["x_version"]);
+    file.replace(&Plugin::version(2).build());
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
+    write_config(&workspace, &config_text("prefix = \"x\""));
+    wait_until_tools(&http, &["x_version"]);
 }
 
 #[test]
-fn grants_and_limits_are_taken_without_compiling() {
+fn grants_and_limits_apply_without_recompiling() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {:?}\n{more}\n",
@@ -153,15 +159,15 @@ fn grants_and_limits_are_taken_without_compiling() {
     let http = Http::start(&workspace);
     let variable = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
     let before: Value = variable();
-    configure(&workspace, &text("allow.env = [\"PATH\"]"));
-    until(&format!("the variable is there: {}", http.log()), || variable() != before);
-    configure(&workspace, &text(""));
-    until("it is gone", || variable() == before);
+    write_config(&workspace, &text("allow.env = [\"PATH\"]"));
+    wait_until(&format!("the variable is granted: {}", http.log()), || variable() != before);
+    write_config(&workspace, &text(""));
+    wait_until("the variable is revoked", || variable() == before);
     assert!(!http.log().contains("replaced:"), "{}", http.log());
 }
 
 #[test]
-fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
+fn logs_granted_and_revoked_permissions_without_secrets() {
     let text = |more: &str| {
         let zoo = moongate_tests::component("zoo");
         format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {zoo:?}\n{more}\n")
@@ -175,25 +181,25 @@ fn a_reload_says_which_grants_came_and_which_went_and_no_secret() {
     fs::create_dir(workspace.path().join("notes")).unwrap();
     workspace.write("key", "a-secret-of-some-length");
     let http = Http::start(&workspace);
-    configure(&workspace, &text(second));
-    http.logged("newly granted: ");
+    write_config(&workspace, &text(second));
+    http.wait_for_log("newly granted: ");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("newly granted: ")).unwrap();
-    for came in ["state", "x-key", "config from file"] {
+    for name in ["state", "x-key", "config from file"] {
         let granted = line.split("revoked").next().unwrap();
-        assert!(granted.contains(came), "{came}: {line}");
+        assert!(granted.contains(name), "{name}: {line}");
     }
     let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
     assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
-    assert!(!line.contains("https://example.com,"), "what stays is no news: {line}");
+    assert!(!line.contains("https://example.com,"), "an unchanged grant was logged: {line}");
     assert!(!http.log().contains("a-secret"), "{}", http.log());
-    configure(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
-    until_tools_begin(&http, "x_");
+    write_config(&workspace, &text(&format!("prefix = \"x\"\n{second}")));
+    wait_until_tools_start_with(&http, "x_");
     assert_eq!(http.log().matches("newly granted: ").count(), 1, "{}", http.log());
 }
 
 #[test]
-fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
+fn revokes_grants_even_if_the_new_build_is_broken() {
     let text = |source: &str, more: &str| {
         format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = {source:?}\n{more}\n")
     };
@@ -203,34 +209,34 @@ fn a_grant_is_taken_away_though_the_new_code_cannot_be_used() {
     let http = Http::start(&workspace);
     let variables = || http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(variables().contains("PATH"));
-    configure(&workspace, &text("broken.wasm", ""));
-    http.logged("the earlier version keeps serving");
+    write_config(&workspace, &text("broken.wasm", ""));
+    http.wait_for_log("the earlier version keeps serving");
     assert!(!variables().contains("PATH"), "{}", variables());
 }
 
 #[test]
-fn a_source_that_is_not_there_is_taken_and_told_of_once() {
-    let (workspace, _file) = one("");
+fn missing_source_is_reported_once() {
+    let (workspace, _file) = versioned_plugin("");
     let http = Http::start(&workspace);
-    configure(&workspace, &configured("").replace("one.wasm", "nowhere.wasm"));
-    http.logged("the earlier version keeps serving");
+    write_config(&workspace, &config_text("").replace("one.wasm", "nowhere.wasm"));
+    http.wait_for_log("the earlier version keeps serving");
     let log = http.log();
     assert_eq!(log.matches("reconfigured with").count(), 1, "{log}");
     assert_eq!(version(&http, "one_version"), "v1");
 }
 
 #[test]
-fn pinned_code_waits_for_the_operator() {
-    let (workspace, mut file) = one("reload = \"pinned\"");
+fn pinned_plugins_wait_for_a_reload_request() {
+    let (workspace, mut file) = versioned_plugin("reload = \"pinned\"");
     let http = Http::start(&workspace);
-    file.with(&Plugin::version(2).build());
-    http.logged("which waits because of `reload = \"pinned\"`");
+    file.replace(&Plugin::version(2).build());
+    http.wait_for_log("which waits because of `reload = \"pinned\"`");
     assert_eq!(version(&http, "one_version"), "v1");
-    hang_up(&http);
-    until("it is taken", || version(&http, "one_version") == "v2");
+    send_sighup(&http);
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
 }
 
-/// The digest of a plugin, as the gateway tells it.
+/// The digest of a plugin, as reported by the gateway.
 fn sha256(plugin: &[u8]) -> String {
     let workspace = Workspace::new("[plugins.one]\nsource = \"one.wasm\"\n");
     workspace.write("one.wasm", plugin);
@@ -240,39 +246,39 @@ fn sha256(plugin: &[u8]) -> String {
 }
 
 #[test]
-fn only_the_bytes_of_the_pin_are_taken() {
+fn loads_only_content_that_matches_the_pin() {
     let bytes = Plugin::version(1).build();
     let digest = sha256(&bytes);
-    let (workspace, mut file) = one(&format!("sha256 = \"{digest}\""));
+    let (workspace, mut file) = versioned_plugin(&format!("sha256 = \"{digest}\""));
     let http = Http::start(&workspace);
     let new = Plugin::version(2).build();
-    file.with(&new);
-    http.logged("not the pinned one");
+    file.replace(&new);
+    http.wait_for_log("not the pinned one");
     assert_eq!(version(&http, "one_version"), "v1");
-    configure(&workspace, &configured(&format!("sha256 = \"{}\"", sha256(&new))));
-    until("it is taken", || version(&http, "one_version") == "v2");
+    write_config(&workspace, &config_text(&format!("sha256 = \"{}\"", sha256(&new))));
+    wait_until("version 2 is served", || version(&http, "one_version") == "v2");
 }
 
 #[test]
-fn wider_grants_wait_for_the_operator() {
+fn wider_grants_wait_for_a_reload_request() {
     let text = |more: &str| {
         format!(
             "[gateway]\nwider_grants = \"wait\"\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n"
         )
     };
-    let (workspace, _file) = one("");
-    configure(&workspace, &format!("version = 1\n{}", text("")));
+    let (workspace, _file) = versioned_plugin("");
+    write_config(&workspace, &format!("version = 1\n{}", text("")));
     let http = Http::start(&workspace);
     let two = "prefix = \"x\"\nallow.state = true\n[plugins.two]\nsource = \"one.wasm\"";
-    configure(&workspace, &format!("version = 1\n{}", text(two)));
-    until_tools(&http, &["one_version", "two_version"]);
-    http.logged("`wider_grants = \"wait\"`");
-    hang_up(&http);
-    until_tools(&http, &["x_version", "two_version"]);
+    write_config(&workspace, &format!("version = 1\n{}", text(two)));
+    wait_until_tools(&http, &["one_version", "two_version"]);
+    http.wait_for_log("`wider_grants = \"wait\"`");
+    send_sighup(&http);
+    wait_until_tools(&http, &["x_version", "two_version"]);
 }
 
 #[test]
-fn a_grant_is_taken_away_though_the_component_became_a_folder() {
+fn revokes_grants_even_if_the_component_is_a_directory() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
@@ -286,13 +292,13 @@ fn a_grant_is_taken_away_though_the_component_became_a_folder() {
     assert!(variables().contains("PATH"));
     fs::remove_file(&component).unwrap();
     fs::create_dir(&component).unwrap();
-    configure(&workspace, &text(""));
-    until(&format!("it is taken away: {}", http.log()), || !variables().contains("PATH"));
-    http.logged("zoo.wasm` is a directory; the earlier version keeps serving");
+    write_config(&workspace, &text(""));
+    wait_until(&format!("the grant is revoked: {}", http.log()), || !variables().contains("PATH"));
+    http.wait_for_log("zoo.wasm` is a directory; the earlier version keeps serving");
 }
 
 #[test]
-fn a_configuration_that_a_plugin_could_have_written_is_not_taken() {
+fn rejects_config_that_a_plugin_can_write() {
     let text = |more: &str| {
         format!(
             "version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"zoo.wasm\"\n{more}\n"
@@ -309,7 +315,7 @@ fn a_configuration_that_a_plugin_could_have_written_is_not_taken() {
     let link = workspace.path().join("link");
     std::os::unix::fs::symlink("own/gateway.toml", &link).unwrap();
     fs::rename(link, workspace.config()).unwrap();
-    http.logged("the plugin `zoo` could change the configuration");
+    http.wait_for_log("the plugin `zoo` could change the configuration");
     let variables = http.call("zoo_read_env", json!({}))["result"]["structuredContent"].to_string();
     assert!(!variables.contains("PATH"), "{variables}");
 }

@@ -1,5 +1,5 @@
-//! Files that are no usable plugin: each is refused with one message that names the file and the cause, and never
-//! keeps the others from serving.
+//! Invalid plugin files: each is rejected with one message that names the file and the cause, and the other plugins
+//! still serve.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use moongate_generated::Plugin;
 use moongate_tests::{Stdio, Workspace, component, text};
 use serde_json::json;
 
-/// Exports one function of `lifecycle` with a type that isn't the contract's.
+/// Exports one function of `lifecycle` with a wrong type.
 const WRONG_SIGNATURE: &str = r#"(component
   (core module $m (func (export "f")))
   (core instance $i (instantiate $m))
@@ -29,7 +29,7 @@ const UNKNOWN_IMPORT: &str = r#"(component
   (instance $l)
   (export "moongate:plugin/lifecycle@0.1.0" (instance $l)))"#;
 
-/// What is wrong with the file, its bytes, and words that the message must hold.
+/// A name, the bytes of the file, and words that the message must contain.
 fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let wat = |text: &str| wat::parse_str(text).expect("a component in text form");
     let whole = fs::read(component("time")).expect("a built component");
@@ -45,32 +45,32 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         ("import", wat(UNKNOWN_IMPORT), &["acme:rockets/launch@1.0.0"]),
         ("precompiled", precompiled(), &["precompiled"]),
         ("table", wat("(component (core module (table 10000000 funcref)))"), &["10000000", "100000"]),
-        ("instances", wat(&many("", 65)), &["65", "64"]),
-        ("memories", wat(&many("(memory 1)", 5)), &["5", "4"]),
-        ("tables", wat(&many("(table 1 funcref)", 33)), &["33", "32"]),
-        ("globals", wat(&many(&"(global i32 (i32.const 0))".repeat(700_000), 1)), &["10485760"]),
-        ("name", long_name(), &["broken", "import name `____"]),
-        ("bomb", nested(20_000), &["compiling", "of memory"]),
+        ("instances", wat(&many_instances("", 65)), &["65", "64"]),
+        ("memories", wat(&many_instances("(memory 1)", 5)), &["5", "4"]),
+        ("tables", wat(&many_instances("(table 1 funcref)", 33)), &["33", "32"]),
+        ("globals", wat(&many_instances(&"(global i32 (i32.const 0))".repeat(700_000), 1)), &["10485760"]),
+        ("name", component_with_long_import(), &["broken", "import name `____"]),
+        ("bomb", nested_components(20_000), &["compiling", "of memory"]),
     ]
 }
 
-/// A component of so many instances of a module.
-fn many(content: &str, count: usize) -> String {
+/// A component with this many instances of a module.
+fn many_instances(content: &str, count: usize) -> String {
     let instances: String = (0..count).map(|at| format!("(core instance $i{at} (instantiate $m))")).collect();
     format!("(component (core module $m {content}) {instances})")
 }
 
-/// A component whose import has a name that is wrong, and longer than what a pipe holds.
-fn long_name() -> Vec<u8> {
+/// A component that imports an invalid name, longer than a pipe buffer.
+fn component_with_long_import() -> Vec<u8> {
     let name = "_".repeat(90_000);
     wat::parse_str(format!("(component (import \"{name}\" (func)))")).expect("a component in text form")
 }
 
-/// A component in a component in a component, and so on: small, but compiling it takes a dozen gigabytes.
-fn nested(levels: usize) -> Vec<u8> {
+/// Deeply nested components: a small file that takes a dozen gigabytes to compile.
+fn nested_components(levels: usize) -> Vec<u8> {
     const HEAD: &[u8] = b"\0asm\x0d\0\x01\0";
     const COMPONENT: u8 = 4;
-    // From the inside out, written backwards: each level is its head, then one section that holds the next level.
+    // Built from the inside out, in reverse: each level is its header and one section with the next level.
     let mut backwards: Vec<u8> = HEAD.iter().rev().copied().collect();
     for _ in 0..levels {
         let mut length = Vec::new();
@@ -88,7 +88,7 @@ fn nested(levels: usize) -> Vec<u8> {
     backwards
 }
 
-/// Code that the gateway itself compiled, as it keeps it in its cache.
+/// Code compiled by the gateway, from its cache.
 fn precompiled() -> Vec<u8> {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
@@ -101,25 +101,25 @@ fn precompiled() -> Vec<u8> {
 }
 
 #[test]
-fn each_is_refused_with_the_file_and_the_cause() {
+fn rejects_invalid_components_with_file_and_cause() {
     for (name, bytes, words) in cases() {
         let workspace = Workspace::new(&format!("[plugins.{name}]\nsource = \"{name}.wasm\"\n"));
         workspace.write(&format!("{name}.wasm"), bytes);
         let output = workspace.run(&["check"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(78), "{name}: {message}");
-        assert!(message.contains("gateway.toml:"), "{name}: no place: {message}");
+        assert!(message.contains("gateway.toml:"), "{name}: no location: {message}");
         assert!(message.contains(&format!("{name}.wasm")), "{name}: no file: {message}");
         for word in words {
-            assert!(message.contains(word), "{name}: `{word}` isn't in: {message}");
+            assert!(message.contains(word), "{name}: `{word}` is missing in: {message}");
         }
-        assert_eq!(message.matches("error: ").count(), 1, "{name}: not one message: {message}");
+        assert_eq!(message.matches("error: ").count(), 1, "{name}: expected one message: {message}");
         assert!(!message.contains("panicked") && !message.contains("Error {"), "{name}: {message}");
     }
 }
 
 #[test]
-fn all_are_reported_in_one_run_and_the_others_serve() {
+fn reports_all_broken_plugins_and_serves_the_rest() {
     let cases = cases();
     let mut config = String::from("[plugins.time]\nsource = \"@time@\"\n");
     for (name, _, _) in &cases {
@@ -136,8 +136,8 @@ fn all_are_reported_in_one_run_and_the_others_serve() {
         assert!(message.contains(&format!("{name}.wasm")), "`{name}` isn't reported: {message}");
     }
 
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2), "{list}");
     assert!(text(&stdio.call("time_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
     let (_, status, log) = stdio.finish();
@@ -148,7 +148,7 @@ fn all_are_reported_in_one_run_and_the_others_serve() {
 }
 
 #[test]
-fn a_file_of_another_digest_than_pinned_is_refused() {
+fn rejects_digest_mismatch() {
     let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let workspace = Workspace::new(&format!("[plugins.time]\nsource = \"@time@\"\nsha256 = \"{digest}\"\n"));
     let output = workspace.run(&["check"]);
@@ -158,7 +158,7 @@ fn a_file_of_another_digest_than_pinned_is_refused() {
 }
 
 #[test]
-fn a_file_larger_than_allowed_is_refused_unread() {
+fn rejects_oversized_file_unread() {
     let plugin = Plugin::version(1).padding(20_000).build();
     let check = |most: usize| {
         let workspace =

@@ -1,4 +1,4 @@
-//! Several gateways on one `gateway.toml` at once: each host starts its own.
+//! Several gateways on one `gateway.toml`: each host starts its own.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::json;
 
 #[test]
-fn two_over_stdio_and_one_over_http_share_the_code_cache() {
+fn concurrent_gateways_share_the_code_cache() {
     let workspace = Workspace::with_plugin("time");
-    let mut one = Stdio::greeted(&workspace, "2025-11-25");
-    let mut two = Stdio::greeted(&workspace, "2024-11-05");
+    let mut one = Stdio::initialized(&workspace, "2025-11-25");
+    let mut two = Stdio::initialized(&workspace, "2024-11-05");
     let http = Http::start(&workspace);
     for _ in 0..3 {
         for answer in [
@@ -23,7 +23,7 @@ fn two_over_stdio_and_one_over_http_share_the_code_cache() {
 }
 
 #[test]
-fn a_code_cache_that_starts_empty_is_filled_once() {
+fn concurrent_gateways_fill_an_empty_cache_once() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
     let start = || workspace.command(&["list"]).env("MOONGATE_CACHE_DIR", &cache).spawn().unwrap();
@@ -49,7 +49,7 @@ fn a_code_cache_that_starts_empty_is_filled_once() {
 }
 
 #[test]
-fn a_code_cache_that_was_damaged_is_made_anew() {
+fn rebuilds_corrupt_cache_entries() {
     let workspace = Workspace::with_plugin("time");
     let cache = workspace.path().join("cache");
     let list = || {
@@ -68,9 +68,9 @@ fn a_code_cache_that_was_damaged_is_made_anew() {
     for damaged in [Vec::new(), whole[..whole.len() / 2].to_vec(), flipped.collect()] {
         fs::write(entry(), damaged).unwrap();
         list();
-        assert!(fs::read(entry()).unwrap() == whole, "it isn't what it was");
+        assert!(fs::read(entry()).unwrap() == whole, "the entry wasn't rebuilt");
     }
-    // What is left of a gateway that was killed while it wrote does no harm.
+    // A partial file of a gateway killed while writing does no harm.
     fs::write(cache.join("0123.cwasm.tmp"), &whole[..1000]).unwrap();
     list();
 }

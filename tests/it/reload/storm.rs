@@ -1,39 +1,38 @@
-//! Plugins that are replaced again and again while clients call them.
+//! Plugins that are replaced repeatedly while clients call them.
 
-/// What is broken takes nothing from what serves.
+/// Broken replacements don't affect the running version.
 mod broken;
-/// What clients of each era see, over each transport.
+/// Clients of both eras, over both transports.
 mod clients;
-/// Ended in the middle, and started again.
+/// Killed in the middle of a reload, and restarted.
 mod killed;
-/// Many reloads cost nothing that stays.
+/// Many reloads leak no resources.
 mod many;
 
 use moongate_generated::Plugin;
 use moongate_tests::Workspace;
 
-/// The tool by which a version is told from all others.
+/// The tool that identifies a version.
 fn tool(version: u32) -> String {
     format!("v{version}")
 }
 
-/// A version with a list of tools of its own. Every other one takes some milliseconds for a call, so that calls run
-/// when it is replaced.
+/// A version with its own list of tools. Every other version takes some milliseconds for a call, so that calls run
+/// while it is replaced.
 fn version(version: u32) -> Plugin {
     let rounds = if version.is_multiple_of(2) { 3_000_000 } else { 0 };
     Plugin::version(version).tool(tool(version)).rounds(rounds)
 }
 
-/// The version that an answer names.
+/// The version named in a response.
 #[track_caller]
-fn named(text: &str) -> u32 {
+fn version_in(text: &str) -> u32 {
     text.strip_prefix('v')
         .and_then(|number| number.parse().ok())
-        .unwrap_or_else(|| panic!("no version: {text:?}"))
+        .unwrap_or_else(|| panic!("not a version: {text:?}"))
 }
 
-/// A folder with these plugins, each in the file of its name, all with their tools' own names, and an operator's
-/// listener.
+/// A workspace with these plugins, each in a file of its name and without tool prefixes, and an admin listener.
 fn workspace(plugins: &[&str], tables: &str) -> Workspace {
     let mut config = String::from("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n");
     for plugin in plugins {

@@ -1,15 +1,15 @@
-//! State on disk: shared by all gateways on one folder, there again after each of them has ended, and never lost or
-//! overwritten without a word.
+//! State on disk: shared by all gateways that use the same directory, kept across restarts, and never lost or
+//! overwritten without an error.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::thread;
 
-use moongate_tests::{Http, Stdio, Workspace, component, rounds, signal, text, until};
+use moongate_tests::{Http, Stdio, Workspace, component, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
-const LASTING: &str = r#"
+const ON_DISK: &str = r#"
 gateway.state = "state"
 [plugins.keeper]
 source = "@keeper@"
@@ -21,7 +21,7 @@ fn file(workspace: &Workspace) -> PathBuf {
 }
 
 fn greeted(workspace: &Workspace) -> Stdio {
-    Stdio::greeted(workspace, "2025-11-25")
+    Stdio::initialized(workspace, "2025-11-25")
 }
 
 #[track_caller]
@@ -30,11 +30,11 @@ fn call(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn what_is_kept_is_there_after_a_restart_for_whoever_shares_the_folder() {
-    let workspace = Workspace::new(LASTING);
+fn state_survives_a_restart_and_is_shared_by_gateways() {
+    let workspace = Workspace::new(ON_DISK);
     let mut first = greeted(&workspace);
     assert_eq!(call(&mut first, "keeper_set", json!({ "key": "a", "value": "one" })), "set");
-    // One that runs beside it sees it at once, however it is spoken to.
+    // A second gateway, over HTTP, sees the value immediately.
     let http = Http::start(&workspace);
     assert_eq!(text(&http.call("keeper_get", json!({ "key": "a" }))), "one");
     assert_eq!(text(&http.call("keeper_set", json!({ "key": "b", "value": "two" }))), "set");
@@ -53,8 +53,8 @@ fn what_is_kept_is_there_after_a_restart_for_whoever_shares_the_folder() {
 }
 
 #[test]
-fn a_variable_goes_before_the_key_and_without_either_nothing_lasts() {
-    let workspace = Workspace::new(LASTING);
+fn state_directory_variable_overrides_the_key() {
+    let workspace = Workspace::new(ON_DISK);
     let elsewhere = workspace.path().join("elsewhere");
     let run = |variable: Option<&PathBuf>, arguments: &[&str]| {
         let mut command = workspace.command(arguments);
@@ -66,7 +66,7 @@ fn a_variable_goes_before_the_key_and_without_either_nothing_lasts() {
     assert_eq!(run(Some(&elsewhere), &["call", "keeper_get", "key=a"]), "b");
     assert_eq!(run(None, &["call", "keeper_get", "key=a"]), "nothing");
 
-    let workspace = Workspace::new(&LASTING.replace("gateway.state", "#"));
+    let workspace = Workspace::new(&ON_DISK.replace("gateway.state", "#"));
     for _ in 0..2 {
         let output = workspace.run(&["call", "keeper_add", "key=n"]);
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1");
@@ -74,17 +74,17 @@ fn a_variable_goes_before_the_key_and_without_either_nothing_lasts() {
 }
 
 #[test]
-fn gateways_that_count_at_the_same_time_lose_nothing() {
+fn concurrent_gateways_lose_no_updates() {
     let gateways = 3;
-    let calls = rounds(40);
-    let workspace = Workspace::new(LASTING);
+    let calls = scaled_rounds(40);
+    let workspace = Workspace::new(ON_DISK);
     let http = Http::start(&workspace);
     thread::scope(|scope| {
         for _ in 0..gateways {
             scope.spawn(|| {
                 let mut stdio = greeted(&workspace);
                 for _ in 0..calls {
-                    // Two at once in each of them.
+                    // Two concurrent calls in each gateway.
                     for (id, tool, key) in [(1000, "add", "added"), (1001, "swap", "swapped")] {
                         stdio.send(&moongate_tests::request(
                             id,
@@ -112,13 +112,13 @@ fn gateways_that_count_at_the_same_time_lose_nothing() {
 }
 
 #[test]
-fn a_gateway_that_is_killed_loses_nothing_that_it_has_answered() {
-    let workspace = Workspace::new(LASTING);
+fn a_killed_gateway_loses_no_acknowledged_write() {
+    let workspace = Workspace::new(ON_DISK);
     let mut witness = greeted(&workspace);
     let mut answered = 0;
-    for round in 0..rounds(5) {
+    for round in 0..scaled_rounds(5) {
         let mut victim = greeted(&workspace);
-        // It is killed with many calls in flight, somewhere among them.
+        // The gateway is killed while many calls are in flight.
         let calls = 60;
         for id in 0..calls {
             let arguments = json!({ "key": format!("{round}:{id}"), "value": "x", "count": 2000 });
@@ -133,8 +133,8 @@ fn a_gateway_that_is_killed_loses_nothing_that_it_has_answered() {
             assert_eq!(text(&victim.response(1000 + id)), "set");
             kept.push(format!("{round}:{id}"));
         }
-        signal(victim.pid(), "KILL");
-        let (left, _, _) = victim.ended();
+        send_signal(victim.pid(), "KILL");
+        let (left, _, _) = victim.wait_for_exit();
         kept.extend(
             left.iter().filter(|message| message["result"]["isError"] != true).filter_map(|message| {
                 Some(format!("{round}:{}", message["id"].as_u64()?.checked_sub(1000)?))
@@ -147,35 +147,36 @@ fn a_gateway_that_is_killed_loses_nothing_that_it_has_answered() {
         answered += kept.len();
     }
     assert!(answered >= 50, "{answered}");
-    // It goes on as if nothing had been.
+    // The other gateway works as before.
     assert_eq!(call(&mut witness, "keeper_add", json!({ "key": "n" })), "1");
     let (_, _, log) = witness.finish();
     assert!(!log.contains("ERROR"), "{log}");
 }
 
 #[test]
-fn a_named_store_survives_a_new_name_of_the_table_and_an_unnamed_one_stays_behind() {
-    let named = LASTING.replace("allow.state = true", "allow.state = \"notes\"");
-    for (text, found) in [(named.as_str(), "kept"), (LASTING, "nothing")] {
+fn only_a_named_store_survives_renaming_the_plugin() {
+    let named = ON_DISK.replace("allow.state = true", "allow.state = \"notes\"");
+    for (text, found) in [(named.as_str(), "kept"), (ON_DISK, "nothing")] {
         let workspace = Workspace::new(text);
         let mut stdio = greeted(&workspace);
         assert_eq!(call(&mut stdio, "keeper_set", json!({ "key": "a", "value": "kept" })), "set");
         let _ = stdio.finish();
-        let table = fs::read_to_string(workspace.config()).unwrap();
-        workspace.write("gateway.toml", table.replace("[plugins.keeper]", "[plugins.renamed]"));
+        let original = fs::read_to_string(workspace.config()).unwrap();
+        workspace.write("gateway.toml", original.replace("[plugins.keeper]", "[plugins.renamed]"));
         let mut stdio = greeted(&workspace);
         assert_eq!(call(&mut stdio, "renamed_get", json!({ "key": "a" })), found);
         let _ = stdio.finish();
-        // What stayed behind is there again under the old name.
-        workspace.write("gateway.toml", table);
+        // Under its old name the plugin finds its state again.
+        workspace.write("gateway.toml", original);
         assert_eq!(call(&mut greeted(&workspace), "keeper_get", json!({ "key": "a" })), "kept");
     }
 }
 
 #[test]
-fn the_limit_holds_for_all_gateways_together() {
-    let workspace = Workspace::new(&format!("{LASTING}limits.state = \"10KiB\"\n"));
-    let (mut one, mut two) = (greeted(&workspace), greeted(&workspace));
+fn the_state_limit_applies_across_gateways() {
+    let workspace = Workspace::new(&format!("{ON_DISK}limits.state = \"10KiB\"\n"));
+    let mut one = greeted(&workspace);
+    let mut two = greeted(&workspace);
     let large = json!({ "key": "a", "value": "x", "count": 9_000 });
     assert_eq!(call(&mut one, "keeper_set", large.clone()), "set");
     let second = json!({ "key": "b", "value": "x", "count": 2_000 });
@@ -193,11 +194,13 @@ fn the_limit_holds_for_all_gateways_together() {
 }
 
 #[test]
-fn state_that_cannot_be_used_is_an_error_for_those_who_keep_some_and_for_nobody_else() {
-    let table = "[plugins.time]\nsource = \"@time@\"\n";
-    let workspace = Workspace::new(&format!("{LASTING}{table}"));
-    workspace
-        .write("state/state.sqlite3", "somebody's notes, which are no database at all and stay as they are");
+fn unusable_state_affects_only_plugins_that_use_state() {
+    let time = "[plugins.time]\nsource = \"@time@\"\n";
+    let workspace = Workspace::new(&format!("{ON_DISK}{time}"));
+    workspace.write(
+        "state/state.sqlite3",
+        "another program's data, which isn't a database and must stay unchanged",
+    );
     fs::set_permissions(file(&workspace), fs::Permissions::from_mode(0o600)).unwrap();
     let before = fs::read(file(&workspace)).unwrap();
     let mut stdio = greeted(&workspace);
@@ -213,27 +216,22 @@ fn state_that_cannot_be_used_is_an_error_for_those_who_keep_some_and_for_nobody_
     assert!(fs::read(file(&workspace)).unwrap() == before);
 
     let check = workspace.run(&["check", "--format", "json"]);
-    let said: Value = serde_json::from_slice(&check.stdout).unwrap();
-    assert_eq!((check.status.code(), &said["ok"]), (Some(78), &json!(false)), "{said}");
-    let problem = &said["problems"][0];
-    assert!(problem["message"].as_str().unwrap().contains("is damaged"), "{said}");
-    assert!(problem["hint"].as_str().unwrap().contains("`state` in `[gateway]`"), "{said}");
+    let report: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!((check.status.code(), &report["ok"]), (Some(78), &json!(false)), "{report}");
+    let problem = &report["problems"][0];
+    assert!(problem["message"].as_str().unwrap().contains("is damaged"), "{report}");
+    assert!(problem["hint"].as_str().unwrap().contains("`state` in `[gateway]`"), "{report}");
 
-    // Nobody keeps anything, so nothing is looked at.
-    let workspace = Workspace::new(&format!("gateway.state = \"state\"\n{table}"));
+    // Without a grant of state, the directory isn't checked.
+    let workspace = Workspace::new(&format!("gateway.state = \"state\"\n{time}"));
     assert!(workspace.run(&["check"]).status.success());
     assert!(!workspace.path().join("state").exists());
 }
 
 #[test]
-fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_place() {
-    let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"/proc/moongate/state\""));
-    let check = workspace.run(&["check"]);
-    assert_eq!(check.status.code(), Some(78), "{check:?}");
-    assert!(String::from_utf8_lossy(&check.stderr).contains("no files can be kept in `/proc`"), "{check:?}");
-
-    // Not even root can make anything below a file, and the link shows only when it is followed.
-    let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"later/state\""));
+fn reports_an_unusable_state_directory_without_falling_back() {
+    // Not even root can create anything below a file, and the check finds the symlink only when following it.
+    let workspace = Workspace::new(&ON_DISK.replace("\"state\"", "\"later/state\""));
     symlink("gateway.toml", workspace.path().join("later")).unwrap();
     let mut stdio = greeted(&workspace);
     assert!(
@@ -242,55 +240,57 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     assert!(call(&mut stdio, "keeper_get", json!({ "key": "a" })).contains("log shows the reason"));
     let (_, _, log) = stdio.finish();
     assert!(log.contains("later/state` can't be used"), "{log}");
-    assert!(log.contains("something else than a directory stands on the way"), "{log}");
+    assert!(log.contains("a part of the path isn't a directory"), "{log}");
 
-    let workspace = Workspace::new(LASTING);
+    let workspace = Workspace::new(ON_DISK);
     fs::create_dir(workspace.path().join("state")).unwrap();
     fs::set_permissions(workspace.path().join("state"), fs::Permissions::from_mode(0o777)).unwrap();
     let check = workspace.run(&["check"]);
-    let said = String::from_utf8_lossy(&check.stderr).into_owned();
-    assert!(said.contains("is writable by others (mode 777; it should be 700)"), "{said}");
+    let report = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert!(report.contains("is writable by others (mode 777; it should be 700)"), "{report}");
     assert!(!file(&workspace).exists());
 }
 
 #[test]
-fn looking_makes_no_state() {
-    let workspace = Workspace::new(LASTING);
+fn read_only_commands_create_no_state() {
+    let workspace = Workspace::new(ON_DISK);
     for verb in [&["check"][..], &["list"], &["inspect", "keeper"]] {
         let output = workspace.run(verb);
         assert!(output.status.success(), "{verb:?}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(!workspace.path().join("state").exists(), "{verb:?} made it");
+        assert!(!workspace.path().join("state").exists(), "{verb:?} created it");
     }
     assert_eq!(call(&mut greeted(&workspace), "keeper_set", json!({ "key": "a", "value": "b" })), "set");
-    assert!(file(&workspace).exists(), "whoever calls makes it");
+    assert!(file(&workspace).exists(), "a call creates it");
 }
 
 #[test]
-fn in_memory_a_plugin_that_left_and_came_back_finds_what_it_kept() {
+fn in_memory_state_survives_removing_and_adding_the_plugin() {
     let keeper = component("keeper").display().to_string();
     let written = |more: &str| format!("version = 1\n[http]\nlisten = \"127.0.0.1:0\"\n{more}");
-    let table = format!("[plugins.keeper]\nsource = {keeper:?}\nallow.state = true\n");
-    let workspace = Workspace::new(&written(&table));
+    let plugin = format!("[plugins.keeper]\nsource = {keeper:?}\nallow.state = true\n");
+    let workspace = Workspace::new(&written(&plugin));
     let http = Http::start(&workspace);
     assert_eq!(text(&http.call("keeper_set", json!({ "key": "a", "value": "b" }))), "set");
     let configure = |text: &str| {
-        let beside = workspace.path().join("gateway.toml.new");
-        fs::write(&beside, text).unwrap();
-        fs::rename(beside, workspace.config()).unwrap();
+        let temporary = workspace.path().join("gateway.toml.new");
+        fs::write(&temporary, text).unwrap();
+        fs::rename(temporary, workspace.config()).unwrap();
     };
     configure(&written(""));
-    http.logged("`keeper` removed");
-    configure(&written(&table));
-    http.logged("`keeper` added");
-    until("it serves", || !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown"));
+    http.wait_for_log("`keeper` removed");
+    configure(&written(&plugin));
+    http.wait_for_log("`keeper` added");
+    wait_until("the plugin serves", || {
+        !http.call("keeper_get", json!({ "key": "a" })).to_string().contains("nknown")
+    });
     assert!(http.call("keeper_get", json!({ "key": "a" })).to_string().contains("\"b\""));
 }
 
 #[test]
-fn a_disk_without_room_is_an_error_and_what_is_there_stays() {
-    let workspace = Workspace::new(LASTING);
+fn a_full_disk_is_an_error_and_keeps_existing_state() {
+    let workspace = Workspace::new(ON_DISK);
     assert_eq!(call(&mut greeted(&workspace), "keeper_set", json!({ "key": "a", "value": "kept" })), "set");
-    // No file of the gateway may be longer than this; what is longer fails as on a full disk.
+    // No file of the gateway may exceed this size: a longer write fails as on a full disk.
     let mut command = std::process::Command::new("sh");
     let limited = workspace.command(&["call", "keeper_set", "key=b", "value=x", "count=900000"]);
     command.args(["-c", "trap '' XFSZ; ulimit -f 300; exec \"$@\"", "sh"]).arg(limited.get_program());
@@ -306,13 +306,13 @@ fn a_disk_without_room_is_an_error_and_what_is_there_stays() {
 }
 
 #[test]
-fn a_plugin_may_not_be_granted_the_folder_of_the_state() {
+fn rejects_a_grant_of_the_state_directory() {
     let workspace = Workspace::new(&format!(
-        "{LASTING}[plugins.time]\nsource = \"@time@\"\nallow.dirs = [{{ host = \"state\", guest = \"/state\" }}]\n"
+        "{ON_DISK}[plugins.time]\nsource = \"@time@\"\nallow.dirs = [{{ host = \"state\", guest = \"/state\" }}]\n"
     ));
     fs::create_dir(workspace.path().join("state")).unwrap();
     let check = workspace.run(&["check"]);
-    let said = String::from_utf8_lossy(&check.stderr).into_owned();
-    assert_eq!(check.status.code(), Some(78), "{said}");
-    assert!(said.contains("the plugins' state"), "{said}");
+    let report = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert_eq!(check.status.code(), Some(78), "{report}");
+    assert!(report.contains("the plugins' state"), "{report}");
 }

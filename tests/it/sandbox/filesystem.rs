@@ -1,4 +1,4 @@
-//! The plugin `filesystem`: what only a gateway shows, with real grants and real subscribers.
+//! The plugin `filesystem` in a gateway, with real grants and subscribers.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use moongate_tests::{Stdio, Workspace, text};
 use serde_json::{Value, json};
 
-/// Two folders: `notes` to be changed, `books` to be read.
+/// Two granted directories: `notes` read-write, `books` read-only.
 fn workspace() -> Workspace {
     let workspace = Workspace::new(
         "[plugins.filesystem]\nsource = \"@filesystem@\"\nprefix = \"\"\n[plugins.filesystem.allow]\ndirs = [\n  { host = \"notes\", guest = \"/notes\", mode = \"rw\" },\n  { host = \"books\", guest = \"/books\", mode = \"ro\" },\n]\n",
@@ -20,15 +20,15 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// Calls a tool that succeeds, and gives back its text.
+/// Calls a tool that succeeds, and returns its text.
 #[track_caller]
-fn said(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
+fn succeeded(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
     let answer = stdio.call(tool, arguments);
     assert!(answer["result"]["isError"] != true, "{answer}");
     text(&answer).to_owned()
 }
 
-/// Calls a tool that fails, and gives back why.
+/// Calls a tool that fails, and returns its error.
 #[track_caller]
 fn refused(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
     let answer = stdio.call(tool, arguments);
@@ -37,46 +37,46 @@ fn refused(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn a_file_is_a_resource_whose_subscribers_hear_when_a_tool_changes_it() {
+fn notifies_subscribers_when_a_tool_changes_a_file() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let templates = stdio.ask("resources/templates/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let templates = stdio.request_and_wait("resources/templates/list", json!({}));
     assert_eq!(templates["result"]["resourceTemplates"][0]["uriTemplate"], "file:///{+path}");
     let uri = "file:///notes/a%20b.md";
-    let read = |stdio: &mut Stdio, uri: &str| stdio.ask("resources/read", json!({ "uri": uri }));
+    let read = |stdio: &mut Stdio, uri: &str| stdio.request_and_wait("resources/read", json!({ "uri": uri }));
     let contents = read(&mut stdio, uri)["result"]["contents"][0].clone();
     assert_eq!(contents, json!({ "uri": uri, "mimeType": "text/markdown", "text": "# One\n" }));
     let gone = read(&mut stdio, "file:///notes/gone.md");
     assert_eq!(gone["error"]["code"], -32002, "{gone}");
 
-    assert_eq!(stdio.ask("resources/subscribe", json!({ "uri": uri }))["result"], json!({}));
-    let told =
+    assert_eq!(stdio.request_and_wait("resources/subscribe", json!({ "uri": uri }))["result"], json!({}));
+    let notification =
         json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": uri } });
     let path = "/notes/a b.md";
-    said(&mut stdio, "write_file", json!({ "path": path, "content": "# Two\n" }));
-    assert_eq!(stdio.receive(), told);
+    succeeded(&mut stdio, "write_file", json!({ "path": path, "content": "# Two\n" }));
+    assert_eq!(stdio.receive(), notification);
     let edits = json!([{ "oldText": "Two", "newText": "Three" }]);
-    said(&mut stdio, "edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
-    said(&mut stdio, "edit_file", json!({ "path": path, "edits": edits }));
-    assert_eq!(stdio.receive(), told);
-    said(&mut stdio, "write_file", json!({ "path": "/notes/other.md", "content": "" }));
-    said(&mut stdio, "move_file", json!({ "source": path, "destination": "/notes/c.md" }));
-    assert_eq!(stdio.receive(), told);
+    succeeded(&mut stdio, "edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
+    succeeded(&mut stdio, "edit_file", json!({ "path": path, "edits": edits }));
+    assert_eq!(stdio.receive(), notification);
+    succeeded(&mut stdio, "write_file", json!({ "path": "/notes/other.md", "content": "" }));
+    succeeded(&mut stdio, "move_file", json!({ "source": path, "destination": "/notes/c.md" }));
+    assert_eq!(stdio.receive(), notification);
     let (left, ..) = stdio.finish();
-    assert_eq!(left, Vec::<Value>::new(), "nobody subscribed to anything else, and looking changes nothing");
+    assert_eq!(left, Vec::<Value>::new(), "other files have no subscribers, and reading changes nothing");
     assert_eq!(fs::read_to_string(workspace.path().join("notes/c.md")).unwrap(), "# Three\n");
 }
 
 #[test]
-fn paths_of_resources_are_completed_in_what_is_granted() {
+fn completes_paths_within_granted_directories() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut complete = |typed: &str| {
         let params = json!({
             "ref": { "type": "ref/resource", "uri": "file:///{+path}" },
             "argument": { "name": "path", "value": typed },
         });
-        stdio.ask("completion/complete", params)["result"]["completion"]["values"].clone()
+        stdio.request_and_wait("completion/complete", params)["result"]["completion"]["values"].clone()
     };
     assert_eq!(complete(""), json!(["notes/", "books/"]));
     assert_eq!(complete("books/lo"), json!(["books/long.txt"]));
@@ -84,9 +84,9 @@ fn paths_of_resources_are_completed_in_what_is_granted() {
 }
 
 #[test]
-fn a_folder_that_may_only_be_read_is_not_changed_and_the_answer_says_why() {
+fn rejects_changes_in_a_read_only_directory() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let edits = json!([{ "oldText": "once", "newText": "twice" }]);
     for (tool, arguments) in [
         ("write_file", json!({ "path": "/books/long.txt", "content": "" })),
@@ -96,15 +96,15 @@ fn a_folder_that_may_only_be_read_is_not_changed_and_the_answer_says_why() {
         ("move_file", json!({ "source": "/books/long.txt", "destination": "/notes/long.txt" })),
         ("move_file", json!({ "source": "/notes/a b.md", "destination": "/books/a.md" })),
     ] {
-        let said = refused(&mut stdio, tool, arguments);
-        assert_eq!(said, "Access denied - `/books` may only be read, not changed", "{tool}");
+        let reply = refused(&mut stdio, tool, arguments);
+        assert_eq!(reply, "Access denied - `/books` is read-only", "{tool}");
     }
     assert_eq!(
-        said(&mut stdio, "read_text_file", json!({ "path": "/books/long.txt", "tail": 1 })),
+        succeeded(&mut stdio, "read_text_file", json!({ "path": "/books/long.txt", "tail": 1 })),
         "a time\n"
     );
     assert_eq!(
-        said(&mut stdio, "list_allowed_directories", json!({})),
+        succeeded(&mut stdio, "list_allowed_directories", json!({})),
         "Allowed directories:\n/notes\n/books"
     );
     let folder: Vec<_> = fs::read_dir(workspace.path().join("books")).unwrap().collect();
@@ -112,7 +112,7 @@ fn a_folder_that_may_only_be_read_is_not_changed_and_the_answer_says_why() {
 }
 
 #[test]
-fn a_file_that_is_written_over_keeps_who_may_read_and_execute_it() {
+fn overwriting_a_file_keeps_its_permissions() {
     let workspace = workspace();
     let mode = |name: &str| {
         let found = fs::metadata(workspace.path().join("notes").join(name)).unwrap();
@@ -123,23 +123,23 @@ fn a_file_that_is_written_over_keeps_who_may_read_and_execute_it() {
         let path = workspace.path().join("notes").join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    said(&mut stdio, "write_file", json!({ "path": "/notes/run.sh", "content": "new\n" }));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    succeeded(&mut stdio, "write_file", json!({ "path": "/notes/run.sh", "content": "new\n" }));
     let edits = json!([{ "oldText": "old", "newText": "new" }]);
-    said(&mut stdio, "edit_file", json!({ "path": "/notes/secret.txt", "edits": edits }));
+    succeeded(&mut stdio, "edit_file", json!({ "path": "/notes/secret.txt", "edits": edits }));
     assert_eq!((mode("run.sh"), mode("secret.txt")), (0o755, 0o600));
-    said(&mut stdio, "write_file", json!({ "path": "/notes/new.txt", "content": "" }));
-    assert_eq!(mode("new.txt") & 0o111, 0, "a new file is as new files are");
+    succeeded(&mut stdio, "write_file", json!({ "path": "/notes/new.txt", "content": "" }));
+    assert_eq!(mode("new.txt") & 0o111, 0, "a new file isn't executable");
 }
 
 #[test]
-fn no_path_and_no_link_leads_out_of_what_is_granted() {
+fn neither_paths_nor_symlinks_escape_granted_directories() {
     let workspace = workspace();
     let notes = workspace.path().join("notes");
     symlink(workspace.path().join("outside.txt"), notes.join("absolute")).unwrap();
     symlink("../outside.txt", notes.join("relative")).unwrap();
     symlink("..", notes.join("up")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in [
         "/notes/absolute",
         "/notes/relative",
@@ -156,21 +156,21 @@ fn no_path_and_no_link_leads_out_of_what_is_granted() {
             ("move_file", json!({ "source": "/notes/a b.md", "destination": path })),
             ("get_file_info", json!({ "path": path })),
         ] {
-            let said = refused(&mut stdio, tool, arguments);
-            assert!(said.starts_with("Access denied - "), "{tool} {path}: {said}");
+            let reply = refused(&mut stdio, tool, arguments);
+            assert!(reply.starts_with("Access denied - "), "{tool} {path}: {reply}");
         }
     }
-    let said = said(&mut stdio, "search_files", json!({ "path": "/notes", "pattern": "**" }));
-    assert_eq!(said, "/notes/a b.md", "links that lead out aren't there");
+    let reply = succeeded(&mut stdio, "search_files", json!({ "path": "/notes", "pattern": "**" }));
+    assert_eq!(reply, "/notes/a b.md", "symlinks that lead out aren't listed");
     let outside = fs::read_to_string(workspace.path().join("outside.txt")).unwrap();
     assert_eq!(outside, "out of reach");
 }
 
 #[test]
-fn a_picture_comes_once_and_not_again_as_text() {
+fn returns_an_image_without_a_text_duplicate() {
     let workspace = workspace();
     workspace.write("notes/p.png", [0x89, 0x50]);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("read_media_file", json!({ "path": "/notes/p.png" }));
     let image = json!([{ "type": "image", "data": "iVA=", "mimeType": "image/png" }]);
     assert_eq!(answer["result"]["content"], image);
@@ -178,34 +178,34 @@ fn a_picture_comes_once_and_not_again_as_text() {
 }
 
 #[test]
-fn a_file_that_is_too_large_for_an_answer_is_read_in_parts() {
+fn rejects_reading_a_huge_file_but_returns_its_tail() {
     let workspace = workspace();
     let huge = workspace.path().join("books/huge.log");
     fs::File::create(&huge).and_then(|file| file.set_len(1 << 32)).unwrap();
     let mut file = fs::OpenOptions::new().append(true).open(huge).unwrap();
     file.write_all(b"\nthe end\n").unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let path = "/books/huge.log";
-    let said_so = refused(&mut stdio, "read_text_file", json!({ "path": path }));
-    assert!(said_so.starts_with("File too large: ") && said_so.contains("`tail`"), "{said_so}");
+    let refusal = refused(&mut stdio, "read_text_file", json!({ "path": path }));
+    assert!(refusal.starts_with("File too large: ") && refusal.contains("`tail`"), "{refusal}");
     assert!(refused(&mut stdio, "read_media_file", json!({ "path": path })).starts_with("File too large: "));
     assert!(
         refused(&mut stdio, "read_text_file", json!({ "path": path, "head": 1 }))
             .starts_with("File too large: ")
     );
-    assert_eq!(said(&mut stdio, "read_text_file", json!({ "path": path, "tail": 1 })), "the end\n");
+    assert_eq!(succeeded(&mut stdio, "read_text_file", json!({ "path": path, "tail": 1 })), "the end\n");
 }
 
 #[test]
-fn a_name_that_is_no_text_does_not_hide_the_others() {
+fn lists_other_files_next_to_a_non_utf8_name() {
     let workspace = workspace();
     fs::write(workspace.path().join("notes").join(OsStr::from_bytes(b"\xff")), "").unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!(said(&mut stdio, "list_directory", json!({ "path": "/notes" })), "[FILE] a b.md");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    assert_eq!(succeeded(&mut stdio, "list_directory", json!({ "path": "/notes" })), "[FILE] a b.md");
 }
 
 #[test]
-fn a_file_that_is_not_in_a_granted_directory_lacks_no_grant() {
+fn a_missing_file_in_a_granted_directory_reports_no_grant() {
     let workspace = workspace();
     for (tool, path) in [
         ("read_text_file", "/notes/none.txt"),
@@ -214,8 +214,8 @@ fn a_file_that_is_not_in_a_granted_directory_lacks_no_grant() {
     ] {
         let arguments = json!({ "path": path, "edits": [] });
         let output = workspace.run(&["call", tool, "--json", &arguments.to_string(), "--explain"]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(5), "{told}");
-        assert!(!told.contains("lacked") && !told.contains("was denied"), "{tool} {path}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{stderr}");
+        assert!(!stderr.contains("missing\n") && !stderr.contains("was denied"), "{tool} {path}: {stderr}");
     }
 }

@@ -1,16 +1,16 @@
-//! Nothing reaches a guest that wasn't granted.
+//! A guest gets nothing that isn't granted.
 
-use moongate_tests::{Stdio, Workspace, text, until};
+use moongate_tests::{Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
 #[test]
-fn no_variable_argument_folder_or_address_reaches_a_guest() {
+fn a_guest_without_grants_reaches_nothing() {
     let workspace = Workspace::with_plugin("zoo");
     workspace.write("secret.txt", "do not read");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let around = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
-    assert_eq!(around["variables"], json!({}), "{around}");
-    assert_eq!(around["arguments"], json!([]), "{around}");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let environment = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
+    assert_eq!(environment["variables"], json!({}), "{environment}");
+    assert_eq!(environment["arguments"], json!([]), "{environment}");
     assert_eq!(stdio.call("zoo_list_dirs", json!({}))["result"]["content"], json!([]));
     let secret = workspace.path().join("secret.txt").display().to_string();
     let fresh = workspace.path().join("fresh.txt").display().to_string();
@@ -29,7 +29,7 @@ fn no_variable_argument_folder_or_address_reaches_a_guest() {
 }
 
 #[test]
-fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
+fn restricts_file_access_to_the_granted_directory_and_mode() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [\n  { host = \"notes\", guest = \"/notes\", mode = \"ro\" },\n  { host = \"drafts\", guest = \"/drafts\", mode = \"rw\" },\n]\nenv = [\"HOME\"]\n",
     );
@@ -38,7 +38,7 @@ fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
     workspace.write("outside.txt", "out of reach");
     std::os::unix::fs::symlink(workspace.path().join("outside.txt"), workspace.path().join("drafts/link"))
         .unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     assert_eq!(ask("read_file", json!({ "path": "/notes/a.txt" })), "hello");
@@ -49,22 +49,26 @@ fn a_granted_folder_can_be_read_or_written_as_it_was_granted_and_no_further() {
         ("/drafts/../outside.txt", "x"),
         ("/drafts/link", "x"),
     ] {
-        let said = ask("write_file", json!({ "path": path, "text": text }));
-        assert!(said.starts_with("refused"), "{path}: {said}");
+        let reply = ask("write_file", json!({ "path": path, "text": text }));
+        assert!(reply.starts_with("refused"), "{path}: {reply}");
     }
     for path in ["/notes/../outside.txt", "/drafts/link", "/outside.txt", "outside.txt"] {
-        let said = ask("read_file", json!({ "path": path }));
-        assert!(said.starts_with("refused"), "{path}: {said}");
+        let reply = ask("read_file", json!({ "path": path }));
+        assert!(reply.starts_with("refused"), "{path}: {reply}");
     }
     assert!(!ask("write_file", json!({ "path": "/drafts/new.txt", "text": "kept" })).starts_with("refused"));
     assert_eq!(std::fs::read_to_string(workspace.path().join("drafts/new.txt")).unwrap(), "kept");
     assert_eq!(std::fs::read_to_string(workspace.path().join("outside.txt")).unwrap(), "out of reach");
-    let around = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
-    assert_eq!(around["variables"], json!({ "HOME": workspace.path().display().to_string() }), "{around}");
+    let environment = stdio.call("zoo_read_env", json!({}))["result"]["structuredContent"].clone();
+    assert_eq!(
+        environment["variables"],
+        json!({ "HOME": workspace.path().display().to_string() }),
+        "{environment}"
+    );
 }
 
 #[test]
-fn a_pipe_or_device_in_a_granted_folder_is_refused_and_holds_up_nobody() {
+fn rejects_pipes_and_sockets_without_blocking() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\ndirs = [{ host = \"in\", guest = \"/in\", mode = \"rw\" }]\n[plugins.zoo.limits]\ntimeout = \"1h\"\n",
     );
@@ -73,7 +77,7 @@ fn a_pipe_or_device_in_a_granted_folder_is_refused_and_holds_up_nobody() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(workspace.path().join("in/socket")).unwrap();
     std::os::unix::fs::symlink("pipe", workspace.path().join("in/link")).unwrap();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for path in ["/in/pipe", "/in/link", "/in/socket"] {
         let read = stdio.call("zoo_read_file", json!({ "path": path }));
         assert!(text(&read).starts_with("refused"), "{path}: {read}");
@@ -84,12 +88,12 @@ fn a_pipe_or_device_in_a_granted_folder_is_refused_and_holds_up_nobody() {
 }
 
 #[test]
-fn settings_reach_the_plugin_they_are_for() {
+fn passes_settings_to_their_plugin() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.config]\ncity = \"Oslo\"\nlist = [1, \"two\"]\ntoken = { file = \"token\" }\n",
     );
     workspace.write("token", "a-long-secret-of-the-zoo\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut ask = |key: &str| stdio.call("zoo_config_get", json!({ "key": key }));
     assert_eq!(text(&ask("city")), "Oslo");
     assert_eq!(text(&ask("list")), r#"[1,"two"]"#);
@@ -99,23 +103,23 @@ fn settings_reach_the_plugin_they_are_for() {
 }
 
 #[test]
-fn settings_reach_no_other_plugin() {
+fn passes_settings_to_no_other_plugin() {
     let workspace = Workspace::new(
         "[plugins.one]\nsource = \"@time@\"\nconfig = { local_timezone = \"Europe/Oslo\" }\n[plugins.two]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({}));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
-    for (tool, its, others) in
+    for (tool, own, others) in
         [(&tools[0], "'Europe/Oslo' as", "'UTC' as"), (&tools[2], "'UTC' as", "'Europe/Oslo' as")]
     {
-        let said = tool.to_string();
-        assert!(said.contains(its) && !said.contains(others), "{said}");
+        let reply = tool.to_string();
+        assert!(reply.contains(own) && !reply.contains(others), "{reply}");
     }
 }
 
 #[test]
-fn a_grant_over_the_gateways_own_files_is_refused() {
+fn rejects_a_grant_of_the_gateways_own_files() {
     for (host, word) in [(".", "gateway.toml"), ("plugins", "component"), ("..", "gateway.toml")] {
         let workspace = Workspace::new(&format!(
             "[plugins.zoo]\nsource = \"plugins/zoo.wasm\"\n[plugins.zoo.allow]\ndirs = [{{ host = \"{host}\", guest = \"/x\", mode = \"rw\" }}]\n"
@@ -129,24 +133,24 @@ fn a_grant_over_the_gateways_own_files_is_refused() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_its_plugins_mistake_alone() {
+fn a_missing_granted_directory_affects_only_its_plugin() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\nallow.dirs = [{ host = \"later\", guest = \"/in\" }]\n\
          [plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n",
     );
     let checked = workspace.run(&["check"]);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
-    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(said.contains("gateway.toml:4:") && said.contains("create the directory"), "{said}");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let reply = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert!(reply.contains("gateway.toml:4:") && reply.contains("create the directory"), "{reply}");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
     assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");
-    // Nobody's grants wait for it either.
+    // Other plugins' grants can still change.
     let before = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), before.replace("state = true", "state = false")).unwrap();
-    until("the grant is taken away", || kept(&mut stdio).contains("denied"));
+    wait_until("the grant is removed", || kept(&mut stdio).contains("denied"));
     workspace.write("later/a.txt", "hello");
-    until("its plugin serves when it is there", || {
+    wait_until("the plugin serves once the directory exists", || {
         stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" })).to_string().contains("hello")
     });
 }

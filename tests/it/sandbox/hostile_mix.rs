@@ -1,17 +1,20 @@
-//! Many calls, one in ten of them hostile: every honest call is answered rightly, nothing is left behind, memory stays
-//! what it was, the log stays readable; and loops hold nobody up.
+//! Many calls, one in ten of them hostile: every normal call gets the right answer, no resource leaks, memory doesn't
+//! grow, the log stays readable, and loops block no other call.
 //!
-//! Which tool a hostile call takes is chance, the same in every run, over all that the guests of the tests offer: a tool
-//! that is added there is called here. Half of them are floods, which need more than a name to hurt.
+//! The tool of a hostile call is chosen at random, with the same seed in every run, from all tools of the test guests: a
+//! tool that is added there is called here. Half of the calls are floods, which need specific arguments to do harm.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use moongate_tests::{Http, Remote, Stdio, Usage, Workspace, hello, is_trap, request, rounds, text, until};
+use moongate_tests::{
+    Http, ResourceUsage, Stdio, TestServer, Workspace, initialize_params, is_unsafe_character, request,
+    scaled_rounds, text, wait_until,
+};
 use serde_json::{Map, Value, json};
 
-/// Small limits, so that whoever misbehaves is ended soon. `@remote@` stands for a web server.
+/// Small limits, so that misbehaving calls end soon. `@remote@` is replaced by the address of a web server.
 const GATEWAY: &str = r#"
 [http]
 listen = "127.0.0.1:0"
@@ -56,13 +59,13 @@ timeout = "60s"
 cpu_time = "60s"
 "#;
 
-/// The plugins.
+/// All plugins of the gateway.
 const PLUGINS: [&str; 5] = ["zoo", "speaker", "keeper", "time", "honest"];
 
-/// Those that nobody should trust.
+/// The plugins whose tools are hostile.
 const HOSTILE_PLUGINS: [&str; 3] = ["zoo", "speaker", "keeper"];
 
-/// Floods: what they are called with.
+/// Floods: tools with their arguments.
 const FLOODS: &[(&str, &str)] = &[
     ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"file"}"#),
     ("zoo_read_without_end", r#"{"path":"/in/a.txt","way":"descriptor"}"#),
@@ -88,24 +91,28 @@ const FLOODS: &[(&str, &str)] = &[
     ("keeper_note", r#"{"key":"notes","value":"x","count":5000}"#),
 ];
 
-/// Clients at once over HTTP, all on one gateway; and over stdio, each with a gateway of its own.
-const OVER_HTTP: u64 = 5;
-const OVER_STDIO: u64 = 3;
+/// The number of concurrent clients over HTTP, all of one gateway.
+const HTTP_CLIENTS: u64 = 5;
 
-/// Calls of each client: a thousand together.
-const CALLS: u32 = 125;
+/// The number of concurrent clients over stdio, each with its own gateway.
+const STDIO_CLIENTS: u64 = 3;
 
-/// One call in so many is hostile, and one of so many of those is never waited for.
-const HOSTILE: u64 = 10;
-const DROPPED: u64 = 4;
+/// Calls per client: a thousand in total.
+const CALLS_PER_CLIENT: u32 = 125;
 
-/// In so many parts, after each of which everything comes to rest and is looked at.
-const PARTS: u32 = 10;
+/// One call in this many is hostile.
+const HOSTILE_ONE_IN: u64 = 10;
 
-/// Chance, the same in every run (xorshift, Marsaglia 2003).
-struct Chance(u64);
+/// One hostile call in this many is abandoned before its answer.
+const ABANDONED_ONE_IN: u64 = 4;
 
-impl Chance {
+/// The number of rounds. After each round, all gateways become idle and their resource usage is measured.
+const ROUNDS: u32 = 10;
+
+/// A random number generator with a fixed seed (xorshift, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -117,7 +124,7 @@ impl Chance {
 /// A call of a tool: its name and arguments.
 type Call = (String, Value);
 
-/// A call of each tool that the list holds, with arguments that its schema asks for.
+/// A call of each hostile tool in the list, with arguments that match its schema.
 fn calls(list: &Value) -> Vec<Call> {
     let tools = list["result"]["tools"].as_array().unwrap();
     let is_hostile = |tool: &&Value| {
@@ -136,7 +143,7 @@ fn call(tool: &Value) -> Call {
             ("path", _) => json!("/in/a.txt"),
             (_, Some("integer" | "number")) => json!(1),
             (_, Some("array")) => json!([]),
-            // Nobody listens there.
+            // A port without a listener.
             ("url" | "uri", _) => json!("http://127.0.0.1:9/"),
             _ => json!("127.0.0.1:9"),
         };
@@ -145,7 +152,7 @@ fn call(tool: &Value) -> Call {
     (tool["name"].as_str().unwrap().to_owned(), Value::Object(arguments))
 }
 
-/// Who calls, and how.
+/// A client, by transport.
 enum Client<'a> {
     Http(&'a Http),
     Stdio(&'a mut Stdio),
@@ -159,10 +166,10 @@ impl Client<'_> {
         }
     }
 
-    /// Calls, and goes before there is an answer.
-    fn call_and_go(&mut self, (tool, arguments): &Call, id: u64) {
+    /// Sends a call, and abandons it before the answer.
+    fn call_and_abandon(&mut self, (tool, arguments): &Call, id: u64) {
         match self {
-            Self::Http(http) => drop(http.call_begun(tool, arguments.clone())),
+            Self::Http(http) => drop(http.start_call(tool, arguments.clone())),
             Self::Stdio(stdio) => {
                 let params = json!({ "name": tool, "arguments": arguments });
                 stdio.send(&request(id, "tools/call", params));
@@ -174,9 +181,9 @@ impl Client<'_> {
         }
     }
 
-    /// A call that must be answered rightly, whatever goes on beside it.
-    fn is_served(&mut self, chance: &mut Chance, id: u64) {
-        let (call, right) = match chance.below(3) {
+    /// Sends a normal call, and asserts that the answer is right.
+    fn assert_served(&mut self, random: &mut Random, id: u64) {
+        let (call, right) = match random.below(3) {
             0 => (("honest_echo".to_owned(), json!({ "text": format!("text {id}") })), format!("text {id}")),
             1 => (("honest_calls_seen".to_owned(), json!({})), "1".to_owned()),
             _ => (
@@ -186,24 +193,27 @@ impl Client<'_> {
         };
         let answer = self.call(&call);
         assert!(answer["result"]["isError"].is_null(), "{call:?}: {answer}");
-        let said = text(&answer);
-        assert!(said == right || call.0.starts_with("time") && said.contains(&right), "{call:?}: {answer}");
+        let message = text(&answer);
+        assert!(
+            message == right || call.0.starts_with("time") && message.contains(&right),
+            "{call:?}: {answer}"
+        );
     }
 
     /// Some calls, one in ten of them hostile.
     fn calls(&mut self, seed: u64, count: u32, hostile: &[Call], floods: &[Call]) {
         static NEXT: AtomicU64 = AtomicU64::new(1_000_000);
-        let mut chance = Chance(seed);
+        let mut random = Random(seed);
         for _ in 0..count {
             let id = NEXT.fetch_add(1, Ordering::Relaxed);
-            if chance.below(HOSTILE) > 0 {
-                self.is_served(&mut chance, id);
+            if random.below(HOSTILE_ONE_IN) > 0 {
+                self.assert_served(&mut random, id);
                 continue;
             }
-            let kind = if chance.below(2) == 0 { hostile } else { floods };
-            let call = &kind[usize::try_from(chance.below(kind.len() as u64)).unwrap()];
-            if chance.below(DROPPED) == 0 {
-                self.call_and_go(call, id);
+            let kind = if random.below(2) == 0 { hostile } else { floods };
+            let call = &kind[usize::try_from(random.below(kind.len() as u64)).unwrap()];
+            if random.below(ABANDONED_ONE_IN) == 0 {
+                self.call_and_abandon(call, id);
             } else {
                 let answer = self.call(call);
                 assert!(answer["result"].is_object() || answer["error"].is_object(), "{call:?}: {answer}");
@@ -212,26 +222,26 @@ impl Client<'_> {
     }
 }
 
-/// No call runs or waits, and the pool is empty.
-fn until_at_rest(http: &Http) {
+/// Waits until no call runs or waits, and the pool is empty.
+fn until_idle(http: &Http) {
     let gauge = |name: &str| http.admin().metric(name);
     for plugin in PLUGINS {
         for name in ["moongate_plugin_instances", "moongate_plugin_calls_waiting"] {
             let name = format!("{name}{{plugin=\"{plugin}\"}}");
-            until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+            wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
         }
     }
     for kind in ["instances", "memories", "tables", "stacks"] {
         let name = format!("moongate_pool_slots_in_use{{kind=\"{kind}\"}}");
-        until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
+        wait_until(&format!("{name} is 0"), || gauge(&name) == Some(0.0));
     }
 }
 
-/// What the log of so many hostile calls holds: lines that are the gateway's, none too long, and not too many.
+/// Asserts that the log after this many hostile calls has only lines of the gateway, none too long, and not too many.
 #[track_caller]
 fn assert_readable(log: &str, hostile: u64) {
     for line in log.lines() {
-        assert!(!line.contains(is_trap), "{line:?}");
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(line.len() < 20 << 10, "a line of {} bytes: {}", line.len(), &line[..200]);
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line}");
     }
@@ -240,38 +250,39 @@ fn assert_readable(log: &str, hostile: u64) {
     assert!(lines < most, "{lines} lines of {hostile} hostile calls");
 }
 
-/// What each process used after each part, in the order of the parts.
+/// The resource usage of a process after each round.
 #[derive(Debug, Default)]
-struct Course(Vec<Usage>);
+struct UsageHistory(Vec<ResourceUsage>);
 
-impl Course {
-    /// What is used at the end is what was used once everything had been done a few times: the least of the last three
-    /// parts is held against the least of the second to the fourth, so that a moment's peak counts for nothing. How much
-    /// more it may be doesn't grow with the calls: ten times as many find leaks a tenth as large. Some more it always is:
-    /// slots of the pool keep pages for their next instance, and come into use one after the other.
+impl UsageHistory {
+    /// Asserts that the usage at the end is about the usage after warm-up. The minimum of the last three rounds is
+    /// compared with the minimum of the second to fourth round, so that peaks don't count. The tolerance doesn't grow with
+    /// the number of calls: ten times as many calls find leaks of a tenth of the size. Some growth is normal: pool slots
+    /// keep pages for their next instance, and are first used one after the other.
     #[track_caller]
-    fn is_flat(&self) {
-        for (what, of, more) in [
-            ("KiB of memory", (|usage| usage.resident) as fn(&Usage) -> u64, 16 << 10),
+    fn assert_flat(&self) {
+        for (unit, of, tolerance) in [
+            ("KiB of memory", (|usage| usage.resident) as fn(&ResourceUsage) -> u64, 16 << 10),
             ("descriptors", |usage| usage.descriptors, 8),
             ("threads", |usage| usage.threads, 16),
             ("mappings", |usage| usage.mappings, 96),
         ] {
-            let least = |parts: &[Usage]| parts.iter().map(of).min().unwrap();
-            let (begin, end) = (least(&self.0[1..4]), least(&self.0[7..]));
-            assert!(end <= begin + more, "{begin} {what} became {end}: {}", self.told());
+            let least = |parts: &[ResourceUsage]| parts.iter().map(of).min().unwrap();
+            let begin = least(&self.0[1..4]);
+            let end = least(&self.0[7..]);
+            assert!(end <= begin + tolerance, "{begin} {unit} became {end}: {}", self.summary());
         }
     }
 
-    fn told(&self) -> String {
-        let usage = |Usage { resident, descriptors, mappings, threads }: &Usage| {
+    fn summary(&self) -> String {
+        let usage = |ResourceUsage { resident, descriptors, mappings, threads }: &ResourceUsage| {
             format!("{resident} KiB, {descriptors} descriptors, {mappings} mappings, {threads} threads")
         };
         self.0.iter().map(usage).collect::<Vec<_>>().join("; ")
     }
 }
 
-/// The gateways, of which one serves HTTP and the others a client each.
+/// The gateways: one over HTTP for several clients, and one over stdio for each of the other clients.
 struct Gateways {
     http: Http,
     piped: Vec<Stdio>,
@@ -281,79 +292,79 @@ impl Gateways {
     fn start(workspace: &Workspace) -> Self {
         let greeted = |_| {
             let mut stdio = Stdio::start_with(workspace, &["-v"]);
-            stdio.ask("initialize", hello("2025-11-25"));
+            stdio.request_and_wait("initialize", initialize_params("2025-11-25"));
             stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
             stdio
         };
-        Self { http: Http::start(workspace), piped: (0..OVER_STDIO).map(greeted).collect() }
+        Self { http: Http::start(workspace), piped: (0..STDIO_CLIENTS).map(greeted).collect() }
     }
 
-    /// All clients at once, until everything is at rest.
-    fn calls(&mut self, part: u32, count: u32, hostile: &[Call], floods: &[Call]) {
-        let seed = u64::from(part + 1) * 1000;
+    /// Runs one round of all clients concurrently, and waits until the gateway is idle.
+    fn run_round(&mut self, round: u32, count: u32, hostile: &[Call], floods: &[Call]) {
+        let seed = u64::from(round + 1) * 1000;
         let Self { http, piped } = self;
         let http = &*http;
         thread::scope(|scope| {
-            for client in 0..OVER_HTTP {
+            for client in 0..HTTP_CLIENTS {
                 scope.spawn(move || Client::Http(http).calls(seed + client, count, hostile, floods));
             }
-            for (client, stdio) in (OVER_HTTP..).zip(piped) {
+            for (client, stdio) in (HTTP_CLIENTS..).zip(piped) {
                 scope.spawn(move || Client::Stdio(stdio).calls(seed + client, count, hostile, floods));
             }
         });
-        until_at_rest(http);
+        until_idle(http);
     }
 
-    fn usage(&self) -> impl Iterator<Item = Usage> {
-        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(Usage::of)
+    fn usage(&self) -> impl Iterator<Item = ResourceUsage> {
+        [self.http.pid()].into_iter().chain(self.piped.iter().map(Stdio::pid)).map(ResourceUsage::of)
     }
 }
 
 #[test]
-fn one_hostile_call_in_ten_harms_no_other_and_leaves_nothing_behind() {
-    let remote = Remote::start();
+fn hostile_calls_affect_no_other_call_and_leak_nothing() {
+    let remote = TestServer::start();
     let workspace = Workspace::new(&GATEWAY.replace("@remote@", &remote.origin()));
     workspace.write("in/a.txt", "hello ".repeat(10_000));
     let mut gateways = Gateways::start(&workspace);
-    let hostile = calls(&gateways.http.ask("tools/list", json!({})).json());
+    let hostile = calls(&gateways.http.request_and_wait("tools/list", json!({})).json());
     assert!(hostile.len() > 100, "{hostile:?}");
     let flood = |(tool, arguments): &(&str, &str)| {
         let arguments = arguments.replace("@remote@", &remote.origin());
         ((*tool).to_owned(), serde_json::from_str(&arguments).unwrap())
     };
     let floods: Vec<Call> = FLOODS.iter().map(flood).collect();
-    let mut courses: Vec<Course> = (0..=OVER_STDIO).map(|_| Course::default()).collect();
-    let calls_of_each = rounds(CALLS);
-    for part in 0..PARTS {
-        let count = calls_of_each * (part + 1) / PARTS - calls_of_each * part / PARTS;
-        gateways.calls(part, count, &hostile, &floods);
-        for (course, usage) in courses.iter_mut().zip(gateways.usage()) {
-            course.0.push(usage);
+    let mut histories: Vec<UsageHistory> = (0..=STDIO_CLIENTS).map(|_| UsageHistory::default()).collect();
+    let calls_of_each = scaled_rounds(CALLS_PER_CLIENT);
+    for round in 0..ROUNDS {
+        let count = calls_of_each * (round + 1) / ROUNDS - calls_of_each * round / ROUNDS;
+        gateways.run_round(round, count, &hostile, &floods);
+        for (history, usage) in histories.iter_mut().zip(gateways.usage()) {
+            history.0.push(usage);
         }
     }
     if let Some(file) = std::env::var_os("MOONGATE_FIGURES") {
-        let figures: String = courses.iter().map(|course| course.told() + "\n").collect();
+        let figures: String = histories.iter().map(|history| history.summary() + "\n").collect();
         std::fs::write(file, figures).unwrap();
     }
-    courses.iter().for_each(Course::is_flat);
+    histories.iter().for_each(UsageHistory::assert_flat);
     let Gateways { http, piped } = gateways;
-    let list = http.ask("tools/list", json!({})).json();
-    assert_eq!(calls(&list), hostile, "the lists are what they were");
-    let per_client = u64::from(calls_of_each) / HOSTILE * 2;
-    assert_readable(&http.log(), OVER_HTTP * per_client);
+    let list = http.request_and_wait("tools/list", json!({})).json();
+    assert_eq!(calls(&list), hostile, "the lists are unchanged");
+    let per_client = u64::from(calls_of_each) / HOSTILE_ONE_IN * 2;
+    assert_readable(&http.log(), HTTP_CLIENTS * per_client);
     for stdio in piped {
         let (_, status, log) = stdio.finish();
         assert!(status.success(), "{log}");
         assert_readable(&log, per_client + u64::from(calls_of_each)); // with `-v`, each call has a line
         let pool = log.lines().find(|line| line.contains("instance pool at shutdown"));
-        let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
+        let pool = pool.unwrap_or_else(|| panic!("the log has no pool usage at shutdown: {log}"));
         for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
             assert!(pool.contains(gauge), "{pool}");
         }
     }
 }
 
-/// Guests that loop until somebody ends them, each in its own way: in code, in the host, in waiting for what is ready.
+/// Tools that loop until they are ended: in their own code, in the host, or in polls that are ready.
 const LOOPS: [&str; 8] = [
     "spin_forever",
     "burn_cpu",
@@ -366,7 +377,7 @@ const LOOPS: [&str; 8] = [
 ];
 
 #[test]
-fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
+fn eight_looping_guests_block_no_other_calls_or_timers() {
     let workspace = Workspace::new(
         r#"
         [http]
@@ -389,23 +400,23 @@ fn honest_calls_and_timers_go_on_beside_eight_guests_that_loop() {
         "#,
     );
     let http = Http::start(&workspace);
-    let looping = LOOPS.map(|tool| http.call_begun(&format!("zoo_{tool}"), json!({})));
+    let looping = LOOPS.map(|tool| http.start_call(&format!("zoo_{tool}"), json!({})));
     let instances = "moongate_plugin_instances{plugin=\"zoo\"}";
-    until("all of them loop", || http.admin().metric(instances) == Some(8.0));
+    wait_until("all of them loop", || http.admin().metric(instances) == Some(8.0));
     for count in 0..20 {
-        let said = http.call("honest_echo", json!({ "text": count.to_string() }));
-        assert_eq!(text(&said), count.to_string());
+        let message = http.call("honest_echo", json!({ "text": count.to_string() }));
+        assert_eq!(text(&message), count.to_string());
         assert_eq!(text(&http.call("honest_sleep", json!({ "milliseconds": 1 }))), "slept for 1 ms");
         let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
         assert!(time["result"]["isError"].is_null(), "{time}");
     }
-    assert_eq!(http.admin().metric(instances), Some(8.0), "they loop to the end of time");
+    assert_eq!(http.admin().metric(instances), Some(8.0), "the loops are still running");
     drop(looping);
-    until("nobody waits for them, so they are ended", || http.admin().metric(instances) == Some(0.0));
+    wait_until("the abandoned calls have ended", || http.admin().metric(instances) == Some(0.0));
 }
 
 #[test]
-fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
+fn files_held_open_by_a_plugin_leave_room_for_connections() {
     const HELD: u64 = 200;
     let workspace = Workspace::new(
         r#"
@@ -422,15 +433,15 @@ fn files_that_one_plugin_holds_open_keep_nobody_from_connecting() {
         "#,
     );
     workspace.write("in/a.txt", "hello");
-    // Started as most systems start a program, or with less.
+    // A descriptor limit as on most systems, or lower.
     let plain = workspace.command(&["serve"]);
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -Sn 512; exec \"$0\" serve"]).arg(plain.get_program()).env_clear();
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let http = Http::spawn(command);
     let call = json!({ "count": HELD, "hold": true });
-    let _holding = [(); 8].map(|()| http.call_begun("zoo_many_files", call.clone()));
-    until("all of them are open", || Usage::of(http.pid()).descriptors > 8 * HELD);
+    let _open_calls = [(); 8].map(|()| http.start_call("zoo_many_files", call.clone()));
+    wait_until("all files are open", || ResourceUsage::of(http.pid()).descriptors > 8 * HELD);
     let time = http.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
 }

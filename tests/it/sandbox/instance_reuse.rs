@@ -1,12 +1,12 @@
-//! Instances that serve several calls, where a plugin's table asks for that: for one caller only, and nothing of one
-//! call counts for another.
+//! Reused instances (`instances = "reused"`): an instance serves only one caller, and no state of a call affects
+//! another.
 
-use moongate_tests::{Http, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
-use crate::sandbox::limits::all_is_well;
+use crate::sandbox::limits::assert_plugins_work;
 
-/// The zoo with reused instances and these limits, beside the clock.
+/// The zoo with reused instances and these limits, and the clock.
 fn reused(limits: &str) -> String {
     format!(
         "[plugins.zoo]\nsource = \"@zoo@\"\ninstances = \"reused\"\nallow.dirs = [{{ host = \"in\", guest = \"/in\" }}]\n\
@@ -14,36 +14,36 @@ fn reused(limits: &str) -> String {
     )
 }
 
-/// A gateway over stdio, with a folder for the zoo.
+/// A gateway over stdio, with a granted directory for the zoo.
 fn stdio(limits: &str) -> (Workspace, Stdio) {
     let workspace = Workspace::new(&reused(limits));
     workspace.write("in/a.txt", "x".repeat(1000));
-    let stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let stdio = Stdio::initialized(&workspace, "2025-11-25");
     (workspace, stdio)
 }
 
-/// How many calls the instance has served that answers.
+/// The number of calls that the answering instance has served.
 #[track_caller]
-fn seen(stdio: &mut Stdio) -> u32 {
+fn calls_served(stdio: &mut Stdio) -> u32 {
     text(&stdio.call("zoo_calls_seen", json!({}))).parse().unwrap()
 }
 
 #[test]
-fn an_instance_serves_so_many_calls_and_no_more() {
+fn replaces_an_instance_after_reuse_calls() {
     let (_workspace, mut stdio) = stdio("reuse_calls = 3");
-    let all: Vec<u32> = (0..7).map(|_| seen(&mut stdio)).collect();
+    let all: Vec<u32> = (0..7).map(|_| calls_served(&mut stdio)).collect();
     assert_eq!(all, [1, 2, 3, 1, 2, 3, 1]);
-    // What the plugin itself refuses, or says to have failed, is a good answer.
+    // An error that the plugin itself returns doesn't end the instance.
     let (_workspace, mut stdio) = self::stdio("");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     for tool in ["error_result", "protocol_error_internal", "bad_structured"] {
         let _ = stdio.call(&format!("zoo_{tool}"), json!({}));
     }
-    assert_eq!(seen(&mut stdio), 2);
+    assert_eq!(calls_served(&mut stdio), 2);
 }
 
 #[test]
-fn an_instance_whose_call_ended_badly_is_not_used_again() {
+fn a_failed_call_ends_its_instance() {
     let (_workspace, mut stdio) = stdio(
         "timeout = \"2s\", cpu_time = \"500ms\", memory = \"32MiB\", handles = 200, transfer = \"1MiB\"",
     );
@@ -57,76 +57,76 @@ fn an_instance_whose_call_ended_badly_is_not_used_again() {
         ("huge_result", json!({ "bytes": 2_000_000 })),
         ("random_flood", json!({})),
     ] {
-        assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2), "before {tool}");
+        assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2), "before {tool}");
         let answer = stdio.call(&format!("zoo_{tool}"), arguments);
         assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
-        assert_eq!(seen(&mut stdio), 1, "after {tool}");
-        all_is_well(&mut stdio);
+        assert_eq!(calls_served(&mut stdio), 1, "after {tool}");
+        assert_plugins_work(&mut stdio);
         let _ = stdio.call("zoo_panic", json!({}));
     }
 }
 
 #[test]
-fn an_instance_whose_call_was_cancelled_is_not_used_again() {
+fn a_cancelled_call_ends_its_instance() {
     let (_workspace, mut stdio) = stdio("");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     let params = json!({ "name": "zoo_report_and_hang", "arguments": {}, "_meta": { "progressToken": "p" } });
     stdio.send(&moongate_tests::request(77, "tools/call", params));
     let progress = stdio.receive();
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
     let cancelled = json!({ "requestId": 77 });
     stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled }));
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
 }
 
 #[test]
-fn an_instance_with_much_memory_is_not_used_again() {
+fn an_instance_above_reuse_memory_is_not_reused() {
     let (_workspace, mut stdio) = stdio("memory = \"32MiB\"");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     let _ = stdio.call("zoo_grow_memory", json!({}));
-    assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
+    assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2));
     let (_workspace, mut stdio) = self::stdio("memory = \"32MiB\", reuse_memory = \"32MiB\"");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     let _ = stdio.call("zoo_grow_memory", json!({}));
-    assert_eq!(seen(&mut stdio), 2);
+    assert_eq!(calls_served(&mut stdio), 2);
 }
 
 #[test]
-fn what_a_call_may_use_is_its_own_in_a_reused_instance_too() {
+fn limits_count_per_call_in_a_reused_instance() {
     let (_workspace, mut stdio) =
         stdio("log_lines = 50, output = \"1KiB\", read = \"1500B\", cpu_time = \"5s\"");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     for call in 0..3 {
         let read = stdio.call("zoo_read_file", json!({ "path": "/in/a.txt" }));
         assert_eq!(text(&read).len(), 1000, "call {call}: {read}");
         let _ = stdio.call("zoo_log_flood", json!({ "lines": 70 }));
         let _ = stdio.call("zoo_stdout_flood", json!({ "bytes": 3000 }));
     }
-    assert_eq!(seen(&mut stdio), 2, "one instance served them all, with a granted folder open");
+    assert_eq!(calls_served(&mut stdio), 2, "one instance served all calls, with a granted directory open");
     let (_, _, log) = stdio.finish();
     assert_eq!(log.matches("20 log lines dropped").count(), 3, "{log}");
     assert_eq!(log.matches("bytes of output dropped").count(), 3, "{log}");
 }
 
 #[test]
-fn nothing_of_the_earlier_call_is_told_to_the_next_one() {
+fn call_context_does_not_leak_into_the_next_call() {
     let (_workspace, mut stdio) = stdio("timeout = \"20s\"");
-    assert_eq!(seen(&mut stdio), 1);
-    let mut about = |meta: Value| {
+    assert_eq!(calls_served(&mut stdio), 1);
+    let mut context_of = |meta: Value| {
         let params = json!({ "name": "zoo_echo_context", "arguments": {}, "_meta": meta });
-        stdio.ask("tools/call", params)["result"]["structuredContent"].clone()
+        stdio.request_and_wait("tools/call", params)["result"]["structuredContent"].clone()
     };
-    let first = about(json!({ "progressToken": "first", "traceparent": "00-1-2-3" }));
+    let first = context_of(json!({ "progressToken": "first", "traceparent": "00-1-2-3" }));
     assert_eq!((&first["progress_token"], &first["traceparent"]), (&json!("first"), &json!("00-1-2-3")));
-    let second = about(json!({}));
+    let second = context_of(json!({}));
     assert_eq!((&second["progress_token"], &second["traceparent"]), (&Value::Null, &Value::Null), "{second}");
     assert!(second["remaining_ms"].as_u64().unwrap() > 10_000, "{second}");
     assert_eq!(second["cancelled"], false, "{second}");
-    assert_eq!(seen(&mut stdio), 2);
+    assert_eq!(calls_served(&mut stdio), 2);
 }
 
 #[test]
-fn a_granted_folder_that_was_replaced_is_the_new_one() {
+fn uses_the_new_directory_after_a_replacement() {
     let (workspace, mut stdio) = stdio("");
     let mut read = |expected: &str| {
         let read = stdio.call("zoo_read_file", json!({ "path": "/in/b.txt" }));
@@ -140,20 +140,20 @@ fn a_granted_folder_that_was_replaced_is_the_new_one() {
 }
 
 #[test]
-fn a_directory_that_is_open_in_place_of_a_granted_one_is_left_to_no_other_call() {
+fn open_directories_do_not_outlive_their_call() {
     let (_workspace, mut stdio) = stdio("");
-    assert_eq!(seen(&mut stdio), 1);
+    assert_eq!(calls_served(&mut stdio), 1);
     let mut take = |what: &str| {
         let steps = json!([{ "what": what, "dir": "/in", "path": "." }]);
-        let told = stdio.call("zoo_file_steps", json!({ "steps": steps }));
-        (text(&told).to_owned(), seen(&mut stdio))
+        let outcome = stdio.call("zoo_file_steps", json!({ "steps": steps }));
+        (text(&outcome).to_owned(), calls_served(&mut stdio))
     };
-    assert_eq!(take("list"), ("a.txt".to_owned(), 2), "nothing was left behind");
+    assert_eq!(take("list"), ("a.txt".to_owned(), 2), "no directory was left open");
     assert_eq!(take("keep_another"), ("kept".to_owned(), 1));
 }
 
 #[test]
-fn no_instance_serves_two_callers() {
+fn an_instance_serves_only_one_caller() {
     let workspace = Workspace::new(&format!(
         "[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}, {{ name = \"bob\", token = {{ file = \"bob\" }} }}]\n{}",
         reused("")
@@ -164,7 +164,7 @@ fn no_instance_serves_two_callers() {
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
     let bob = ("Authorization", "Bearer bob-has-a-long-secret");
-    let sessions = [ann, bob, ann].map(|token| (token, http.greet(&[token], "2025-11-25")));
+    let sessions = [ann, bob, ann].map(|token| (token, http.open_session(&[token], "2025-11-25")));
     let mut seen = Vec::new();
     for (token, session) in sessions.iter().cycle().take(6) {
         let call =
@@ -172,12 +172,12 @@ fn no_instance_serves_two_callers() {
         let reply = http.post(&[*token, ("Mcp-Session-Id", session)], &call).json();
         seen.push(text(&reply).parse::<u32>().unwrap());
     }
-    // Ann's calls come from two sessions of hers.
+    // Ann calls from two sessions.
     assert_eq!(seen, [1, 1, 2, 3, 2, 4]);
 }
 
 #[test]
-fn callers_without_a_name_share_nothing() {
+fn anonymous_callers_share_no_instance() {
     let workspace = Workspace::new(&reused(""));
     workspace.write("in/a.txt", "");
     let http = Http::start(&workspace);
@@ -187,7 +187,7 @@ fn callers_without_a_name_share_nothing() {
 }
 
 #[test]
-fn an_instance_ends_when_nobody_calls() {
+fn an_idle_instance_ends_after_reuse_idle() {
     let workspace = Workspace::new(&format!(
         "[admin]\nlisten = \"127.0.0.1:0\"\n[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}]\n{}",
         reused("reuse_idle = \"1s\"")
@@ -197,7 +197,7 @@ fn an_instance_ends_when_nobody_calls() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let idle = || admin.metric("moongate_plugin_idle_instances{plugin=\"zoo\"}");
     assert_eq!(idle(), Some(0.0));
     let call = || {
@@ -206,29 +206,29 @@ fn an_instance_ends_when_nobody_calls() {
         text(&http.post(&[ann, ("Mcp-Session-Id", &session)], &call).json()).to_owned()
     };
     assert_eq!(call(), "1");
-    until("nobody waits any more", || idle() == Some(0.0));
+    wait_until("no instance is idle", || idle() == Some(0.0));
     assert_eq!(call(), "1");
     let pool = "moongate_pool_slots_in_use{kind=\"instances\"}";
-    until("its place in the pool is free", || admin.metric(pool) == Some(0.0));
+    wait_until("its pool slot is free", || admin.metric(pool) == Some(0.0));
 }
 
 #[test]
-fn a_change_of_the_table_ends_instances_that_wait() {
+fn a_configuration_change_ends_idle_instances() {
     let (workspace, mut stdio) = stdio("reuse_calls = 1000000");
-    assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
+    assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2));
     let config = std::fs::read_to_string(workspace.config()).unwrap();
     std::fs::write(workspace.config(), config.replace("reuse_calls = 1000000", "reuse_calls = 2")).unwrap();
-    until("the new table holds", || seen(&mut stdio) == 1);
-    assert_eq!((seen(&mut stdio), seen(&mut stdio)), (2, 1));
+    wait_until("the new configuration is in use", || calls_served(&mut stdio) == 1);
+    assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (2, 1));
 }
 
-/// Many calls at once, of a plugin that reuses and of one that doesn't: nobody is turned away for those that wait.
+/// Many concurrent calls of a plugin with reused instances and of one without: idle instances cause no rejections.
 #[test]
-fn instances_that_wait_are_in_nobodys_way() {
+fn idle_instances_do_not_block_other_calls() {
     let workspace = Workspace::new(&format!("[gateway]\nconcurrency = 4\n{}", reused("concurrency = 4")));
     workspace.write("in/a.txt", "");
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
     for round in 0..20 {
         for id in 0..20 {
             let (tool, arguments) = match id % 3 {
@@ -253,24 +253,24 @@ fn instances_that_wait_are_in_nobodys_way() {
     }
 }
 
-/// What a plugin learns from its table holds for the next call: an instance that read it earlier may go on with what was
-/// taken back.
+/// A plugin can read its configuration in one call and use it in the next: an old instance could keep using a revoked
+/// secret.
 #[test]
-fn a_secret_that_is_replaced_ends_instances_that_know_the_old_one() {
+fn replacing_a_secret_ends_instances_that_read_it() {
     let config = reused("").replace("instances = ", "config.key = { file = \"key\" }\ninstances = ");
     let workspace = Workspace::new(&config);
     workspace.write("in/a.txt", "");
     workspace.write("key", "the-first-secret");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    assert_eq!((seen(&mut stdio), seen(&mut stdio)), (1, 2));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (1, 2));
     workspace.write("key", "the-second-secret");
-    until("the new secret holds", || seen(&mut stdio) == 1);
+    wait_until("the new secret is in use", || calls_served(&mut stdio) == 1);
 }
 
-/// Tokens are those of the start: who has a new one is nobody until then, and an instance of whoever had the name before
-/// serves no one else.
+/// Tokens are read at startup: a new token is rejected until the next start, so its holder never gets an instance of
+/// the previous holder.
 #[test]
-fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
+fn a_replaced_token_gives_no_access_to_earlier_instances() {
     let workspace = Workspace::new(&format!(
         "[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}]\n{}",
         reused("")
@@ -279,7 +279,7 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     workspace.write("ann", "ann-has-a-long-secret");
     let http = Http::start(&workspace);
     let ann = ("Authorization", "Bearer ann-has-a-long-secret");
-    let session = http.greet(&[ann], "2025-11-25");
+    let session = http.open_session(&[ann], "2025-11-25");
     let call = |token| {
         let call =
             moongate_tests::request(7, "tools/call", json!({ "name": "zoo_calls_seen", "arguments": {} }));
@@ -287,15 +287,17 @@ fn a_token_that_is_replaced_gives_nobody_an_instance_of_its_earlier_holder() {
     };
     assert_eq!(text(&call(ann).json()), "1");
     workspace.write("ann", "eve-has-a-long-secret");
-    http.logged("`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use");
+    http.wait_for_log(
+        "`http.auth.tokens` changed and needs a restart; until then, the earlier tokens stay in use",
+    );
     assert_eq!(call(("Authorization", "Bearer eve-has-a-long-secret")).status, 401);
     assert_eq!(text(&call(ann).json()), "2");
 }
 
-/// Six callers with an instance each, where four calls run at once: whoever comes takes the place of the one that waited
-/// longest, and nobody is turned away.
+/// Six callers with an instance each and a concurrency of four: each new call replaces the instance that was idle for
+/// the longest time, and no call is rejected.
 #[test]
-fn callers_who_fill_the_pool_with_instances_that_wait_keep_nobody_out() {
+fn idle_instances_of_other_callers_are_replaced() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let tokens = names.map(|name| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}"));
     let workspace = Workspace::new(&format!(
@@ -310,7 +312,8 @@ fn callers_who_fill_the_pool_with_instances_that_wait_keep_nobody_out() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     let bearer = names.map(|name| format!("Bearer {name}-has-a-long-secret-of-its-own"));
-    let sessions = bearer.each_ref().map(|bearer| http.greet(&[("Authorization", bearer)], "2025-11-25"));
+    let sessions =
+        bearer.each_ref().map(|bearer| http.open_session(&[("Authorization", bearer)], "2025-11-25"));
     let call = |at: usize, tool: &str, arguments: Value| {
         let call = moongate_tests::request(7, "tools/call", json!({ "name": tool, "arguments": arguments }));
         let headers = [("Authorization", bearer[at].as_str()), ("Mcp-Session-Id", sessions[at].as_str())];
@@ -323,5 +326,5 @@ fn callers_who_fill_the_pool_with_instances_that_wait_keep_nobody_out() {
         }
     }
     let idle = admin.metric("moongate_plugin_idle_instances{plugin=\"zoo\"}").unwrap();
-    assert!(idle <= 4.0, "{idle} wait");
+    assert!(idle <= 4.0, "{idle} idle instances");
 }

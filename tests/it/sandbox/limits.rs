@@ -1,20 +1,20 @@
-//! Every limit, hit by a tool of the zoo: it ends as a tool error that names plugin, limit and key; the next call and
-//! every other plugin work.
+//! Every limit, exceeded by a tool of the zoo: the call returns a tool error that names the plugin, the limit and its
+//! key, and the next call and every other plugin work.
 
-/// What a plugin may ask the client.
-mod asking;
-/// What is read from files and written to them.
+/// Questions to the client.
+mod questions;
+/// Reading, writing and open files.
 mod files;
-/// What ends while a plugin is loaded.
+/// Limits while a plugin loads.
 mod loading;
-/// What holds for calls together, and what they keep.
-mod many;
-/// The page of limits.
-mod table;
-/// What a plugin says, where it is passed on.
-mod words;
+/// Limits across calls, and stored state.
+mod across_calls;
+/// The tables of `docs/limits.md` and `docs/tests.md`.
+mod limits_page;
+/// Lengths of the strings that a plugin sends.
+mod long_strings;
 
-use moongate_tests::{Stdio, Workspace, is_trap, text};
+use moongate_tests::{Stdio, Workspace, is_unsafe_character, text};
 use serde_json::json;
 
 const LIMITS: &str = r#"
@@ -32,7 +32,7 @@ output = "16KiB"
 source = "@time@"
 "#;
 
-/// Tools that are ended, their arguments, and the words of the error: the limit, its value and its key.
+/// Tools whose calls end, their arguments, and words of the error: the limit, its value and its key.
 const ENDED: &[(&str, &str, &[&str])] = &[
     ("spin_forever", "{}", &["500ms", "plugins.zoo.limits.cpu_time"]),
     ("burn_cpu", "{}", &["500ms", "plugins.zoo.limits.cpu_time"]),
@@ -56,8 +56,8 @@ const ENDED: &[(&str, &str, &[&str])] = &[
     ("doubled_structured", "{}", &["can't be used"]),
 ];
 
-/// Tools that are refused something, or lose what is too much, and go on; with their arguments.
-const GO_ON: &[(&str, &str)] = &[
+/// Tools that are denied something or whose excess output is dropped, and that continue; with their arguments.
+const CONTINUED: &[(&str, &str)] = &[
     ("grow_memory", "{}"),
     ("log_flood", r#"{"lines":500}"#),
     ("progress_flood", r#"{"reports":500}"#),
@@ -78,16 +78,16 @@ const GO_ON: &[(&str, &str)] = &[
 ];
 
 #[track_caller]
-pub(crate) fn all_is_well(stdio: &mut Stdio) {
+pub(crate) fn assert_plugins_work(stdio: &mut Stdio) {
     assert_eq!(text(&stdio.call("zoo_echo", json!({ "text": "next" }))), "next");
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
     assert!(time["result"]["isError"].is_null(), "{time}");
 }
 
 #[test]
-fn each_limit_ends_one_call_and_says_which_it_was() {
+fn each_limit_ends_one_call_with_an_error_naming_it() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, arguments, words) in ENDED {
         let arguments = serde_json::from_str(arguments).unwrap();
         let answer = stdio.call(&format!("zoo_{tool}"), arguments);
@@ -99,18 +99,18 @@ fn each_limit_ends_one_call_and_says_which_it_was() {
         for word in *words {
             assert!(message.contains(word), "{tool}: `{word}` isn't in: {message}");
         }
-        all_is_well(&mut stdio);
+        assert_plugins_work(&mut stdio);
     }
 }
 
 #[test]
-fn what_is_only_too_much_is_cut_and_the_call_goes_on() {
+fn cuts_excess_output_without_ending_the_call() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    for (tool, arguments) in GO_ON {
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    for (tool, arguments) in CONTINUED {
         let answer = stdio.call(&format!("zoo_{tool}"), serde_json::from_str(arguments).unwrap());
         assert!(answer["result"]["isError"].is_null(), "{tool}: {answer}");
-        all_is_well(&mut stdio);
+        assert_plugins_work(&mut stdio);
     }
     let (_, _, log) = stdio.finish();
     assert!(log.len() < 1 << 20, "floods reached the log: {} bytes", log.len());
@@ -118,44 +118,44 @@ fn what_is_only_too_much_is_cut_and_the_call_goes_on() {
 }
 
 #[test]
-fn every_call_has_a_sandbox_of_its_own() {
+fn every_call_runs_in_a_fresh_sandbox() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..3 {
         assert_eq!(text(&stdio.call("zoo_calls_seen", json!({}))), "1");
     }
 }
 
 #[test]
-fn calls_beyond_the_queue_are_told_to_come_back() {
+fn calls_beyond_the_queue_get_a_busy_error() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.limits]\nconcurrency = 1\nqueue = 1\n[plugins.time]\nsource = \"@time@\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for id in 100..103 {
         let sleep = json!({ "name": "zoo_sleep_forever", "arguments": {} });
         stdio.send(&moongate_tests::request(id, "tools/call", sleep));
     }
-    let refused = stdio.receive(); // which of the three it is depends on who came first
+    let refused = stdio.receive(); // which of the three depends on the order of arrival
     assert!(
         text(&refused).contains("busy") && text(&refused).contains("plugins.zoo.limits.queue"),
         "{refused}"
     );
     let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
-    assert!(time["result"]["isError"].is_null(), "a full queue is nobody else's: {time}");
+    assert!(time["result"]["isError"].is_null(), "another plugin's queue is full: {time}");
     for id in 100..103 {
         stdio.send(
             &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
         );
     }
-    // The cancelled calls are gone after their next tick; until then the plugin may say that it is busy.
+    // The cancelled calls end at their next tick; until then the plugin may be busy.
     while text(&stdio.call("zoo_echo", json!({ "text": "free again" }))) != "free again" {}
 }
 
 #[test]
-fn a_plugins_own_refusals_are_errors_of_their_kind() {
+fn maps_each_plugin_error_to_its_protocol_error() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, code) in [
         ("protocol_error_invalid_params", -32602),
         ("protocol_error_not_found", -32602),
@@ -175,26 +175,26 @@ fn a_plugins_own_refusals_are_errors_of_their_kind() {
 }
 
 #[test]
-fn what_people_see_holds_no_hidden_characters() {
+fn removes_hidden_characters_from_lists_and_logs() {
     let workspace = Workspace::new(LIMITS);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let list = stdio.ask("tools/list", json!({})).to_string();
-    assert!(!list.contains(is_trap), "{list:?}");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let list = stdio.request_and_wait("tools/list", json!({})).to_string();
+    assert!(!list.contains(is_unsafe_character), "{list:?}");
     for escaped in ["\\u202e", "\\u001b", "\\u0007", "\\udb40"] {
         assert!(!list.contains(escaped), "{escaped} is in the list");
     }
     let _ = stdio.call("zoo_control_characters", json!({}));
     let (_, _, log) = stdio.finish();
-    assert!(!log.contains(is_trap), "a guest commands the terminal: {log:?}");
+    assert!(!log.contains(is_unsafe_character), "control characters in the log: {log:?}");
 }
 
-/// 2,000 calls of all kinds, many at once: everything is answered, and the pool is empty afterwards.
+/// 2,000 calls of all kinds, many concurrently: every call is answered, and the pool is empty afterwards.
 #[test]
-fn two_thousand_mixed_calls_leave_nothing_behind() {
+fn two_thousand_mixed_calls_leave_the_pool_empty() {
     const CALLS: u64 = 2000;
     let workspace = Workspace::new(LIMITS);
     let mut stdio = Stdio::start_with(&workspace, &["-v"]);
-    let _ = stdio.ask("initialize", moongate_tests::hello("2025-11-25"));
+    let _ = stdio.request_and_wait("initialize", moongate_tests::initialize_params("2025-11-25"));
     let tools = [
         "echo",
         "panic",
@@ -223,7 +223,7 @@ fn two_thousand_mixed_calls_leave_nothing_behind() {
     let (_, status, log) = stdio.finish();
     assert!(status.success());
     let pool = log.lines().find(|line| line.contains("instance pool at shutdown"));
-    let pool = pool.unwrap_or_else(|| panic!("what the pool held at the end isn't in the log: {log}"));
+    let pool = pool.unwrap_or_else(|| panic!("the log has no pool usage at shutdown: {log}"));
     for gauge in ["calls=0", "instances=0", "memories=0", "tables=0", "stacks=0"] {
         assert!(pool.contains(gauge), "{pool}");
     }

@@ -1,27 +1,27 @@
-//! Where plugins' requests go, and where not: against web servers on loopback addresses, which no plugin reaches
-//! without a grant of their network.
+//! Destinations of plugins' HTTP requests, tested with web servers on loopback addresses, which require a grant of their
+//! network.
 
 use std::process::Command;
 
-use moongate_tests::{Http, Remote, Stdio, Workspace, text, until};
+use moongate_tests::{Http, Stdio, TestServer, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
-/// How much, how long, how many; and what servers do wrong.
+/// Sizes, time-outs, counts and misbehaving servers.
 mod limits;
-/// TLS, and what is added to requests.
+/// TLS and credentials.
 mod tls;
 
-/// The zoo with what it is granted.
+/// The zoo with this `allow` table.
 fn zoo(allow: &str) -> Workspace {
     Workspace::new(&format!("[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"))
 }
 
 /// A grant of everything on a server.
-fn all_of(remote: &Remote) -> String {
+fn all_of(remote: &TestServer) -> String {
     format!("http = [{{ url = \"{}\", networks = [\"127.0.0.0/8\"] }}]", remote.origin())
 }
 
-/// What the zoo got.
+/// The response to the zoo's request.
 #[track_caller]
 fn request(stdio: &mut Stdio, request: Value) -> Value {
     let arguments = Value::from_iter([("request".to_owned(), request)]);
@@ -36,7 +36,7 @@ fn get(stdio: &mut Stdio, url: &str) -> Value {
     request(stdio, json!({ "url": url }))
 }
 
-/// Why the zoo got nothing.
+/// The error of the zoo's request.
 #[track_caller]
 fn refused(stdio: &mut Stdio, url: &str) -> String {
     let got = get(stdio, url);
@@ -44,10 +44,10 @@ fn refused(stdio: &mut Stdio, url: &str) -> String {
 }
 
 #[test]
-fn a_granted_request_is_answered() {
-    let remote = Remote::start();
+fn a_granted_request_succeeds() {
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let got = get(&mut stdio, &remote.url("/hello?a=b"));
     assert_eq!((&got["status"], &got["body"], &got["refused"]), (&json!(200), &json!("hello"), &Value::Null));
     assert!(got["headers"].as_array().unwrap().contains(&json!("x-remote: yes")), "{got}");
@@ -55,11 +55,11 @@ fn a_granted_request_is_answered() {
         "url": remote.url("/echo"), "method": "POST", "headers": ["x-mine: 1"], "body": "a body",
     });
     let got = request(&mut stdio, post);
-    let said = got["body"].as_str().unwrap();
-    assert!(said.starts_with("POST /echo HTTP/1.1\r\n") && said.ends_with("\r\na body"), "{said}");
+    let echo = got["body"].as_str().unwrap();
+    assert!(echo.starts_with("POST /echo HTTP/1.1\r\n") && echo.ends_with("\r\na body"), "{echo}");
     assert_eq!(remote.last().header("host"), Some(remote.address().to_string().as_str()));
-    // Nothing is added by which the plugin or the gateway could be told.
-    let seen = &remote.seen()[0];
+    // The gateway adds no header that would identify the plugin or itself.
+    let seen = &remote.requests()[0];
     assert_eq!(
         seen.head.lines().collect::<Vec<_>>(),
         ["GET /hello?a=b HTTP/1.1", &format!("host: {}", remote.address()),]
@@ -67,17 +67,17 @@ fn a_granted_request_is_answered() {
 }
 
 #[test]
-fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
-    let remote = Remote::start();
+fn denies_requests_without_a_grant_and_logs_the_line_to_add() {
+    let remote = TestServer::start();
     let workspace = Workspace::with_plugin("zoo");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(refused(&mut stdio, &remote.url("/hello?secret=1")), "HttpRequestDenied");
         assert_eq!(refused(&mut stdio, "https://example.com/"), "HttpRequestDenied");
     }
     let (_, _, log) = stdio.finish();
-    let said: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
-    let [own, example] = said.as_slice() else { panic!("{log}") };
+    let denials: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
+    let [own, example] = denials.as_slice() else { panic!("{log}") };
     let line = format!("http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]", remote.origin());
     assert!(own.contains(&line) && !own.contains("secret"), "{own}");
     assert!(example.contains("add `http = [\"https://example.com\"]` to `[plugins.zoo.allow]`"), "{example}");
@@ -85,8 +85,9 @@ fn what_is_not_granted_is_refused_and_the_operator_told_what_grants_it() {
 }
 
 #[test]
-fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
-    let (remote, other) = (Remote::start(), Remote::start());
+fn a_grant_matches_scheme_host_port_method_and_path_together() {
+    let remote = TestServer::start();
+    let other = TestServer::start();
     let port = remote.address().port();
     let workspace = zoo(&format!(
         "http = [\
@@ -95,7 +96,7 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
            {{ url = \"http://127.0.0.1:{}/any\", networks = [\"10.0.0.0/8\", \"127.0.0.1/32\"] }}]",
         other.address().port(),
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut status = |method: &str, url: &str| {
         let got = request(&mut stdio, json!({ "url": url, "method": method }));
         got["refused"].as_str().map_or_else(|| got["status"].to_string(), str::to_owned)
@@ -103,7 +104,7 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
     for (method, path) in [("GET", "/read"), ("GET", "/read/more?x"), ("POST", "/write"), ("get", "/read")] {
         assert_eq!(status(method, &remote.url(path)), "200", "{method} {path}");
     }
-    // What was compared is what is sent.
+    // The URL that was checked is the URL that is sent.
     assert_eq!(remote.last().line(), "GET /read HTTP/1.1");
     assert_eq!(status("GET", &remote.url("/write/../read/x")), "200");
     assert_eq!(remote.last().line(), "GET /read/x HTTP/1.1");
@@ -126,17 +127,17 @@ fn a_grant_holds_for_its_scheme_host_port_method_and_path_together() {
     for method in ["CONNECT", "TRACE", "track"] {
         assert_eq!(status(method, &other.url("/any")), "HttpRequestMethodInvalid", "{method}");
     }
-    assert_eq!(remote.seen().len(), 5);
+    assert_eq!(remote.requests().len(), 5);
 }
 
 #[test]
-fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
-    let remote = Remote::start();
+fn rejects_a_destination_header_outside_the_grant() {
+    let remote = TestServer::start();
     let workspace = zoo(&format!(
         "http = [{{ url = \"{}/mine\", methods = [\"MOVE\", \"GET\"], networks = [\"127.0.0.0/8\"] }}]",
         remote.origin()
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut moved = |to: &str| {
         let destination = format!("Destination: {to}");
         let asked = json!({ "url": remote.url("/mine/a"), "method": "MOVE", "headers": [destination] });
@@ -157,17 +158,17 @@ fn nothing_is_copied_or_moved_to_where_no_grant_leads() {
     for to in ["mine/b", "", "//a.example/mine", "ftp://a.example/mine", "/\\a.example/mine", "/mine/\tb"] {
         assert_eq!(moved(to), "HttpRequestUriInvalid", "{to}");
     }
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
-fn where_something_is_moved_to_is_sent_as_it_was_compared() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+fn sends_the_destination_header_as_it_was_checked() {
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     for (written, sent) in [
         ("/b?c", "/b?c"),
         ("/a/./c/%2E%2e/b#d", "/a/b"),
-        // Each server would make a path of it, and some then a host of the path.
+        // Servers treat this as a path, but some then parse a host from the path.
         ("/.//a.example/b", "//a.example/b"),
     ] {
         for method in ["MOVE", "copy"] {
@@ -180,14 +181,14 @@ fn where_something_is_moved_to_is_sent_as_it_was_compared() {
 }
 
 #[test]
-fn addresses_in_odd_spellings_are_what_they_are() {
-    let remote = Remote::start();
+fn odd_spellings_of_addresses_are_checked_as_addresses() {
+    let remote = TestServer::start();
     let port = remote.address().port();
-    // Granted by name, which covers no address; and by another address.
+    // A grant by name, which covers no address, and a grant of another address.
     let workspace = zoo(&format!(
         "http = [\"http://*:{port}\", \"https://*\", \"http://*\", {{ url = \"http://127.0.0.9:{port}\", networks = [\"127.0.0.9/32\"] }}]"
     ));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for host in [
         "127.0.0.1",
         "127.1",
@@ -216,7 +217,7 @@ fn addresses_in_odd_spellings_are_what_they_are() {
         let got = request(&mut stdio, json!({ "url": format!("http://{host}:{port}/hello") }));
         assert_eq!(got["status"], Value::Null, "{host}: {got}");
         let refused = got["refused"].as_str().unwrap();
-        let known = ["HttpRequestDenied", "HttpRequestUriInvalid", "the authority can't be set"];
+        let known = ["HttpRequestDenied", "HttpRequestUriInvalid", "cannot set the authority"];
         assert!(known.contains(&refused), "{host}: {refused}");
     }
     for host in ["localhost", "LOCALHOST", "localhost.", "LocalHost."] {
@@ -242,10 +243,11 @@ fn addresses_in_odd_spellings_are_what_they_are() {
 }
 
 #[test]
-fn redirects_are_the_plugins_own_and_checked_anew() {
-    let (remote, inner) = (Remote::start(), Remote::start());
+fn returns_redirects_to_the_plugin_and_checks_each_request() {
+    let remote = TestServer::start();
+    let inner = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for target in [inner.url("/hello"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
         let got = get(&mut stdio, &remote.url(&format!("/redirect?{target}")));
         assert_eq!(got["status"], 302, "{got}");
@@ -256,8 +258,8 @@ fn redirects_are_the_plugins_own_and_checked_anew() {
 }
 
 #[test]
-fn the_gateways_own_listeners_are_never_reached() {
-    let remote = Remote::start();
+fn plugins_never_reach_the_gateways_own_listeners() {
+    let remote = TestServer::start();
     let workspace = Workspace::new(
         "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n",
     );
@@ -275,24 +277,24 @@ fn the_gateways_own_listeners_are_never_reached() {
         grants.push(format!("{{ url = \"{local}\", networks = [\"127.0.0.0/8\", \"::1/128\"] }}"));
         urls.extend([format!("http://{address}/"), format!("{local}/")]);
     }
-    // Without a grant nobody is told to write one, and with one it is the same.
+    // Without a grant the log suggests none, and a grant has no effect.
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     let granted = format!("[plugins.zoo.allow]\nhttp = [{}]\n[http]", grants.join(", "));
     workspace.write("gateway.toml", text.replace("[http]", &granted));
-    until("the new grants hold", || get(&remote.url("/hello"))["status"] == 200);
+    wait_until("the new grants are in use", || get(&remote.url("/hello"))["status"] == 200);
     for url in &urls {
         assert_eq!(get(url)["refused"], "LoopDetected", "{url}");
     }
-    http.logged("this gateway's own listener, which can't be allowed");
+    http.wait_for_log("this gateway's own listener, which can't be allowed");
     let own = http.log().lines().filter(|line| line.contains("own listener")).count();
     assert!(own > 0 && !http.log().contains("add `http = [{ url = \"http://localhost"), "{}", http.log());
 }
 
-/// A table for two plugins that are the zoo.
-fn two(remote: &Remote) -> Workspace {
+/// Two plugins that use the zoo's component.
+fn two_plugins(remote: &TestServer) -> Workspace {
     let one = |name: &str, uris: &str| {
         format!("[plugins.{name}]\nsource = \"@zoo@\"\n{uris}[plugins.{name}.allow]\n{}\n", all_of(remote))
     };
@@ -300,10 +302,10 @@ fn two(remote: &Remote) -> Workspace {
 }
 
 #[test]
-fn connections_are_used_again_by_the_same_plugin_and_no_other() {
-    let remote = Remote::start();
-    let workspace = two(&remote);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+fn reuses_connections_only_for_the_same_plugin() {
+    let remote = TestServer::start();
+    let workspace = two_plugins(&remote);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut get = |plugin: &str, path: &str| {
         let asked = json!({ "request": { "url": remote.url(path) } });
         let got = stdio.call(&format!("{plugin}_http_request"), asked);
@@ -317,16 +319,16 @@ fn connections_are_used_again_by_the_same_plugin_and_no_other() {
     get("two", "/hello");
     get("one", "/hello");
     assert_eq!(remote.connections(), 2);
-    let connections: Vec<_> = remote.seen().iter().map(|seen| seen.connection).collect();
+    let connections: Vec<_> = remote.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections, [1, 1, 1, 2, 2, 1]);
-    // A server that closes without a word is met once more, on a new connection.
+    // If the server closes a kept connection, the request is retried on a new one.
     get("two", "/leave");
     get("two", "/hello");
 }
 
 #[test]
-fn a_grant_that_is_taken_away_holds_for_no_request_more() {
-    let remote = Remote::start();
+fn a_removed_grant_denies_the_next_request() {
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
     let http = Http::start(&workspace);
     let get = || {
@@ -335,28 +337,28 @@ fn a_grant_that_is_taken_away_holds_for_no_request_more() {
     };
     assert_eq!(get()["status"], 200);
     assert_eq!(get()["status"], 200);
-    remote.until_open(1);
+    remote.wait_for_open_connections(1);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace(&all_of(&remote), ""));
-    remote.until_open(0); // the kept connection goes with the table
+    remote.wait_for_open_connections(0); // the kept connection closes with the removed grant
     let got = get();
     assert_eq!(got["refused"], "HttpRequestDenied", "{got}");
-    assert_eq!(remote.seen().len(), 2);
+    assert_eq!(remote.requests().len(), 2);
 }
 
 #[test]
-fn no_part_of_a_request_is_as_long_as_a_guest_likes() {
-    let remote = Remote::start();
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
+fn limits_lengths_of_method_and_authority() {
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
     let method = |length: usize| json!({ "url": remote.url("/hello"), "method": "M".repeat(length) });
     assert_eq!(request(&mut stdio, method(64))["refused"], Value::Null);
-    assert_eq!(request(&mut stdio, method(65))["refused"], "the method can't be set");
+    assert_eq!(request(&mut stdio, method(65))["refused"], "cannot set the method");
     let host = format!("http://{}.example/", "h".repeat(300));
-    assert_eq!(get(&mut stdio, &host)["refused"], "the authority can't be set");
+    assert_eq!(get(&mut stdio, &host)["refused"], "cannot set the authority");
 }
 
-/// Headers that no plugin may add, in spellings that servers take for the same.
-const OURS: [&str; 25] = [
+/// Headers that a plugin can't set, in spellings that servers treat as equal.
+const FORBIDDEN_HEADERS: [&str; 25] = [
     "host",
     "Host",
     "connection",
@@ -369,7 +371,7 @@ const OURS: [&str; 25] = [
     "trailer",
     "http2-settings",
     "expect",
-    // A plugin is no proxy, and stands for no other request than its own.
+    // A plugin isn't a proxy, and sends only its own requests.
     "via",
     "Forwarded",
     "X-Forwarded-For",
@@ -386,14 +388,14 @@ const OURS: [&str; 25] = [
 ];
 
 #[test]
-fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
-    let remote = Remote::start();
+fn rejects_framing_and_routing_headers_of_plugins() {
+    let remote = TestServer::start();
     let workspace = zoo(&all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut header = |name: &str, value: &str| {
         text(&stdio.call("zoo_http_header", json!({ "name": name, "value": value }))).to_owned()
     };
-    for name in OURS {
+    for name in FORBIDDEN_HEADERS {
         assert_eq!(header(name, "x"), "refused: HeaderError::Forbidden", "{name}");
     }
     for name in ["date", "cookie", "authorization", "origin", "x-forward"] {
@@ -416,26 +418,26 @@ fn headers_that_frame_a_message_or_say_where_it_goes_are_the_gateways() {
         let got = request(&mut stdio, json!({ "url": remote.url(path) }));
         assert!(got["refused"].is_string(), "{path:?}: {got}");
     }
-    for (length, body, said) in
+    for (length, body, expected) in
         [("5", "hello", "200"), ("5", "hello, more", "refused: "), ("50", "hello", "refused: ")]
     {
         let lie = json!({ "url": remote.url("/echo"), "length": length, "body": body });
         let answer = stdio.call("zoo_http_lie", lie);
-        assert!(text(&answer).starts_with(said), "{length} {body}: {answer}");
+        assert!(text(&answer).starts_with(expected), "{length} {body}: {answer}");
     }
-    assert!(remote.seen().iter().all(|seen| seen.body == "hello"), "{:?}", remote.seen());
+    assert!(remote.requests().iter().all(|seen| seen.body == "hello"), "{:?}", remote.requests());
     let flood = stdio.call("zoo_http_headers_flood", json!({}));
     assert_eq!(flood["result"]["isError"], true, "{flood}");
 }
 
 #[test]
-fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
-    let remote = Remote::start();
-    let told =
+fn forwarded_headers_contain_no_forbidden_ones() {
+    let remote = TestServer::start();
+    let headers =
         ["Via: 1.1 a", "X-Forwarded-For: 10.0.0.1", "X-HTTP-Method-Override: DELETE", "TE: x", "X-Own: b"];
-    remote.put("/told", &told, "hello");
-    let mut stdio = Stdio::greeted(&zoo(&all_of(&remote)), "2025-11-25");
-    // Of an answer only what frames it is kept back.
+    remote.put("/told", &headers, "hello");
+    let mut stdio = Stdio::initialized(&zoo(&all_of(&remote)), "2025-11-25");
+    // Only framing headers are removed from a response.
     let headers = get(&mut stdio, &remote.url("/told"))["headers"].to_string();
     assert!(headers.contains("via: 1.1 a") && !headers.contains("te: x"), "{headers}");
     let passed = json!({ "from": remote.url("/told"), "to": remote.url("/echo") });
@@ -446,9 +448,9 @@ fn what_a_plugin_passes_on_of_an_answer_holds_nothing_that_it_could_not_say() {
     assert!(["via", "forwarded", "override", "te: "].iter().all(|name| !head.contains(name)), "{head}");
 }
 
-/// What a request lacks, as `moongate call --explain` has it: nothing if it goes through.
+/// The grant that a request needs, from `moongate call --explain`. `None` means that the request succeeded.
 #[track_caller]
-fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
+fn missing_grant(workspace: &Workspace, request: &Value) -> Option<String> {
     let request = format!("request={request}");
     let output = workspace.run(&["call", "zoo_http_request", &request, "--explain", "--format", "json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
@@ -461,8 +463,8 @@ fn cure(workspace: &Workspace, request: &Value) -> Option<String> {
 }
 
 #[test]
-fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
-    let remote = Remote::start();
+fn the_suggested_grant_allows_the_request() {
+    let remote = TestServer::start();
     let port = remote.address().port();
     let granted = |rest: &str| {
         format!("{{ url = \"http://127.0.0.1:{port}/read\", networks = [\"127.0.0.0/8\"]{rest} }}")
@@ -478,21 +480,21 @@ fn following_the_hint_of_a_refusal_once_lets_the_request_through() {
         (format!("\"http://*:{port}\""), "GET", format!("http://localhost:{port}/hello")),
     ] {
         let request = json!({ "url": url, "method": method });
-        let cure =
-            cure(&zoo(&format!("http = [{grant}]")), &request).unwrap_or_else(|| panic!("{url}: granted"));
-        assert!(!cure.contains("secret"), "{cure}");
-        let item = cure.strip_prefix("http = [").and_then(|cure| cure.strip_suffix(']')).unwrap();
+        let fix = missing_grant(&zoo(&format!("http = [{grant}]")), &request)
+            .unwrap_or_else(|| panic!("{url}: granted"));
+        assert!(!fix.contains("secret"), "{fix}");
+        let item = fix.strip_prefix("http = [").and_then(|items| items.strip_suffix(']')).unwrap();
         let both = if grant.is_empty() { item.to_owned() } else { format!("{grant}, {item}") };
         let workspace = zoo(&format!("http = [{both}]"));
         let check = workspace.run(&["check"]);
-        assert!(check.status.success(), "{cure}: {check:?}");
-        assert_eq!(self::cure(&workspace, &request), None, "{url}: {cure}");
+        assert!(check.status.success(), "{fix}: {check:?}");
+        assert_eq!(missing_grant(&workspace, &request), None, "{url}: {fix}");
     }
 }
 
 #[test]
-fn what_became_of_requests_is_counted() {
-    let remote = Remote::start();
+fn counts_outgoing_requests_by_outcome() {
+    let remote = TestServer::start();
     let workspace = Workspace::new(&format!(
         "[admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{}\n\
          [plugins.zoo.limits]\nrequests = 3\n",
@@ -516,14 +518,15 @@ fn what_became_of_requests_is_counted() {
 }
 
 #[test]
-fn proxies_of_the_machine_are_not_used() {
-    let (remote, proxy) = (Remote::start(), Remote::start());
+fn ignores_proxy_environment_variables() {
+    let remote = TestServer::start();
+    let proxy = TestServer::start();
     let workspace = zoo(&all_of(&remote));
     let mut command: Command = workspace.command(&["serve", "--stdio"]);
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, proxy.origin());
     }
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!((remote.connections(), proxy.connections()), (1, 0));
 }

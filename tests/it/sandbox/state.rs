@@ -1,11 +1,11 @@
-//! What plugins keep from one call to the next: shared by all of their calls, and by nobody else who wasn't granted it.
+//! Plugins' state: shared by all calls of a plugin, and by other plugins only if they have a grant of the same store.
 
 use std::thread;
 
 use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::json;
 
-const TWO: &str = r#"
+const TWO_PLUGINS: &str = r#"
 [plugins.one]
 source = "@keeper@"
 allow.state = true
@@ -15,29 +15,29 @@ allow.state = true
 "#;
 
 #[test]
-fn what_one_call_keeps_another_finds() {
-    let workspace = Workspace::new(TWO);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+fn state_is_visible_to_later_calls() {
+    let workspace = Workspace::new(TWO_PLUGINS);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("one_{tool}"), arguments)).to_owned();
     assert_eq!(call("get", json!({ "key": "a" })), "nothing");
     assert_eq!(call("set", json!({ "key": "a", "value": "one" })), "set");
     assert_eq!(call("get", json!({ "key": "a" })), "one");
     assert_eq!(call("exists", json!({ "key": "a" })), "true");
     assert_eq!(call("add", json!({ "key": "n", "count": -3 })), "-3");
-    assert!(call("add", json!({ "key": "a" })).contains("no whole number"), "`one` is no number");
+    assert!(call("add", json!({ "key": "a" })).contains("no whole number"), "`one` isn't a number");
     assert_eq!(call("keys", json!({})), "a asked n");
     assert_eq!(call("delete", json!({ "key": "a" })), "deleted");
     assert_eq!(call("exists", json!({ "key": "a" })), "false");
-    for (name, said) in [("", "opened"), ("default", "opened"), ("other", "no such store")] {
-        assert_eq!(call("open", json!({ "key": name })), said, "{name}");
+    for (name, expected) in [("", "opened"), ("default", "opened"), ("other", "no such store")] {
+        assert_eq!(call("open", json!({ "key": name })), expected, "{name}");
     }
 }
 
 #[test]
-fn calls_at_the_same_time_lose_nothing() {
+fn concurrent_updates_lose_nothing() {
     const CLIENTS: usize = 6;
     const CALLS: usize = 25;
-    let workspace = Workspace::new(TWO);
+    let workspace = Workspace::new(TWO_PLUGINS);
     let http = Http::start(&workspace);
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
@@ -57,9 +57,9 @@ fn calls_at_the_same_time_lose_nothing() {
 }
 
 #[test]
-fn a_plugin_without_the_grant_keeps_nothing_and_the_log_says_which_line_grants_it() {
+fn denies_state_without_a_grant_and_logs_the_line_to_add() {
     let workspace = Workspace::with_plugin("keeper");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
     assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
     let (_, _, log) = stdio.finish();
@@ -67,24 +67,24 @@ fn a_plugin_without_the_grant_keeps_nothing_and_the_log_says_which_line_grants_i
 }
 
 #[test]
-fn plugins_see_nothing_of_each_other_unless_they_share_a_name() {
-    let workspace = Workspace::new(TWO);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+fn plugins_share_state_only_through_a_common_store() {
+    let workspace = Workspace::new(TWO_PLUGINS);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "secret" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "nothing");
 
-    let workspace = Workspace::new(&TWO.replace("state = true", "state = \"common\""));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let workspace = Workspace::new(&TWO_PLUGINS.replace("state = true", "state = \"common\""));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.call("one_set", json!({ "key": "a", "value": "known to both" }));
     assert_eq!(text(&stdio.call("two_get", json!({ "key": "a" }))), "known to both");
 }
 
 #[test]
-fn more_than_the_limit_is_refused_and_what_is_there_stays() {
+fn rejects_state_above_the_limit_and_keeps_the_rest() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 9_500 })), "set");
     let refused = call("set", json!({ "key": "b", "value": "x", "count": 2_000 }));
@@ -100,11 +100,11 @@ fn more_than_the_limit_is_refused_and_what_is_there_stays() {
 }
 
 #[test]
-fn looks_at_large_values_do_not_pile_up() {
+fn limits_large_values_read_by_one_call() {
     let workspace = Workspace::new(
         "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { transfer = \"1MiB\", handles = 500 }\n",
     );
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 300_000 })), "set");
     assert_eq!(call("look_often", json!({ "key": "a", "count": 3 })), "looked 3 times");
@@ -113,9 +113,9 @@ fn looks_at_large_values_do_not_pile_up() {
 }
 
 #[test]
-fn many_steps_of_one_call_add_up() {
+fn accumulates_many_updates_of_one_call() {
     let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for tool in ["keeper_add_often", "keeper_swap_often"] {
         let call = json!({ "key": tool, "count": 100 });
         assert_eq!(text(&stdio.call(tool, call.clone())), "100", "{tool}");

@@ -1,11 +1,11 @@
-//! The zoo: tools that misbehave, each called from some test, and what the gateway does about those that no other
-//! module is for. `tests/guests` has the tools; `limits` has those that run into a limit.
+//! The zoo: misbehaving tools, and how the gateway handles those that no other module covers. The tools are in
+//! `tests/guests`; tools that hit a limit are called in `limits`.
 
-/// Every tool of the guests is called by a test, and no test calls one that isn't there.
+/// Every guest tool is called by a test, and no test calls a missing one.
 mod inventory;
 /// The promises of `SECURITY.md`.
-mod promises;
-/// Every text that a plugin can say, said in characters that nobody sees.
-mod texts;
-/// Calls of the system that no library makes.
-mod wild;
+mod security_promises;
+/// Hidden characters in every string that a plugin can send.
+mod hidden_characters;
+/// System calls that no library makes.
+mod host_calls;

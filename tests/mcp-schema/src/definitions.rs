@@ -1,4 +1,4 @@
-//! The official schemas, and one compiled validator for each of their definitions.
+//! The official schemas, with one compiled validator per definition.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 
-/// A revision that there is a schema of, oldest first.
+/// A protocol revision with a schema, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05
@@ -22,28 +22,28 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// Whether an object may have members that its definition doesn't name.
+/// The rule for members that an object's definition doesn't name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Members {
-    /// It may, as in the schemas themselves, which leave almost everything open.
-    Open,
-    /// Only where the definition says so in words: this finds a member that another revision has.
-    Closed,
+pub enum ExtraMembers {
+    /// Allowed, as in the schemas themselves, which leave almost everything open.
+    Allowed,
+    /// Denied unless the definition allows them explicitly, to find members of other revisions.
+    Denied,
 }
 
-/// So much of a message is shown.
-const LONGEST: usize = 4000;
+/// The maximum length of a message in an error, in characters.
+const MAX_SHOWN_CHARS: usize = 4000;
 
-/// Why a message isn't what its revision wants.
+/// A message that violates the schema or a rule of its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct SchemaViolation {
     revision: Revision,
     definition: String,
     faults: Vec<String>,
     message: String,
 }
 
-impl Misfit {
+impl SchemaViolation {
     pub(crate) fn of(revision: Revision, definition: &str, message: &Value, fault: String) -> Self {
         Self {
             revision,
@@ -54,28 +54,28 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { revision, definition, faults, message } = self;
-        writeln!(f, "this is no `{definition}` of {}:", revision.name())?;
+        writeln!(f, "invalid `{definition}` of {}:", revision.name())?;
         for fault in faults {
             writeln!(f, "  {fault}")?;
         }
-        let end = message.char_indices().nth(LONGEST).map_or(message.len(), |(at, _)| at);
+        let end = message.char_indices().nth(MAX_SHOWN_CHARS).map_or(message.len(), |(at, _)| at);
         write!(f, "  {}", &message[..end])
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for SchemaViolation {}
 
-type Compiled = HashMap<(Revision, String, Members), Arc<Validator>>;
+type Compiled = HashMap<(Revision, String, ExtraMembers), Arc<Validator>>;
 
 impl Revision {
-    /// All of them, oldest first.
+    /// All revisions, oldest first.
     pub const ALL: [Self; 5] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
-    /// Its name on the wire.
+    /// The revision's name on the wire.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,19 +87,19 @@ impl Revision {
         }
     }
 
-    /// The revision of that name.
+    /// The revision with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.name() == name)
     }
 
-    /// Every request says its revision itself.
+    /// Does every request contain its revision?
     #[must_use]
     pub fn is_stateless(self) -> bool {
         self >= Self::V2026_07_28
     }
 
-    /// An error whose request couldn't be read has no `id`.
+    /// Does an error without a readable request have no `id`?
     pub(crate) fn may_omit_ids(self) -> bool {
         self >= Self::V2025_11_25
     }
@@ -127,11 +127,11 @@ impl Revision {
         if self >= Self::V2025_11_25 { (Draft::Draft202012, "$defs") } else { (Draft::Draft7, "definitions") }
     }
 
-    /// The whole schema as it is published.
+    /// The complete published schema.
     fn published(self) -> &'static Value {
         static READ: [OnceLock<Value>; Revision::ALL.len()] =
             [const { OnceLock::new() }; Revision::ALL.len()];
-        READ[self as usize].get_or_init(|| serde_json::from_str(self.text()).expect("a schema is JSON"))
+        READ[self as usize].get_or_init(|| serde_json::from_str(self.text()).expect("the schema is JSON"))
     }
 
     /// One definition.
@@ -139,7 +139,7 @@ impl Revision {
         self.published()[self.draft().1].get(name)
     }
 
-    /// A message without JSON-RPC's own members, where the revision's definitions don't name them.
+    /// The message without its JSON-RPC members, unless the definition names them.
     pub(crate) fn bare(self, definition: &str, message: &Value) -> Value {
         let names = |member: &str| {
             let definition = self.definition(definition);
@@ -152,11 +152,16 @@ impl Revision {
         bare
     }
 
-    /// Holds `value` against one definition.
+    /// Checks `value` against one definition.
     ///
     /// # Errors
-    /// It doesn't fit.
-    pub fn check(self, definition: &str, value: &Value, members: Members) -> Result<(), Misfit> {
+    /// The value is invalid.
+    pub fn check(
+        self,
+        definition: &str,
+        value: &Value,
+        members: ExtraMembers,
+    ) -> Result<(), SchemaViolation> {
         let validator = self.validator(definition, members);
         let faults: Vec<String> = validator
             .iter_errors(value)
@@ -168,10 +173,15 @@ impl Revision {
         if faults.is_empty() {
             return Ok(());
         }
-        Err(Misfit { revision: self, definition: definition.to_owned(), faults, message: value.to_string() })
+        Err(SchemaViolation {
+            revision: self,
+            definition: definition.to_owned(),
+            faults,
+            message: value.to_string(),
+        })
     }
 
-    fn validator(self, definition: &str, members: Members) -> Arc<Validator> {
+    fn validator(self, definition: &str, members: ExtraMembers) -> Arc<Validator> {
         static COMPILED: OnceLock<Mutex<Compiled>> = OnceLock::new();
         let mut compiled =
             COMPILED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,13 +191,13 @@ impl Revision {
         Arc::clone(validator)
     }
 
-    fn compile(self, definition: &str, members: Members) -> Validator {
+    fn compile(self, definition: &str, members: ExtraMembers) -> Validator {
         let (draft, defs) = self.draft();
         let mut all = self.published()[defs].clone();
         assert!(all.get(definition).is_some(), "{} has no `{definition}`", self.name());
-        if members == Members::Closed {
+        if members == ExtraMembers::Denied {
             let definitions = all.as_object_mut().expect("definitions are an object");
-            // Anybody may add to `_meta`, and the revision itself does: a result that ends a stream names the stream.
+            // `_meta` is open to everyone, and the revision itself uses it: the result that ends a stream names the stream.
             definitions
                 .iter_mut()
                 .filter(|(name, _)| !name.ends_with("MetaObject"))
@@ -202,9 +212,9 @@ impl Revision {
     }
 }
 
-/// Lets no object have members beyond those that are listed, unless something is said about others. Parts of an
-/// `allOf` stay open, because each describes the same object; so do `_meta` and the schemas of tools, which are
-/// plugins' own.
+/// Denies members that an object's definition doesn't list, unless it has a rule for others. The parts of an `allOf` stay
+/// open, because all of them describe the same object, and so do `_meta` and the schemas of tools, which come from
+/// plugins.
 fn close(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(close),

@@ -1,8 +1,8 @@
-//! The judge of what a server sends: each message is held against the official JSON Schema of the revision it was
-//! sent in, and against what the specification says in words beside it.
+//! Checks the messages of a server against the official JSON Schema of their protocol revision, and against rules that
+//! the specification states only in prose.
 //!
-//! [`Conversation`] follows one client: it is told what the client sends and judges what comes back, because only the
-//! request says which definition its result must fit. The schemas lie in `schemas/`; README.md says where from.
+//! [`Conversation`] follows one client: it records the client's requests and checks the server's messages, because the
+//! request determines the definition of its result. The schemas are in `schemas/`; see README.md for their source.
 
 mod conversation;
 mod definitions;
@@ -10,32 +10,32 @@ mod methods;
 mod rules;
 
 pub use conversation::Conversation;
-pub use definitions::{Members, Misfit, Revision};
+pub use definitions::{ExtraMembers, Revision, SchemaViolation};
 
 use serde_json::Value;
 
-/// Judges the result of `method` by itself.
+/// Checks the result of `method`, independent of its request.
 ///
 /// # Errors
-/// It isn't one, in that revision.
+/// The result is invalid in this revision.
 pub fn check_result(
     revision: Revision,
     method: &str,
     result: &Value,
-    members: Members,
-) -> Result<(), Misfit> {
+    members: ExtraMembers,
+) -> Result<(), SchemaViolation> {
     let definition = methods::result(revision, method, result).ok_or_else(|| {
-        Misfit::of(revision, "a result", result, format!("this revision has no `{method}`"))
+        SchemaViolation::of(revision, "a result", result, format!("this revision has no `{method}`"))
     })?;
     revision.check(definition, result, members)?;
     rules::result(revision, definition, result, members)
 }
 
-/// Judges a notification or a request of the server's by itself, JSON-RPC's own members included.
+/// Checks a notification or a request of the server, including its JSON-RPC members.
 ///
 /// # Errors
-/// The revision has none like it.
-pub fn check_call(revision: Revision, message: &Value, members: Members) -> Result<(), Misfit> {
+/// The message is invalid in this revision.
+pub fn check_call(revision: Revision, message: &Value, members: ExtraMembers) -> Result<(), SchemaViolation> {
     let method = message["method"].as_str().unwrap_or_default();
     let is_request = message.get("id").is_some();
     let definition = match is_request {
@@ -43,32 +43,37 @@ pub fn check_call(revision: Revision, message: &Value, members: Members) -> Resu
         false => methods::notification(revision, method),
     };
     let definition = definition.ok_or_else(|| {
-        Misfit::of(revision, "a message", message, format!("a server sends no `{method}` in this revision"))
+        SchemaViolation::of(
+            revision,
+            "a message",
+            message,
+            format!("a server sends no `{method}` in this revision"),
+        )
     })?;
     let envelope = if is_request { "JSONRPCRequest" } else { "JSONRPCNotification" };
-    revision.check(envelope, message, Members::Closed)?;
+    revision.check(envelope, message, ExtraMembers::Denied)?;
     let bare = revision.bare(definition, message);
     revision.check(definition, &bare, members)?;
     rules::no_nulls(revision, definition, message, members)
 }
 
-/// Judges an error response, JSON-RPC's own members included.
+/// Checks an error response, including its JSON-RPC members.
 ///
 /// # Errors
-/// It isn't one, in that revision.
-pub fn check_error(revision: Revision, message: &Value) -> Result<(), Misfit> {
-    let mut judged = message.clone();
-    // Where no id can be read, JSON-RPC says `null`, and the transports' pages say "no `id`". The older schemas allow
-    // neither; the newer want it left out.
-    if judged["id"].is_null() && !revision.may_omit_ids() {
-        judged["id"] = 0.into();
+/// The response is invalid in this revision.
+pub fn check_error(revision: Revision, message: &Value) -> Result<(), SchemaViolation> {
+    let mut checked = message.clone();
+    // If a request's id can't be read, JSON-RPC requires `null`, and the pages on transports require no `id`. The older
+    // schemas allow neither, and the newer ones require that it is absent.
+    if checked["id"].is_null() && !revision.may_omit_ids() {
+        checked["id"] = 0.into();
     }
-    revision.check(revision.error_definition(), &judged, Members::Closed)?;
-    let code = judged["error"]["code"].as_i64().unwrap_or_default();
+    revision.check(revision.error_definition(), &checked, ExtraMembers::Denied)?;
+    let code = checked["error"]["code"].as_i64().unwrap_or_default();
     if let Some(definition) = methods::error(revision, code) {
-        revision.check(definition, &judged, Members::Closed)?;
+        revision.check(definition, &checked, ExtraMembers::Denied)?;
     }
-    rules::error(revision, &judged, code)
+    rules::error(revision, &checked, code)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What the specification says in words, where the schemas are silent.
+//! Rules of the specification that its schemas don't contain.
 
 use serde_json::Value;
 
-use crate::{Members, Misfit, Revision};
+use crate::{ExtraMembers, Revision, SchemaViolation};
 
-/// Members whose values are somebody else's: plugins' schemas and data, clients' arguments.
-const FOREIGN: [&str; 8] = [
+/// Members whose values come from plugins or clients: schemas, data and arguments.
+const FOREIGN_MEMBERS: [&str; 8] = [
     "_meta",
     "structuredContent",
     "inputSchema",
@@ -16,142 +16,153 @@ const FOREIGN: [&str; 8] = [
     "extensions",
 ];
 
-/// What a tool's or prompt's name is made of everywhere.
-const NAME: usize = 64;
+/// The maximum length of tool and prompt names that all clients accept, in bytes.
+const MAX_NAME_BYTES: usize = 64;
 
-type Verdict = Result<(), Misfit>;
+type CheckResult = Result<(), SchemaViolation>;
 
-/// A result, which fits its definition already.
-pub(crate) fn result(revision: Revision, definition: &str, result: &Value, members: Members) -> Verdict {
-    let judge = Judge { revision, definition, whole: result };
+/// Checks a result that is valid against its definition.
+pub(crate) fn result(
+    revision: Revision,
+    definition: &str,
+    result: &Value,
+    members: ExtraMembers,
+) -> CheckResult {
+    let checker = RuleChecker { revision, definition, value: result };
     no_nulls(revision, definition, result, members)?;
     match definition {
-        "EmptyResult" => judge.empty(),
-        "InputRequiredResult" => judge.asks(),
-        "ListToolsResult" => judge.each("tools", |tool| judge.tool(tool)),
-        "ListPromptsResult" => judge.each("prompts", |prompt| judge.offer(prompt)),
-        "CallToolResult" => judge.call(),
-        "ReadResourceResult" => judge.each("contents", |contents| judge.contents(contents)),
-        "GetPromptResult" => judge.each("messages", |message| judge.block(&message["content"])),
-        "CompleteResult" => judge.completion(),
-        "DiscoverResult" => judge.discovered(),
+        "EmptyResult" => checker.empty(),
+        "InputRequiredResult" => checker.asks(),
+        "ListToolsResult" => checker.each("tools", |tool| checker.tool(tool)),
+        "ListPromptsResult" => checker.each("prompts", |prompt| checker.named_item(prompt)),
+        "CallToolResult" => checker.call(),
+        "ReadResourceResult" => checker.each("contents", |contents| checker.contents(contents)),
+        "GetPromptResult" => checker.each("messages", |message| checker.block(&message["content"])),
+        "CompleteResult" => checker.completion(),
+        "DiscoverResult" => checker.discovered(),
         _ => Ok(()),
     }?;
     if revision.is_stateless() && definition != "InputRequiredResult" && result["resultType"] != "complete" {
-        return judge.fails("`resultType` must be `complete`");
+        return checker.fail("`resultType` must be `complete`");
     }
     Ok(())
 }
 
-/// An error, which fits its definition already.
-pub(crate) fn error(revision: Revision, message: &Value, code: i64) -> Verdict {
-    let judge = Judge { revision, definition: "an error", whole: message };
-    let foreign = if revision.is_stateless() {
-        // 2026-07-28, basic: -32002 and -32042 are gone, and new servers leave -32000 to -32019 alone.
+/// Checks an error that is valid against its definition.
+pub(crate) fn error(revision: Revision, message: &Value, code: i64) -> CheckResult {
+    let checker = RuleChecker { revision, definition: "an error", value: message };
+    let unknown = if revision.is_stateless() {
+        // 2026-07-28, basic: -32002 and -32042 are removed, and -32000 to -32019 are reserved.
         code == -32042 || (-32019..=-32000).contains(&code)
     } else {
         (-32022..=-32020).contains(&code) || (code == -32042 && revision < Revision::V2025_11_25)
     };
-    if foreign {
-        return judge.fails("this revision has no error of that code");
+    if unknown {
+        return checker.fail("this revision has no error with this code");
     }
     match &message["error"]["data"] {
-        Value::Null if message["error"].get("data").is_some() => judge.fails("`data` is null"),
+        Value::Null if message["error"].get("data").is_some() => checker.fail("`data` is null"),
         _ => Ok(()),
     }
 }
 
-/// Nothing that is absent is written as `null`. Members that nobody knows may be.
-pub(crate) fn no_nulls(revision: Revision, definition: &str, message: &Value, members: Members) -> Verdict {
+/// Checks that no absent member is written as `null`. Unknown members may be `null`.
+pub(crate) fn no_nulls(
+    revision: Revision,
+    definition: &str,
+    message: &Value,
+    members: ExtraMembers,
+) -> CheckResult {
     match members {
-        Members::Closed => Judge { revision, definition, whole: message }.no_nulls(message, ""),
-        Members::Open => Ok(()),
+        ExtraMembers::Denied => RuleChecker { revision, definition, value: message }.no_nulls(message, ""),
+        ExtraMembers::Allowed => Ok(()),
     }
 }
 
-struct Judge<'a> {
+struct RuleChecker<'a> {
     revision: Revision,
     definition: &'a str,
-    whole: &'a Value,
+    value: &'a Value,
 }
 
-impl Judge<'_> {
-    fn fails(&self, fault: impl Into<String>) -> Verdict {
-        Err(Misfit::of(self.revision, self.definition, self.whole, fault.into()))
+impl RuleChecker<'_> {
+    fn fail(&self, fault: impl Into<String>) -> CheckResult {
+        Err(SchemaViolation::of(self.revision, self.definition, self.value, fault.into()))
     }
 
-    fn no_nulls(&self, value: &Value, at: &str) -> Verdict {
+    fn no_nulls(&self, value: &Value, at: &str) -> CheckResult {
         match value {
-            Value::Null => self.fails(format!("null at `{at}`: what is absent is left out")),
+            Value::Null => self.fail(format!("null at `{at}`: omit absent members")),
             Value::Array(items) => items.iter().try_for_each(|item| self.no_nulls(item, at)),
             Value::Object(members) => members
                 .iter()
-                .filter(|(key, _)| !FOREIGN.contains(&key.as_str()))
+                .filter(|(key, _)| !FOREIGN_MEMBERS.contains(&key.as_str()))
                 .try_for_each(|(key, value)| self.no_nulls(value, &format!("{at}/{key}"))),
             Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }
     }
 
-    fn each(&self, member: &str, check: impl Fn(&Value) -> Verdict) -> Verdict {
-        self.whole[member].as_array().into_iter().flatten().try_for_each(check)
+    fn each(&self, member: &str, check: impl Fn(&Value) -> CheckResult) -> CheckResult {
+        self.value[member].as_array().into_iter().flatten().try_for_each(check)
     }
 
-    /// Clients refuse any other member.
-    fn empty(&self) -> Verdict {
-        match self.whole.as_object().and_then(|members| members.keys().find(|key| *key != "_meta")) {
-            Some(key) => self.fails(format!("an empty result has no `{key}`")),
+    /// Checks an empty result. Clients refuse any other member.
+    fn empty(&self) -> CheckResult {
+        match self.value.as_object().and_then(|members| members.keys().find(|key| *key != "_meta")) {
+            Some(key) => self.fail(format!("an empty result has no `{key}`")),
             None => Ok(()),
         }
     }
 
-    fn asks(&self) -> Verdict {
-        let requests = self.whole["inputRequests"].as_object().is_some_and(|all| !all.is_empty());
-        if requests || self.whole.get("requestState").is_some() {
+    fn asks(&self) -> CheckResult {
+        let requests = self.value["inputRequests"].as_object().is_some_and(|all| !all.is_empty());
+        if requests || self.value.get("requestState").is_some() {
             return Ok(());
         }
-        self.fails("it must have `inputRequests` or `requestState`")
+        self.fail("it must have `inputRequests` or `requestState`")
     }
 
-    /// What every tool and prompt has.
-    fn offer(&self, offer: &Value) -> Verdict {
-        let name = offer["name"].as_str().unwrap_or_default();
+    /// Checks the name and description of a tool or prompt.
+    fn named_item(&self, item: &Value) -> CheckResult {
+        let name = item["name"].as_str().unwrap_or_default();
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
-        if name.is_empty() || name.len() > NAME || !name.bytes().all(fits) {
-            return self.fails(format!("`{name}` is a name that some clients refuse"));
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(fits) {
+            return self.fail(format!("`{name}` is a name that some clients reject"));
         }
-        if offer["description"].as_str().is_none_or(|text| text.trim().is_empty()) {
-            return self.fails(format!("`{name}` has no description"));
+        if item["description"].as_str().is_none_or(|text| text.trim().is_empty()) {
+            return self.fail(format!("`{name}` has no description"));
         }
         Ok(())
     }
 
-    fn tool(&self, tool: &Value) -> Verdict {
-        self.offer(tool)?;
+    fn tool(&self, tool: &Value) -> CheckResult {
+        self.named_item(tool)?;
         for member in ["inputSchema", "outputSchema"] {
             let Some(schema) = tool.get(member) else { continue };
             if let Err(error) = jsonschema::meta::validate(schema) {
-                return self.fails(format!("`{member}` of `{}` is no schema: {error}", tool["name"]));
+                return self.fail(format!("`{member}` of `{}` isn't a valid schema: {error}", tool["name"]));
             }
         }
         Ok(())
     }
 
-    fn call(&self) -> Verdict {
-        if self.whole["isError"] == true && self.whole.get("structuredContent").is_some() {
-            return self
-                .fails("an error has no structured result: clients check it against the output schema");
+    fn call(&self) -> CheckResult {
+        if self.value["isError"] == true && self.value.get("structuredContent").is_some() {
+            return self.fail(
+                "an error must not have a structured result: clients check it against the output schema",
+            );
         }
-        let is_object = self.whole.get("structuredContent").is_none_or(Value::is_object);
+        let is_object = self.value.get("structuredContent").is_none_or(Value::is_object);
         if self.revision.is_stateless()
             && !is_object
-            && self.whole["content"].as_array().is_none_or(Vec::is_empty)
+            && self.value["content"].as_array().is_none_or(Vec::is_empty)
         {
-            return self.fails("a structured result that is no object stands in `content` as text, too");
+            return self.fail("a structured result that isn't an object must also be in `content` as text");
         }
         self.each("content", |block| self.block(block))
     }
 
-    fn block(&self, block: &Value) -> Verdict {
+    fn block(&self, block: &Value) -> CheckResult {
         match block["type"].as_str() {
             Some("image" | "audio") => self.base64(&block["data"]),
             Some("resource") => self.contents(&block["resource"]),
@@ -159,44 +170,42 @@ impl Judge<'_> {
         }
     }
 
-    fn contents(&self, contents: &Value) -> Verdict {
+    fn contents(&self, contents: &Value) -> CheckResult {
         match (contents.get("text"), contents.get("blob")) {
             (Some(_), None) => Ok(()),
             (None, Some(blob)) => self.base64(blob),
-            _ => self.fails("contents have either `text` or `blob`"),
+            _ => self.fail("contents must have either `text` or `blob`"),
         }
     }
 
-    /// The standard alphabet, padded, without line breaks.
-    fn base64(&self, text: &Value) -> Verdict {
+    /// Checks base64 in the standard alphabet, padded, without line breaks.
+    fn base64(&self, text: &Value) -> CheckResult {
         let text = text.as_str().unwrap_or_default().as_bytes();
         let data = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
         let fits = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'+' || *byte == b'/';
         if text.len().is_multiple_of(4) && data.iter().all(fits) {
             return Ok(());
         }
-        self.fails("it isn't padded base64 in the standard alphabet")
+        self.fail("the data isn't padded base64 in the standard alphabet")
     }
 
-    fn completion(&self) -> Verdict {
-        let values = self.whole["completion"]["values"].as_array().map_or(0, Vec::len);
+    fn completion(&self) -> CheckResult {
+        let values = self.value["completion"]["values"].as_array().map_or(0, Vec::len);
         if values > 100 {
-            return self.fails(format!("{values} values; there may be 100"));
+            return self.fail(format!("{values} values; at most 100 are allowed"));
         }
-        match self.whole["completion"]["total"].as_u64() {
-            Some(total) if total < values as u64 => {
-                self.fails("`total` is smaller than the number of values")
-            }
+        match self.value["completion"]["total"].as_u64() {
+            Some(total) if total < values as u64 => self.fail("`total` is smaller than the number of values"),
             _ => Ok(()),
         }
     }
 
-    fn discovered(&self) -> Verdict {
+    fn discovered(&self) -> CheckResult {
         let known =
             |name: &Value| name.as_str().and_then(Revision::named).is_some_and(Revision::is_stateless);
-        match self.whole["supportedVersions"].as_array() {
+        match self.value["supportedVersions"].as_array() {
             Some(names) if names.iter().all(known) => Ok(()),
-            _ => self.fails("`supportedVersions` names a revision that begins with a handshake"),
+            _ => self.fail("`supportedVersions` contains a revision with a handshake"),
         }
     }
 }

@@ -1,23 +1,23 @@
-//! The judge itself: what is right passes in every revision that has it, what is wrong fails and says where.
+//! Valid messages pass in every revision that has them, and invalid ones fail with a location.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-fn fault(verdict: Result<(), Misfit>) -> String {
-    verdict.expect_err("it should have been refused").to_string()
+fn fault(result: Result<(), SchemaViolation>) -> String {
+    result.expect_err("the message is invalid").to_string()
 }
 
 fn tools(tool: &Value) -> Value {
     json!({ "tools": [tool] })
 }
 
-const OLD: Revision = Revision::V2024_11_05;
-const LAST: Revision = Revision::V2025_11_25;
-const NOW: Revision = Revision::V2026_07_28;
+const OLDEST: Revision = Revision::V2024_11_05;
+const HANDSHAKE: Revision = Revision::V2025_11_25;
+const STATELESS: Revision = Revision::V2026_07_28;
 
 #[test]
-fn every_definition_that_a_method_leads_to_exists() {
+fn every_method_has_existing_definitions() {
     let results = [
         "initialize",
         "ping",
@@ -61,8 +61,8 @@ fn every_definition_that_a_method_leads_to_exists() {
             [-32020, -32021, -32022, -32042].into_iter().map(|code| methods::error(revision, code));
         let all = of_results.chain(of_notifications).chain(of_requests).chain(of_errors).flatten();
         for definition in all.chain([revision.error_definition(), revision.result_definition()]) {
-            for members in [Members::Open, Members::Closed] {
-                // Compiling is what is tested; nothing fits all of them.
+            for members in [ExtraMembers::Allowed, ExtraMembers::Denied] {
+                // This tests only that the definition compiles; no value is valid for all of them.
                 let _ = revision.check(definition, &none, members);
             }
         }
@@ -70,58 +70,71 @@ fn every_definition_that_a_method_leads_to_exists() {
 }
 
 #[test]
-fn a_member_of_a_later_revision_is_found() {
+fn rejects_members_of_a_later_revision() {
     let tool = json!({ "name": "a", "title": "A", "description": "a", "inputSchema": { "type": "object", "anyOf": [] } });
-    assert!(fault(check_result(OLD, "tools/list", &tools(&tool), Members::Closed)).contains("title"));
-    check_result(OLD, "tools/list", &tools(&tool), Members::Open).expect_err("`anyOf` must not be empty");
+    assert!(fault(check_result(OLDEST, "tools/list", &tools(&tool), ExtraMembers::Denied)).contains("title"));
+    check_result(OLDEST, "tools/list", &tools(&tool), ExtraMembers::Allowed)
+        .expect_err("`anyOf` must not be empty");
     let tool = json!({ "name": "a", "title": "A", "description": "a", "inputSchema": { "type": "object", "not": {} } });
-    check_result(OLD, "tools/list", &tools(&tool), Members::Open).unwrap();
-    check_result(LAST, "tools/list", &tools(&tool), Members::Closed).unwrap();
-    assert!(fault(check_result(NOW, "tools/list", &tools(&tool), Members::Closed)).contains("ttlMs"));
+    check_result(OLDEST, "tools/list", &tools(&tool), ExtraMembers::Allowed).unwrap();
+    check_result(HANDSHAKE, "tools/list", &tools(&tool), ExtraMembers::Denied).unwrap();
     assert!(
-        fault(check_result(LAST, "ping", &json!({ "resultType": "complete" }), Members::Closed))
+        fault(check_result(STATELESS, "tools/list", &tools(&tool), ExtraMembers::Denied)).contains("ttlMs")
+    );
+    assert!(
+        fault(check_result(HANDSHAKE, "ping", &json!({ "resultType": "complete" }), ExtraMembers::Denied))
             .contains("resultType")
     );
     let block = json!({ "content": [{ "type": "audio", "data": "", "mimeType": "audio/wav" }] });
-    check_result(OLD, "tools/call", &block, Members::Open).expect_err("2024-11-05 has no audio");
-    check_result(LAST, "tools/call", &block, Members::Closed).unwrap();
-    check_result(LAST, "server/discover", &json!({}), Members::Open).expect_err("a later method");
-    check_result(NOW, "ping", &json!({}), Members::Open).expect_err("an earlier method");
+    check_result(OLDEST, "tools/call", &block, ExtraMembers::Allowed).expect_err("2024-11-05 has no audio");
+    check_result(HANDSHAKE, "tools/call", &block, ExtraMembers::Denied).unwrap();
+    check_result(HANDSHAKE, "server/discover", &json!({}), ExtraMembers::Allowed)
+        .expect_err("a later method");
+    check_result(STATELESS, "ping", &json!({}), ExtraMembers::Allowed).expect_err("an earlier method");
 }
 
 #[test]
-fn words_of_the_specification_are_checked_too() {
+fn checks_rules_of_the_specifications_prose() {
     let offer = |name: &str, description: &str| {
         tools(&json!({ "name": name, "description": description, "inputSchema": { "type": "object" } }))
     };
-    check_result(LAST, "tools/list", &offer("a", "does a"), Members::Closed).unwrap();
-    check_result(LAST, "tools/list", &offer("a b", "does a"), Members::Closed).expect_err("a blank");
-    check_result(LAST, "tools/list", &offer("a", " "), Members::Closed).expect_err("no description");
+    check_result(HANDSHAKE, "tools/list", &offer("a", "does a"), ExtraMembers::Denied).unwrap();
+    check_result(HANDSHAKE, "tools/list", &offer("a b", "does a"), ExtraMembers::Denied)
+        .expect_err("a space in the name");
+    check_result(HANDSHAKE, "tools/list", &offer("a", " "), ExtraMembers::Denied)
+        .expect_err("no description");
     let image =
         |data: &str| json!({ "content": [{ "type": "image", "data": data, "mimeType": "image/png" }] });
-    check_result(LAST, "tools/call", &image("AQI="), Members::Closed).unwrap();
-    check_result(LAST, "tools/call", &image("AQI"), Members::Closed).expect_err("not padded");
-    check_result(LAST, "tools/call", &image("AQ-_"), Members::Closed).expect_err("another alphabet");
+    check_result(HANDSHAKE, "tools/call", &image("AQI="), ExtraMembers::Denied).unwrap();
+    check_result(HANDSHAKE, "tools/call", &image("AQI"), ExtraMembers::Denied).expect_err("not padded");
+    check_result(HANDSHAKE, "tools/call", &image("AQ-_"), ExtraMembers::Denied)
+        .expect_err("another alphabet");
     let error = json!({ "content": [], "isError": true, "structuredContent": {} });
-    check_result(LAST, "tools/call", &error, Members::Closed).expect_err("structured error");
-    check_result(LAST, "tools/list", &json!({ "tools": [], "_meta": { "a": null } }), Members::Closed)
-        .unwrap();
+    check_result(HANDSHAKE, "tools/call", &error, ExtraMembers::Denied).expect_err("structured error");
+    check_result(
+        HANDSHAKE,
+        "tools/list",
+        &json!({ "tools": [], "_meta": { "a": null } }),
+        ExtraMembers::Denied,
+    )
+    .unwrap();
     let asks = json!({ "resultType": "input_required" });
-    check_result(NOW, "tools/call", &asks, Members::Closed).expect_err("neither requests nor state");
+    check_result(STATELESS, "tools/call", &asks, ExtraMembers::Denied)
+        .expect_err("neither requests nor state");
 }
 
 #[test]
-fn errors_have_the_codes_and_ids_of_their_revision() {
+fn checks_error_codes_and_ids_by_revision() {
     let error = |id: Value, code: i64| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": "m" } });
     for revision in Revision::ALL {
         check_error(revision, &error(json!("x"), -32601)).unwrap();
         assert_eq!(
             check_error(revision, &error(Value::Null, -32700)).is_ok(),
-            revision < LAST,
+            revision < HANDSHAKE,
             "{revision:?}"
         );
-        assert_eq!(check_error(revision, &error(json!(1), -32002)).is_ok(), revision < NOW);
-        assert_eq!(check_error(revision, &error(json!(1), -32020)).is_ok(), revision == NOW);
+        assert_eq!(check_error(revision, &error(json!(1), -32002)).is_ok(), revision < STATELESS);
+        assert_eq!(check_error(revision, &error(json!(1), -32020)).is_ok(), revision == STATELESS);
         check_error(revision, &error(json!(1), -32022)).expect_err("no `data`");
         let mut more = error(json!(1), -32601);
         more["extra"] = json!(1);
@@ -142,10 +155,10 @@ fn greeted(revision: Revision, capabilities: &Value) -> Conversation {
 }
 
 #[test]
-fn a_conversation_knows_what_was_asked() {
-    let mut conversation = greeted(LAST, &json!({ "elicitation": {} }));
+fn matches_answers_to_requests() {
+    let mut conversation = greeted(HANDSHAKE, &json!({ "elicitation": {} }));
     let result = json!({ "jsonrpc": "2.0", "id": 7, "result": { "tools": [] } });
-    conversation.received(&result).expect_err("nobody asked");
+    conversation.received(&result).expect_err("no request");
     conversation.sent(br#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#);
     conversation
         .received(&json!({ "jsonrpc": "2.0", "id": "7", "result": { "tools": [] } }))
@@ -158,19 +171,19 @@ fn a_conversation_knows_what_was_asked() {
         json!({ "mode": "form", "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
     conversation.received(&asks(json!("s-1"), "elicitation/create", form.clone())).unwrap();
     conversation.received(&asks(json!("s-1"), "elicitation/create", form.clone())).expect_err("an id twice");
-    conversation.received(&asks(json!(2), "elicitation/create", form)).expect_err("no string");
+    conversation.received(&asks(json!(2), "elicitation/create", form)).expect_err("not a string");
     let ask = json!({ "messages": [], "maxTokens": 1 });
     conversation.received(&asks(json!("s-2"), "sampling/createMessage", ask)).expect_err("not declared");
 }
 
 #[test]
-fn progress_belongs_to_a_running_request_and_increases() {
-    let mut conversation = greeted(LAST, &json!({}));
+fn checks_progress_of_running_requests() {
+    let mut conversation = greeted(HANDSHAKE, &json!({}));
     let progress = |token: Value, value: f64| {
         let params = json!({ "progressToken": token, "progress": value });
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
     };
-    conversation.received(&progress(json!(1), 1.0)).expect_err("nobody asked");
+    conversation.received(&progress(json!(1), 1.0)).expect_err("no request");
     conversation.sent(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}"#);
     conversation.received(&progress(json!(1), 1.0)).unwrap();
     conversation.received(&progress(json!("1"), 2.0)).expect_err("another type");
@@ -181,8 +194,8 @@ fn progress_belongs_to_a_running_request_and_increases() {
 }
 
 #[test]
-fn a_structured_result_fits_what_was_listed() {
-    let mut conversation = greeted(LAST, &json!({}));
+fn checks_structured_results_against_listed_schemas() {
+    let mut conversation = greeted(HANDSHAKE, &json!({}));
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let tool = json!({ "name": "a", "description": "a", "inputSchema": { "type": "object" }, "outputSchema": schema });
     conversation.sent(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
@@ -190,49 +203,49 @@ fn a_structured_result_fits_what_was_listed() {
     for (structured, fits) in [(json!({ "n": 1 }), true), (json!({ "n": "1" }), false)] {
         conversation.sent(br#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}"#);
         let result = json!({ "content": [], "structuredContent": structured });
-        let verdict = conversation.received(&json!({ "jsonrpc": "2.0", "id": 2, "result": result }));
-        assert_eq!(verdict.is_ok(), fits);
+        let result = conversation.received(&json!({ "jsonrpc": "2.0", "id": 2, "result": result }));
+        assert_eq!(result.is_ok(), fits);
     }
 }
 
 #[test]
-fn a_stream_of_changes_is_acknowledged_first_and_named_in_each_message() {
-    let mut conversation = Conversation::of(Some(NOW));
+fn checks_messages_of_subscription_streams() {
+    let mut conversation = Conversation::of(Some(STATELESS));
     let note = |method: &str, id: Value, mut params: Value| {
         params["_meta"]["io.modelcontextprotocol/subscriptionId"] = id;
         json!({ "jsonrpc": "2.0", "method": method, "params": params })
     };
     let changed = |id| note("notifications/tools/list_changed", id, json!({}));
     let begins = |id| note("notifications/subscriptions/acknowledged", id, json!({ "notifications": {} }));
-    conversation.received(&changed(json!(7))).expect_err("nobody listens");
+    conversation.received(&changed(json!(7))).expect_err("no stream");
     conversation.sent(br#"{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{}}"#);
     conversation.received(&begins(json!("7"))).expect_err("an id of another type");
     conversation.received(&begins(json!(7))).unwrap();
     conversation.received(&begins(json!(7))).expect_err("twice");
     conversation.received(&changed(json!(7))).unwrap();
     let bare = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-    conversation.received(&bare).expect_err("it names no stream");
+    conversation.received(&bare).expect_err("no subscription id");
     let end = json!({ "resultType": "complete", "_meta": { "io.modelcontextprotocol/subscriptionId": 7 } });
     conversation.received(&json!({ "jsonrpc": "2.0", "id": 7, "result": end })).unwrap();
     conversation.received(&changed(json!(7))).expect_err("after the end");
 }
 
 #[test]
-fn log_messages_are_those_that_the_request_wants() {
-    let mut conversation = Conversation::of(Some(NOW));
-    let said = |level: &str| json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": null } });
-    conversation.received(&said("alert")).expect_err("nobody asked");
+fn checks_log_levels_of_stateless_requests() {
+    let mut conversation = Conversation::of(Some(STATELESS));
+    let log = |level: &str| json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": level, "data": null } });
+    conversation.received(&log("alert")).expect_err("no request");
     conversation.sent(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/logLevel":"error"}}}"#);
-    conversation.received(&said("error")).unwrap();
-    conversation.received(&said("warning")).expect_err("too low");
+    conversation.received(&log("error")).unwrap();
+    conversation.received(&log("warning")).expect_err("too low");
 }
 
 #[test]
-fn a_server_withdraws_only_what_it_asked() {
-    let mut conversation = greeted(LAST, &json!({ "roots": {} }));
-    let withdrawn =
+fn a_server_can_cancel_only_its_own_requests() {
+    let mut conversation = greeted(HANDSHAKE, &json!({ "roots": {} }));
+    let cancelled =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "s-1" } });
-    conversation.received(&withdrawn).expect_err("nothing was asked");
+    conversation.received(&cancelled).expect_err("no such request");
     conversation.received(&json!({ "jsonrpc": "2.0", "id": "s-1", "method": "roots/list" })).unwrap();
-    conversation.received(&withdrawn).unwrap();
+    conversation.received(&cancelled).unwrap();
 }

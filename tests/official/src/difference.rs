@@ -1,50 +1,49 @@
-//! Where two answers differ, and differences that are meant.
+//! Mismatches of two answers, and intended differences.
 
 use serde_json::Value;
 
-/// A difference that is meant: data, from which the page is written.
+/// An intended difference, shown on the page.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// What differs: a sentence for people.
-    pub(crate) what: &'static str,
-    /// Why it has to, or should: a sentence for people.
+    /// The difference, in a sentence for the page.
+    pub(crate) description: &'static str,
+    /// The reason, in a sentence for the page.
     pub(crate) reason: &'static str,
-    /// Is this gap one of these? As narrow as it can be said: what isn't meant has to fail.
-    pub(crate) meant: fn(&Gap<'_>) -> bool,
+    /// Is this mismatch intended? The condition is as narrow as possible, so that other mismatches fail.
+    pub(crate) matches: fn(&Mismatch<'_>) -> bool,
 }
 
-/// A place at which two answers differ.
+/// One place where two answers differ.
 #[derive(Debug)]
-pub(crate) struct Gap<'a> {
+pub(crate) struct Mismatch<'a> {
     /// The method, such as `tools/call`.
     pub(crate) method: &'a str,
-    /// The tool, prompt or resource, where the request names one.
+    /// The tool, prompt or resource of the request. Empty if there is none.
     pub(crate) name: &'a str,
-    /// The arguments as the official server got them.
+    /// The arguments of the official server's request.
     pub(crate) arguments: &'a Value,
     /// The place in the answers' normal form: a JSON pointer.
     pub(crate) at: &'a str,
-    /// What the official server says there, if anything.
+    /// The official server's value, if there is one.
     pub(crate) theirs: Option<&'a Value>,
-    /// What the plugin says there, if anything.
+    /// The plugin's value, if there is one.
     pub(crate) ours: Option<&'a Value>,
-    /// Both answers whole, the official one first.
+    /// Both complete answers, the official one first.
     pub(crate) answers: (&'a Value, &'a Value),
 }
 
-impl Gap<'_> {
-    /// Is it about a tool of the list, at this place below it, such as `/inputSchema/properties/n/type`?
-    pub(crate) fn lists(&self, tool: &str, at: &str) -> bool {
+impl Mismatch<'_> {
+    /// Is the mismatch at this place of a listed tool, such as `/inputSchema/properties/n/type`?
+    pub(crate) fn is_tool_property(&self, tool: &str, at: &str) -> bool {
         let place = self.at.strip_prefix("/items/").and_then(|rest| rest.strip_prefix(tool));
         self.method == "tools/list" && place == Some(at)
     }
 }
 
-/// One place with what both say there.
+/// A place with both values.
 pub(crate) type Place<'a> = (String, Option<&'a Value>, Option<&'a Value>);
 
-/// All places at which two values differ, the deepest ones: objects are compared member by member, lists of the same
-/// length item by item.
+/// The deepest places where two values differ. Objects are compared by member, and lists of the same length by item.
 pub(crate) fn places<'a>(theirs: &'a Value, ours: &'a Value) -> Vec<Place<'a>> {
     let mut found = Vec::new();
     walk(String::new(), Some(theirs), Some(ours), &mut found);

@@ -1,22 +1,22 @@
 //! `official`: starts an official MCP server and the gateway with the plugin that offers the same tools, sends both
-//! the same calls, and compares what comes back. `cargo xtask interop official` installs the servers and runs it.
+//! the same calls, and compares the answers. `cargo xtask interop official` installs the servers and runs this program.
 //!
-//! It links to nothing of the gateway: both sides are processes that are spoken to over stdio. What is compared, and
-//! what may differ and why, is data; `docs/official-servers.md` is written from it.
+//! The program doesn't link to the gateway: both sides are processes that use MCP over stdio. The comparisons and the
+//! intended differences, with their reasons, are data from which `docs/official-servers.md` is generated.
 
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-mod bench; // one comparison: checks, what they found, and what of it is meant
-mod difference; // where two answers differ, and differences that are meant
-mod normal; // the form in which answers are compared
+mod comparison; // one comparison: its checks, mismatches and intended differences
+mod difference; // mismatches of two answers, and intended differences
+mod normal; // the normal form of answers
 mod options; // the command line
 mod page; // `docs/official-servers.md`
-mod random; // calls made up from a seed
+mod random; // random calls from a seed
 mod report; // printing
-mod server; // a process that speaks MCP over stdio
-mod subjects; // what is compared, a module for each server
+mod server; // an MCP server process on stdio
+mod subjects; // the comparisons, one module per server
 
 use options::Options;
 
@@ -32,14 +32,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares what is wanted and keeps the page; gives back whether nothing went wrong.
+/// Runs the selected comparisons and updates the page. Returns whether all of them passed.
 fn run(options: &Options) -> anyhow::Result<bool> {
-    let mut good = true;
-    for subject in subjects::ALL.iter().filter(|subject| options.wants(subject.plugin)) {
-        good &= bench::compare(subject, options);
+    let mut passed = true;
+    for subject in subjects::ALL.iter().filter(|subject| options.includes(subject.plugin)) {
+        passed &= comparison::run(subject, options);
     }
-    if let (true, Some(path)) = (good, &options.page) {
-        page::keep(path)?;
+    if let (true, Some(path)) = (passed, &options.page) {
+        page::update(path)?;
     }
-    Ok(good)
+    Ok(passed)
 }

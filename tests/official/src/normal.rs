@@ -1,18 +1,18 @@
-//! The form in which answers are compared. `docs/official-servers.md` states it: what is changed here belongs there.
+//! The normal form of answers. Document changes in `docs/official-servers.md`.
 
 use serde_json::{Map, Value, json};
 
 use crate::server::Answer;
 
-/// Words that schemas carry for people, or that say nothing about which values fit.
-const IN_SCHEMAS: [&str; 4] = ["$schema", "title", "description", "additionalProperties"];
+/// Schema keywords for people, or without effect on valid values.
+const IGNORED_KEYWORDS: [&str; 4] = ["$schema", "title", "description", "additionalProperties"];
 
-/// An answer to any request.
+/// Normalizes the answer to a request.
 pub(crate) fn answer(method: &str, answer: Answer) -> Value {
     match (method, answer) {
         ("tools/list", answer) => list("tools", answer, tool),
-        ("resources/list", answer) => list("resources", answer, described),
-        ("resources/templates/list", answer) => list("resourceTemplates", answer, described),
+        ("resources/list", answer) => list("resources", answer, remove_description),
+        ("resources/templates/list", answer) => list("resourceTemplates", answer, remove_description),
         ("prompts/list", answer) => list("prompts", answer, prompt),
         ("tools/call", Answer::Result(result)) => called(result),
         (_, Answer::Result(mut result)) => {
@@ -23,7 +23,7 @@ pub(crate) fn answer(method: &str, answer: Answer) -> Value {
     }
 }
 
-/// A list as an object by name (or address), beside the order. A server that doesn't know the method has none.
+/// A list as an object by name or URI, with the order. If the server doesn't support the method, the list is empty.
 fn list(kind: &str, answer: Answer, item: fn(&mut Value)) -> Value {
     let items = match answer {
         Answer::Result(mut result) => match result[kind].take() {
@@ -45,9 +45,9 @@ fn list(kind: &str, answer: Answer, item: fn(&mut Value)) -> Value {
     json!({ "order": order, "items": by_name })
 }
 
-/// A tool: its description is our own words; what it may do besides belongs to the server.
+/// Normalizes a tool: descriptions differ, and `execution` is a property of the server.
 fn tool(value: &mut Value) {
-    described(value);
+    remove_description(value);
     if let Some(tool) = value.as_object_mut() {
         tool.remove("execution");
     }
@@ -59,22 +59,27 @@ fn tool(value: &mut Value) {
     }
 }
 
-/// Anything with a description.
-fn described(value: &mut Value) {
+/// Removes the description and icons.
+fn remove_description(value: &mut Value) {
     if let Some(object) = value.as_object_mut() {
         object.remove("description");
         object.remove("icons");
     }
 }
 
-/// A prompt: its arguments are described, too.
+/// Normalizes a prompt, whose arguments have descriptions, too.
 fn prompt(value: &mut Value) {
-    described(value);
-    value.get_mut("arguments").and_then(Value::as_array_mut).into_iter().flatten().for_each(described);
+    remove_description(value);
+    value
+        .get_mut("arguments")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .for_each(remove_description);
 }
 
-/// A schema: references in place, words for people left out, `required` and lists of types in alphabetical order,
-/// and `anyOf` of bare types as a list of types.
+/// Normalizes a schema: references are resolved, keywords for people removed, `required` and lists of types sorted, and
+/// `anyOf` of bare types becomes a list of types.
 fn schema(value: &mut Value, root: &Value) {
     if let Some(reference) = value.get("$ref").and_then(Value::as_str)
         && let Some(found) = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
@@ -82,7 +87,7 @@ fn schema(value: &mut Value, root: &Value) {
         *value = found.clone();
     }
     let Some(object) = value.as_object_mut() else { return };
-    for word in IN_SCHEMAS {
+    for word in IGNORED_KEYWORDS {
         object.remove(word);
     }
     object.remove("$defs");
@@ -105,7 +110,7 @@ fn schema(value: &mut Value, root: &Value) {
     }
 }
 
-/// The types of an `anyOf` whose parts say nothing else.
+/// The types of an `anyOf` whose parts have only a type.
 fn bare_types(parts: Option<&Value>) -> Option<Value> {
     let parts = parts?.as_array()?;
     let types: Option<Vec<Value>> = parts
@@ -113,14 +118,14 @@ fn bare_types(parts: Option<&Value>) -> Option<Value> {
         .map(|part| {
             let part = part.as_object()?;
             let kind = part.get("type")?.as_str()?;
-            let bare = part.keys().all(|key| key == "type" || IN_SCHEMAS.contains(&key.as_str()));
+            let bare = part.keys().all(|key| key == "type" || IGNORED_KEYWORDS.contains(&key.as_str()));
             bare.then(|| Value::from(kind))
         })
         .collect();
     types.map(Value::Array)
 }
 
-/// A call's result: `isError` is written out, and arguments that are refused in the words of a library are a refusal.
+/// Normalizes a call's result: `isError` is explicit, and a library's error for invalid arguments becomes a refusal.
 fn called(mut result: Value) -> Value {
     without_cache_hints(&mut result);
     let failed = result["isError"] == true;
@@ -133,20 +138,20 @@ fn called(mut result: Value) -> Value {
     result
 }
 
-/// Is this how a library, or the gateway, says that arguments don't fit the schema or that there is no such tool?
+/// Is this a library's or the gateway's message for invalid arguments or an unknown tool?
 fn is_refusal(text: &str) -> bool {
     text.starts_with("MCP error -32602: ") // the TypeScript SDK
         || (text.starts_with("Error executing tool ") && text.contains(" validation error")) // the Python SDK
         || text.starts_with("invalid arguments: ") // the gateway
-        || text.starts_with("wrong arguments: ") // the SDK of its plugins, where a type is stricter than the schema
+        || text.starts_with("invalid arguments: ") // the SDK's error for a type that is stricter than its schema
 }
 
-/// A refusal: its code; its words are each server's own.
+/// A refusal, reduced to its code, because messages differ between servers.
 fn refused(error: &Value) -> Value {
     json!({ "refused": error["code"] })
 }
 
-/// How long an answer may be kept is the server's matter.
+/// Removes cache hints, which depend on the server.
 fn without_cache_hints(result: &mut Value) {
     if let Some(object) = result.as_object_mut() {
         object.retain(|key, _| !matches!(key.as_str(), "_meta" | "ttlMs" | "cacheScope" | "resultType"));

@@ -1,4 +1,4 @@
-//! The command line: where everything is.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -6,44 +6,44 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::subjects;
 
-/// What is run, and where it lies.
+/// The options of the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     /// The gateway's binary.
     pub(crate) gateway: PathBuf,
-    /// The folder of the plugins' components.
+    /// The directory of the plugins' components.
     pub(crate) plugins: PathBuf,
     /// The program `node`.
     pub(crate) node: PathBuf,
-    /// The folder `node_modules` of the official servers.
+    /// The `node_modules` directory of the official servers.
     pub(crate) modules: PathBuf,
-    /// The Python of the environment that holds the official servers.
+    /// The Python interpreter of the virtual environment with the official servers.
     pub(crate) python: PathBuf,
-    /// The page to keep.
+    /// The page to update.
     pub(crate) page: Option<PathBuf>,
-    /// Which plugins; none: all.
+    /// The plugins to compare. Empty means all.
     names: Vec<String>,
 }
 
 impl Options {
-    /// Reads the words of the command line: `--gateway PATH --plugins FOLDER --node PATH --modules FOLDER
-    /// --python PATH [--page PATH] [plugin…]`.
+    /// Parses the arguments: `--gateway PATH --plugins FOLDER --node PATH --modules FOLDER --python PATH [--page PATH]
+    /// [plugin…]`.
     ///
     /// # Errors
-    /// A word isn't known, or a path is missing.
+    /// An argument is unknown, or a path is missing.
     pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Self> {
         let mut options = Self::default();
         let mut words = words;
         while let Some(word) = words.next() {
             if !word.starts_with("--") {
                 if !subjects::ALL.iter().any(|subject| subject.plugin == word) {
-                    bail!("no official server is compared with `{word}`");
+                    bail!("unknown plugin `{word}`: no official server to compare with");
                 }
                 options.names.push(word);
                 continue;
             }
             let value = words.next().map(PathBuf::from);
-            let value = value.with_context(|| format!("`{word}` needs a path after it"))?;
+            let value = value.with_context(|| format!("`{word}` requires a path"))?;
             match word.as_str() {
                 "--gateway" => options.gateway = value,
                 "--plugins" => options.plugins = value,
@@ -51,14 +51,14 @@ impl Options {
                 "--modules" => options.modules = value,
                 "--python" => options.python = value,
                 "--page" => options.page = Some(value),
-                _ => bail!("there is no option `{word}`"),
+                _ => bail!("unknown option `{word}`"),
             }
         }
         Ok(options)
     }
 
-    /// Is this plugin to be compared?
-    pub(crate) fn wants(&self, plugin: &str) -> bool {
+    /// Is this plugin selected?
+    pub(crate) fn includes(&self, plugin: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| name == plugin)
     }
 }

@@ -1,4 +1,4 @@
-//! `docs/official-servers.md`, written from the subjects and their differences.
+//! `docs/official-servers.md`, generated from the subjects and their differences.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result};
 use crate::report;
 use crate::subjects::{self, Subject};
 
-/// What stands above the list.
+/// The text above the list.
 const HEAD: &str = include_str!("head.md");
 
-/// The lines in which versions are fixed.
+/// The files that pin versions.
 const VERSIONS: [&str; 2] = [include_str!("../node/package.json"), include_str!("../python/requirements.in")];
 
-/// The page.
+/// Generates the page.
 fn page() -> String {
     let mut text = HEAD.to_owned();
     for subject in subjects::ALL {
@@ -34,11 +34,11 @@ fn section(text: &mut String, subject: &Subject) {
     }
     text.push_str("| difference | reason |\n|---|---|\n");
     for difference in *differences {
-        let _ = writeln!(text, "| {} | {} |", difference.what, difference.reason);
+        let _ = writeln!(text, "| {} | {} |", difference.description, difference.reason);
     }
 }
 
-/// The version of a package, from the files that lockfiles are made from.
+/// The version of a package, from the files that the lockfiles are generated from.
 fn version(package: &str) -> Option<&'static str> {
     VERSIONS.iter().flat_map(|file| file.lines()).find_map(|line| {
         let line = line.trim().trim_end_matches(',');
@@ -47,11 +47,11 @@ fn version(package: &str) -> Option<&'static str> {
     })
 }
 
-/// Writes the page anew where it says something else. A test of this crate finds one that is out of date.
+/// Rewrites the page if it is out of date. A test of this crate fails on an outdated page.
 ///
 /// # Errors
-/// It can't be written.
-pub(crate) fn keep(path: &Path) -> Result<()> {
+/// The page can't be written.
+pub(crate) fn update(path: &Path) -> Result<()> {
     let page = page();
     if fs::read_to_string(path).is_ok_and(|kept| kept == page) {
         return Ok(());

@@ -1,13 +1,13 @@
-//! Calls made up from a seed: the same seed makes the same calls on every machine.
+//! Random numbers from a seed: the same seed gives the same calls on every machine.
 
-/// A generator of numbers (xorshift64*).
+/// A random number generator (xorshift64*).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
     /// The generator of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        // Small seeds would begin alike, and zero would stay zero.
+        // Without this, small seeds would start alike, and zero would stay zero.
         Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -21,20 +21,20 @@ impl Random {
     /// A number below `end`, which isn't 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).expect("a usize has at most 64 bits");
-        usize::try_from((self.next() >> 16) % end).expect("it is below a usize")
+        usize::try_from((self.next() >> 16) % end).expect("the number is below a usize")
     }
 
-    /// True once in `times`.
+    /// True with a probability of 1 in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
+    /// A random item.
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
-    /// Up to `most` things.
+    /// Up to `most` generated values.
     pub(crate) fn some<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         (0..self.below(most + 1)).map(|_| make(self)).collect()
     }

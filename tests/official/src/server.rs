@@ -1,4 +1,4 @@
-//! A process that speaks MCP over stdio, asked by us: one request at a time, whatever it says besides is kept.
+//! An MCP server process on stdio. Requests are sent one at a time, and notifications are kept.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-/// The revision that is spoken: the latest one that begins with a handshake.
+/// The protocol revision: the latest one with a handshake.
 const REVISION: &str = "2025-11-25";
 
-/// A request that isn't answered after this hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+/// The maximum time for an answer or a notification.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a server may take to end once its stdin is closed.
-const GRACE: Duration = Duration::from_secs(5);
+/// The time for a server to end after its stdin is closed.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// One of the two.
+/// A running server.
 pub(crate) struct Server {
     name: &'static str,
     child: Child,
@@ -32,7 +32,7 @@ pub(crate) struct Server {
     notifications: Vec<Value>,
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
     /// `result`.
@@ -42,20 +42,20 @@ pub(crate) enum Answer {
 }
 
 impl Server {
-    /// Starts a server and shakes hands with it. What it prints on stderr goes into a file of `folder`.
+    /// Starts a server and performs the handshake. The server's stderr goes to a file in `folder`.
     ///
     /// # Errors
-    /// It can't be started, or doesn't answer.
+    /// The server can't be started, or doesn't answer.
     pub(crate) fn start(name: &'static str, mut command: Command, folder: &Path) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let stderr = File::create(&log).with_context(|| format!("`{}` can't be written", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().with_context(|| format!("the {name} server can't be started"))?;
-        let stdout = BufReader::new(child.stdout.take().context("its stdout is piped")?);
-        let (said, lines) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
+        let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                if said.send(line).is_err() {
+                if sender.send(line).is_err() {
                     return;
                 }
             }
@@ -69,7 +69,7 @@ impl Server {
         });
         match server.request("initialize", &hello)? {
             Answer::Result(_) => server.notify("notifications/initialized")?,
-            Answer::Error(error) => bail!("the {name} server refuses to shake hands: {error}"),
+            Answer::Error(error) => bail!("the {name} server rejects the handshake: {error}"),
         }
         Ok(server)
     }
@@ -77,13 +77,13 @@ impl Server {
     /// Sends a request and waits for its answer.
     ///
     /// # Errors
-    /// The server has ended, hangs, or says something that isn't JSON-RPC.
+    /// The server has ended, hangs, or sends a message that isn't JSON-RPC.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Result<Answer> {
         self.ask(method, params).with_context(|| {
             let log = fs::read_to_string(&self.log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let last = lines[lines.len().saturating_sub(20)..].join("\n");
-            format!("`{method}` to the {} server failed; its last words:\n{last}", self.name)
+            format!("`{method}` to the {} server failed; its last lines on stderr:\n{last}", self.name)
         })
     }
 
@@ -91,17 +91,17 @@ impl Server {
         self.last_id += 1;
         let id = self.last_id;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + ANSWER_TIMEOUT;
         loop {
             let mut message = self.next(end).context("no answer")?;
             if message["method"].is_string() {
                 if message.get("id").is_none() {
                     self.notifications.push(message);
                 }
-                continue; // we declared no capability, so what it may ask can go unanswered
+                continue; // no capability is declared, so the server's requests need no answer
             }
             if message["id"] != json!(id) {
-                bail!("an answer to nothing that was asked: {message}");
+                bail!("an answer with an unknown id: {message}");
             }
             return Ok(match message.get("error") {
                 Some(_) => Answer::Error(message["error"].take()),
@@ -116,25 +116,25 @@ impl Server {
     }
 
     fn send(&mut self, message: &Value) -> Result<()> {
-        let stdin = self.stdin.as_mut().context("its stdin is piped")?;
+        let stdin = self.stdin.as_mut().context("stdin is piped")?;
         writeln!(stdin, "{message}")?;
-        stdin.flush().context("it has ended")
+        stdin.flush().context("the server has ended")
     }
 
-    /// The next message.
+    /// Receives the next message.
     fn next(&mut self, end: Instant) -> Result<Value> {
         let line = self.lines.recv_timeout(end.saturating_duration_since(Instant::now()))?;
-        serde_json::from_str(&line).with_context(|| format!("this isn't JSON: {line}"))
+        serde_json::from_str(&line).with_context(|| format!("invalid JSON: {line}"))
     }
 
-    /// Waits for a notification, which may have come already; gives back its parameters.
+    /// Waits for a notification, unless it was received before. Returns its parameters.
     ///
     /// # Errors
-    /// It doesn't come.
-    pub(crate) fn hear(&mut self, method: &str) -> Result<Value> {
-        let end = Instant::now() + LIMIT;
+    /// The notification isn't received in time.
+    pub(crate) fn wait_for_notification(&mut self, method: &str) -> Result<Value> {
+        let end = Instant::now() + ANSWER_TIMEOUT;
         loop {
-            if let Some(index) = self.notifications.iter().position(|heard| heard["method"] == method) {
+            if let Some(index) = self.notifications.iter().position(|received| received["method"] == method) {
                 return Ok(self.notifications.remove(index)["params"].take());
             }
             let message =
@@ -145,10 +145,10 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Ends it as a client does, and kills it where that doesn't help.
+    /// Ends the server by closing its stdin, and kills it if that fails.
     fn drop(&mut self) {
         drop(self.stdin.take());
-        let end = Instant::now() + GRACE;
+        let end = Instant::now() + SHUTDOWN_GRACE;
         while Instant::now() < end {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

@@ -1,5 +1,5 @@
-//! An HTTP client: the gateway as a child process, and requests written byte by byte, so that a test can send what
-//! no library would.
+//! An HTTP client with the gateway as a child process. It writes requests byte by byte, so that tests can send
+//! requests that no HTTP library would send.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::judge::Judge;
-use crate::{PATIENCE, Workspace, hello, request, signal, stateless};
+use crate::schema_validator::SchemaValidator;
+use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request};
 
 mod admin;
 mod stream;
@@ -21,29 +21,29 @@ mod stream;
 pub use admin::Admin;
 pub use stream::{Event, EventStream};
 
-/// The gateway over HTTP. Every message that it sends must fit the schema of its revision.
+/// A gateway that serves over HTTP. All its messages are validated against the schema of their revision.
 #[derive(Debug)]
 pub struct Http {
     child: Child,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
     reader: Option<thread::JoinHandle<()>>,
-    judge: Arc<Judge>,
+    validator: Arc<SchemaValidator>,
 }
 
 /// An HTTP response.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// The headers, names in lower case.
+    /// The headers, with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
 }
 
 impl Reply {
-    /// A header's value.
+    /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -52,17 +52,17 @@ impl Reply {
     /// The body as JSON.
     ///
     /// # Panics
-    /// It is none.
+    /// If the body isn't valid JSON.
     #[must_use]
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Every message in it: the body, or the data of each event.
+    /// The JSON-RPC messages of the body, or of each event's data.
     ///
     /// # Panics
-    /// An event holds what is no JSON.
+    /// If the body or an event isn't valid JSON.
     #[must_use]
     #[track_caller]
     pub fn messages(&self) -> Vec<Value> {
@@ -84,10 +84,10 @@ impl Reply {
 }
 
 impl Http {
-    /// Starts the gateway and waits until it says where it listens.
+    /// Starts the gateway and waits until it logs its endpoint.
     ///
     /// # Panics
-    /// It ends without saying so.
+    /// If the gateway exits before it listens.
     #[must_use]
     pub fn start(workspace: &Workspace) -> Self {
         Self::spawn(workspace.command(&["serve"]))
@@ -96,9 +96,9 @@ impl Http {
     /// Starts the gateway with a code cache of its own.
     ///
     /// # Panics
-    /// It ends without saying where it listens.
+    /// If the gateway exits before it listens.
     #[must_use]
-    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
+    pub fn start_with_cache(workspace: &Workspace, cache: &Path) -> Self {
         let mut command = workspace.command(&["serve"]);
         command.env("MOONGATE_CACHE_DIR", cache);
         Self::spawn(command)
@@ -107,7 +107,7 @@ impl Http {
     /// Starts the gateway with a command that serves over HTTP.
     ///
     /// # Panics
-    /// It ends without saying where it listens.
+    /// If the gateway exits before it listens.
     #[must_use]
     pub fn spawn(mut command: Command) -> Self {
         command.stdin(Pipe::null()).stdout(Pipe::null()).stderr(Pipe::piped());
@@ -118,8 +118,8 @@ impl Http {
             let mut line = String::new();
             let length = stderr.read_line(&mut line).expect("stderr is text");
             seen.push_str(&line);
-            assert!(length > 0, "the gateway ended: {seen}");
-            // Other listeners may be named before.
+            assert!(length > 0, "the gateway exited: {seen}");
+            // The log can name other listeners first.
             if let Some(end) = line.find("/mcp")
                 && let Some(at) = line[..end].rfind("http://")
             {
@@ -127,48 +127,51 @@ impl Http {
             }
         };
         let log = Arc::new(Mutex::new(seen));
-        let kept = Arc::clone(&log);
+        let shared_log = Arc::clone(&log);
         let reader = thread::spawn(move || {
             let mut line = String::new();
             while stderr.read_line(&mut line).is_ok_and(|length| length > 0) {
-                kept.lock().expect("no test panics while it holds this").push_str(&std::mem::take(&mut line));
+                shared_log
+                    .lock()
+                    .expect("no test panics while it holds this")
+                    .push_str(&std::mem::take(&mut line));
             }
         });
-        Self { child, address, log, reader: Some(reader), judge: Arc::default() }
+        Self { child, address, log, reader: Some(reader), validator: Arc::default() }
     }
 
-    /// Where it listens.
+    /// The endpoint's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The process, to look at from outside.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it logged so far.
+    /// The log so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.log.lock().expect("no test panics while it holds this").clone()
     }
 
-    /// Waits until it has logged something that holds `text`.
+    /// Waits until the log contains `text`.
     ///
     /// # Panics
-    /// It doesn't.
+    /// If the log doesn't contain `text` in time.
     #[track_caller]
-    pub fn logged(&self, text: &str) {
-        let begun = Instant::now();
+    pub fn wait_for_log(&self, text: &str) {
+        let started = Instant::now();
         while !self.log().contains(text) {
-            assert!(begun.elapsed() < PATIENCE, "`{text}` wasn't logged: {}", self.log());
+            assert!(started.elapsed() < WAIT_TIMEOUT, "not logged: `{text}`: {}", self.log());
             thread::yield_now();
         }
     }
 
-    /// Sends one request on a connection of its own.
+    /// Sends a request on a new connection.
     #[must_use]
     #[track_caller]
     pub fn send(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
@@ -186,25 +189,25 @@ impl Http {
         }
         head.push_str("\r\n");
         let mut stream = TcpStream::connect(self.address).expect("the gateway listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
         stream.write_all(head.as_bytes()).expect("the gateway reads");
         if has("expect") {
             let mut interim = [0; 25];
-            stream.read_exact(&mut interim).expect("an answer to the head");
+            stream.read_exact(&mut interim).expect("a 100 response");
             assert_eq!(interim, *b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        // It may refuse by the head alone and close before it has read the body.
+        // The gateway can reject the head and close the connection before it reads the body.
         let _ = stream.write_all(body);
         let mut answer = Vec::new();
-        let sent = if is_chunked { joined(body) } else { body.to_vec() };
-        let asked = self.judge.asked(path, headers, &sent);
-        stream.read_to_end(&mut answer).expect("an answer");
+        let sent = if is_chunked { join_chunks(body) } else { body.to_vec() };
+        let sent_request = self.validator.record_request(path, headers, &sent);
+        stream.read_to_end(&mut answer).expect("a response");
         let reply = parse(&answer);
-        self.judge.answered(&asked, &reply);
+        self.validator.validate_reply(&sent_request, &reply);
         reply
     }
 
-    /// Posts a message to the endpoint, as a client of the handshake revisions does.
+    /// Posts a message to the endpoint, like a client of the handshake revisions.
     #[must_use]
     #[track_caller]
     pub fn post(&self, headers: &[(&str, &str)], message: &Value) -> Reply {
@@ -214,43 +217,43 @@ impl Http {
         self.send("POST", "/mcp", &all, message.to_string().as_bytes())
     }
 
-    /// Opens a session and gives its id.
+    /// Opens a session and returns its id.
     #[must_use]
     #[track_caller]
-    pub fn greet(&self, headers: &[(&str, &str)], revision: &str) -> String {
-        let reply = self.post(headers, &request(1, "initialize", hello(revision)));
+    pub fn open_session(&self, headers: &[(&str, &str)], revision: &str) -> String {
+        let reply = self.post(headers, &request(1, "initialize", initialize_params(revision)));
         assert_eq!(reply.json()["result"]["protocolVersion"], revision, "{reply:?}");
         reply.header("mcp-session-id").expect("a session").to_owned()
     }
 
-    /// Makes a request of 2026-07-28, with the headers that belong to it.
+    /// Sends a 2026-07-28 request with the matching headers.
     #[must_use]
     #[track_caller]
-    pub fn ask(&self, method: &str, params: Value) -> Reply {
+    pub fn request_and_wait(&self, method: &str, params: Value) -> Reply {
         let name = params.get("name").or(params.get("uri")).and_then(Value::as_str).map(str::to_owned);
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         if let Some(name) = &name {
             headers.push(("Mcp-Name", name));
         }
-        self.post(&headers, &stateless(1, method, params))
+        self.post(&headers, &stateless_request(1, method, params))
     }
 
-    /// Calls a tool as a client of 2026-07-28.
+    /// Calls a tool like a client of 2026-07-28.
     #[must_use]
     #[track_caller]
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).json()
+        self.request_and_wait("tools/call", json!({ "name": tool, "arguments": arguments })).json()
     }
 
-    /// Begins the same, and gives the connection, to be dropped before its answer has come.
+    /// Sends such a call and returns the connection without reading the response.
     ///
     /// # Panics
-    /// Nobody listens.
+    /// If the connection is refused.
     #[must_use]
     #[track_caller]
-    pub fn call_begun(&self, tool: &str, arguments: Value) -> TcpStream {
+    pub fn start_call(&self, tool: &str, arguments: Value) -> TcpStream {
         let params = json!({ "name": tool, "arguments": arguments });
-        let body = stateless(1, "tools/call", params).to_string();
+        let body = stateless_request(1, "tools/call", params).to_string();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
@@ -261,22 +264,22 @@ impl Http {
         stream
     }
 
-    /// Asks the process to end, as a service manager does, and waits for it.
+    /// Sends SIGTERM and waits for the process to exit.
     ///
     /// # Panics
-    /// It can't be signalled.
+    /// If the signal can't be sent.
     #[must_use]
     pub fn terminate(self) -> (ExitStatus, String) {
-        signal(self.pid(), "TERM");
-        self.ended()
+        send_signal(self.pid(), "TERM");
+        self.wait_for_exit()
     }
 
-    /// Waits until the process has ended.
+    /// Waits for the process to exit; returns its status and log.
     ///
     /// # Panics
-    /// It can't be waited for.
+    /// If waiting fails.
     #[must_use]
-    pub fn ended(mut self) -> (ExitStatus, String) {
+    pub fn wait_for_exit(mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the gateway was started");
         if let Some(reader) = self.reader.take() {
             reader.join().expect("the log was read");
@@ -295,7 +298,8 @@ impl Drop for Http {
 #[track_caller]
 fn parse(answer: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(answer);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP response: {text:?}"));
+    let (head, body) =
+        text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("not an HTTP response: {text:?}"));
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
     let headers = lines
@@ -308,18 +312,18 @@ fn parse(answer: &[u8]) -> Reply {
         body: body.to_owned(),
     };
     if reply.header("transfer-encoding") == Some("chunked") {
-        reply.body = String::from_utf8(joined(body.as_bytes())).expect("messages are UTF-8");
+        reply.body = String::from_utf8(join_chunks(body.as_bytes())).expect("messages are UTF-8");
     }
     reply
 }
 
-/// What stands in the chunks of a body.
-fn joined(mut chunked: &[u8]) -> Vec<u8> {
+/// Joins the chunks of a body.
+fn join_chunks(mut chunked: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = chunked.windows(2).position(|pair| pair == b"\r\n") {
         let size =
             std::str::from_utf8(&chunked[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
-        let size = size.expect("a chunk begins with its size");
+        let size = size.expect("a chunk starts with its size");
         let rest = &chunked[end + 2..];
         body.extend_from_slice(&rest[..size]);
         chunked = &rest[size..];

@@ -1,43 +1,43 @@
-//! The harness: a configuration in, MCP messages out, against the real binary.
+//! The test harness: runs the real binary on a configuration and talks MCP to it.
 //!
-//! [`Workspace`] is a temporary folder with a `gateway.toml`; [`Stdio`] and [`Http`] start the gateway on it and
-//! speak MCP as a client would. Components come from `plugins/dist`, where `cargo xtask build-plugins` puts them, and
-//! all tests share one cache of compiled code.
+//! [`Workspace`] is a temporary directory with a `gateway.toml`; [`Stdio`] and [`Http`] start the gateway in it and
+//! act as MCP clients. Components come from `plugins/dist`, the output of `cargo xtask build-plugins`. All tests share
+//! one cache of compiled code.
 
-#![expect(clippy::needless_pass_by_value, reason = "a test hands over the `json!` it wrote in place")]
+#![expect(clippy::needless_pass_by_value, reason = "tests pass `json!` literals by value")]
 
-mod board;
-mod broken;
+mod broken_plugin;
+mod client_progress;
 mod http;
-mod judge;
 mod process;
-mod remote;
 mod replace;
+mod schema_validator;
 mod sources;
 mod stdio;
 mod tables;
+mod test_server;
 mod workspace;
 
-pub use board::{Alarm, Board};
-pub use broken::{Broken, LARGEST, TAKEN};
+pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
+pub use client_progress::{ClientProgress, FailureGuard};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use judge::{Judge, Sent};
-pub use process::{Usage, peak_memory, rounds};
-pub use remote::{Remote, Seen};
-pub use replace::{Replaced, Way};
+pub use process::{ResourceUsage, peak_memory, scaled_rounds};
+pub use replace::{ReplaceMethod, ReplaceableFile};
+pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
 pub use stdio::Stdio;
-pub use tables::{Table, tables};
-pub use workspace::{Workspace, binary, component, root, updates_goldens};
+pub use tables::{MarkdownTable, markdown_tables};
+pub use test_server::{ReceivedRequest, TestServer};
+pub use workspace::{Workspace, component, gateway_binary, project_root, should_update_goldens};
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a test waits for something that should happen: long, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a test waits for an expected event. Generous, because the machine can be busy.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The `_meta` of a request of 2026-07-28 from a client that can do nothing special.
+/// The `_meta` of a 2026-07-28 request from a client without capabilities.
 #[must_use]
 pub fn envelope() -> Value {
     json!({
@@ -49,7 +49,7 @@ pub fn envelope() -> Value {
 
 /// The parameters of `initialize`.
 #[must_use]
-pub fn hello(revision: &str) -> Value {
+pub fn initialize_params(revision: &str) -> Value {
     json!({
         "protocolVersion": revision,
         "capabilities": {},
@@ -63,30 +63,30 @@ pub fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// A request of 2026-07-28: `params` with the envelope added.
+/// A 2026-07-28 request: `params` plus the envelope.
 #[must_use]
-pub fn stateless(id: u64, method: &str, mut params: Value) -> Value {
+pub fn stateless_request(id: u64, method: &str, mut params: Value) -> Value {
     params["_meta"] = envelope();
     request(id, method, params)
 }
 
-/// Is it a character that shows nothing, turns text around, or commands a terminal? Breaks of lines and tabs stay.
+/// Returns true for invisible, bidirectional and terminal control characters, except line breaks and tabs.
 #[must_use]
-pub fn is_trap(c: char) -> bool {
+pub fn is_unsafe_character(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Waits until something is so, looking again and again.
+/// Polls until the condition holds.
 ///
 /// # Panics
-/// It isn't for a long time.
+/// If the condition still doesn't hold after [`PATIENCE`].
 #[track_caller]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "never so: {what}");
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting until {what}");
         std::thread::yield_now();
     }
 }
@@ -94,23 +94,23 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// The text of a tool's only content block.
 ///
 /// # Panics
-/// The response has no result, or no single text block in it.
+/// If the response isn't a result with exactly one text block.
 #[must_use]
 #[track_caller]
 pub fn text(response: &Value) -> &str {
     let content = response["result"]["content"].as_array();
-    let [block] = content.unwrap_or_else(|| panic!("no tool result: {response}")).as_slice() else {
-        panic!("not one content block: {response}")
+    let [block] = content.unwrap_or_else(|| panic!("not a tool result: {response}")).as_slice() else {
+        panic!("expected one content block: {response}")
     };
-    block["text"].as_str().unwrap_or_else(|| panic!("no text block: {response}"))
+    block["text"].as_str().unwrap_or_else(|| panic!("not a text block: {response}"))
 }
 
-/// Sends a process a signal, such as `TERM`.
+/// Sends a signal, such as `TERM`, to a process.
 ///
 /// # Panics
-/// There is no such process.
+/// If the process doesn't exist.
 #[track_caller]
-pub fn signal(pid: u32, name: &str) {
+pub fn send_signal(pid: u32, name: &str) {
     let status = std::process::Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
-    assert!(status.expect("`kill` exists").success(), "SIG{name} wasn't sent to {pid}");
+    assert!(status.expect("`kill` exists").success(), "failed to send SIG{name} to {pid}");
 }

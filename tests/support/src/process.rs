@@ -1,25 +1,25 @@
-//! What a process uses, as Linux shows it, and how often a test repeats what it does.
+//! Resource usage of a process, from `/proc`, and the number of repetitions of a test.
 
 use std::fs;
 
-/// What a process uses.
+/// The resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    /// Resident memory, in KiB.
+pub struct ResourceUsage {
+    /// Resident memory in KiB.
     pub resident: u64,
-    /// Open descriptors.
+    /// Open file descriptors.
     pub descriptors: u64,
-    /// Mappings of memory.
+    /// Memory mappings.
     pub mappings: u64,
     /// Threads.
     pub threads: u64,
 }
 
-impl Usage {
-    /// What the process uses now.
+impl ResourceUsage {
+    /// Reads the current usage.
     ///
     /// # Panics
-    /// There is no such process.
+    /// If the process doesn't exist.
     #[must_use]
     pub fn of(pid: u32) -> Self {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).expect("the process runs");
@@ -38,10 +38,10 @@ impl Usage {
     }
 }
 
-/// The most memory that a process has had resident since it started, in bytes.
+/// The peak resident memory of a process, in bytes.
 ///
 /// # Panics
-/// There is no such process.
+/// If the process doesn't exist.
 #[must_use]
 pub fn peak_memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
@@ -50,13 +50,12 @@ pub fn peak_memory(pid: u32) -> u64 {
     kibibytes.expect("a process has a peak of resident memory") * 1024
 }
 
-/// How often a test does what it does `usual` times where nothing else is asked for: `MOONGATE_ROUNDS` times as often,
-/// if that is set.
+/// The number of repetitions of a test: `usual`, multiplied by `MOONGATE_ROUNDS` if that is set.
 ///
 /// # Panics
-/// It is no number.
+/// If `MOONGATE_ROUNDS` isn't a number.
 #[must_use]
-pub fn rounds(usual: u32) -> u32 {
+pub fn scaled_rounds(usual: u32) -> u32 {
     let factor = std::env::var("MOONGATE_ROUNDS").ok();
     usual * factor.map_or(1, |factor| factor.parse().expect("MOONGATE_ROUNDS is a number"))
 }

@@ -1,31 +1,31 @@
-//! The ways in which editors, build tools and orchestrators put another file in a file's place.
+//! The ways in which editors, build tools and orchestrators replace a file.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// How a file is replaced.
+/// A way to replace a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Written beside it and renamed: most editors, package managers.
+pub enum ReplaceMethod {
+    /// Write a new file next to it and rename it: most editors, package managers.
     Rename,
-    /// Written into the file that is there, at once: `cp`.
+    /// Overwrite the file at once: `cp`.
     InPlace,
-    /// Written into the file that is there, piece by piece: a slow copy, a linker.
+    /// Overwrite the file in pieces: a slow copy, a linker.
     Pieces,
-    /// Removed, and made anew later: `rm` and `cp`.
+    /// Delete it and create it again later: `rm` and `cp`.
     DeleteAndCreate,
-    /// A symbolic link to a file of each version, which is retargeted: releases in folders.
+    /// Retarget a symlink to a file per version: release directories.
     Symlink,
-    /// A link into the folder `..data`, itself a link that is retargeted: volumes of Kubernetes.
+    /// Retarget the directory symlink `..data` that the file's symlink goes through: Kubernetes volumes.
     DataSwap,
-    /// A second name of a file elsewhere, put in its place: cargo's `target` folder.
+    /// Rename a hard link of another file over it: cargo's `target` directory.
     HardLink,
 }
 
-impl Way {
-    /// All of them.
+impl ReplaceMethod {
+    /// All variants.
     pub const ALL: [Self; 7] = [
         Self::Rename,
         Self::InPlace,
@@ -37,98 +37,98 @@ impl Way {
     ];
 }
 
-/// A file that is replaced again and again, each time in any way.
+/// A file that a test replaces repeatedly.
 #[derive(Debug)]
-pub struct Replaced {
+pub struct ReplaceableFile {
     file: PathBuf,
     count: u32,
 }
 
-impl Replaced {
-    /// The file of that path, which need not be there yet. Its folder is there, and others' files in it have nothing to
-    /// fear.
+impl ReplaceableFile {
+    /// A file at this path, which need not exist yet. Its directory must exist; other files in it aren't touched.
     #[must_use]
     pub fn new(file: PathBuf) -> Self {
         Self { file, count: 0 }
     }
 
-    /// The file.
+    /// The file's path.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Puts these bytes in its place. `between` runs while it is half there, or not at all, where the way has such
-    /// moments.
+    /// Replaces the content. `between` runs while the file is incomplete or missing, if the way has such moments.
     ///
     /// # Panics
-    /// The system doesn't let it.
-    pub fn by(&mut self, way: Way, bytes: &[u8], between: &mut dyn FnMut()) {
+    /// If a file operation fails.
+    pub fn replace_by(&mut self, way: ReplaceMethod, bytes: &[u8], between: &mut dyn FnMut()) {
         self.count += 1;
         match way {
-            Way::Rename => {
-                let beside = self.beside("new");
-                fs::write(&beside, bytes).expect("a file is written");
-                fs::rename(&beside, &self.file).expect("a file is renamed");
+            ReplaceMethod::Rename => {
+                let new_file = self.sibling("new");
+                fs::write(&new_file, bytes).expect("write the file");
+                fs::rename(&new_file, &self.file).expect("rename the file");
             }
-            Way::InPlace => fs::write(&self.file, bytes).expect("a file is written"),
-            Way::Pieces => {
+            ReplaceMethod::InPlace => fs::write(&self.file, bytes).expect("write the file"),
+            ReplaceMethod::Pieces => {
                 const PIECES: usize = 3;
-                let mut file = File::create(&self.file).expect("a file is opened");
+                let mut file = File::create(&self.file).expect("open the file");
                 for piece in bytes.chunks(bytes.len() / PIECES + 1) {
-                    file.write_all(piece).expect("a piece is written");
+                    file.write_all(piece).expect("write a piece");
                     between();
                 }
             }
-            Way::DeleteAndCreate => {
-                // It may be a link to what is gone; then the link is what stands there.
-                fs::remove_file(&self.file).expect("a file is removed");
+            ReplaceMethod::DeleteAndCreate => {
+                // This also removes a dangling symlink.
+                fs::remove_file(&self.file).expect("remove the file");
                 between();
-                fs::write(&self.file, bytes).expect("a file is written");
+                fs::write(&self.file, bytes).expect("write the file");
             }
-            Way::Symlink => {
-                let target = self.beside("target");
-                fs::write(&target, bytes).expect("a file is written");
-                self.link(&target, &self.file);
+            ReplaceMethod::Symlink => {
+                let target = self.sibling("target");
+                fs::write(&target, bytes).expect("write the file");
+                self.retarget(&target, &self.file);
             }
-            Way::DataSwap => self.swap(bytes),
-            Way::HardLink => {
-                let (elsewhere, name) = (self.beside("elsewhere"), self.beside("name"));
-                fs::write(&elsewhere, bytes).expect("a file is written");
-                fs::hard_link(&elsewhere, &name).expect("a file gets a second name");
-                fs::rename(&name, &self.file).expect("a file is renamed");
+            ReplaceMethod::DataSwap => self.swap_data_symlink(bytes),
+            ReplaceMethod::HardLink => {
+                let elsewhere = self.sibling("elsewhere");
+                let name = self.sibling("name");
+                fs::write(&elsewhere, bytes).expect("write the file");
+                fs::hard_link(&elsewhere, &name).expect("create the hard link");
+                fs::rename(&name, &self.file).expect("rename the file");
             }
         }
     }
 
-    /// Replaces it by renaming.
-    pub fn with(&mut self, bytes: &[u8]) {
-        self.by(Way::Rename, bytes, &mut || {});
+    /// Replaces the file by renaming.
+    pub fn replace(&mut self, bytes: &[u8]) {
+        self.replace_by(ReplaceMethod::Rename, bytes, &mut || {});
     }
 
-    /// Like a volume of Kubernetes: `..data` leads to the newest folder, and the file leads through it.
-    fn swap(&self, bytes: &[u8]) {
-        let folder = self.file.parent().expect("a file is in a folder");
+    /// Replaces the file like a Kubernetes volume: `..data` points to the newest directory, and the file's symlink goes
+    /// through it.
+    fn swap_data_symlink(&self, bytes: &[u8]) {
+        let folder = self.file.parent().expect("the file has a parent directory");
         let version = format!("..version-{}", self.count);
         let name = self.file.file_name().expect("a file has a name");
-        fs::create_dir(folder.join(&version)).expect("a folder is made");
-        fs::write(folder.join(&version).join(name), bytes).expect("a file is written");
+        fs::create_dir(folder.join(&version)).expect("create the directory");
+        fs::write(folder.join(&version).join(name), bytes).expect("write the file");
         let inside = Path::new("..data").join(name);
-        self.link(Path::new(&version), &folder.join("..data"));
+        self.retarget(Path::new(&version), &folder.join("..data"));
         if fs::read_link(&self.file).ok().as_ref() != Some(&inside) {
-            self.link(&inside, &self.file);
+            self.retarget(&inside, &self.file);
         }
     }
 
-    /// Makes `link` lead to `target`, without a moment in which it leads nowhere.
-    fn link(&self, target: &Path, link: &Path) {
-        let beside = self.beside("link");
-        symlink(target, &beside).expect("a link is made");
-        fs::rename(&beside, link).expect("a link is renamed");
+    /// Atomically points `link` at `target`.
+    fn retarget(&self, target: &Path, link: &Path) {
+        let new_file = self.sibling("link");
+        symlink(target, &new_file).expect("create the symlink");
+        fs::rename(&new_file, link).expect("rename the symlink");
     }
 
-    /// A name in the same folder that nothing has yet.
-    fn beside(&self, what: &str) -> PathBuf {
+    /// An unused name in the same directory.
+    fn sibling(&self, what: &str) -> PathBuf {
         let name = self.file.file_name().expect("a file has a name").to_string_lossy();
         self.file.with_file_name(format!(".{name}.{}.{what}", self.count))
     }

@@ -1,40 +1,40 @@
-//! The project's own sources, for tests of what is written there: the order of the modules, the tests behind each line
-//! of a page, the tools that tests call.
+//! The project's own sources, for tests that check them: module order, the tests that a page names, and the tools that
+//! tests call.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One file of Rust.
+/// A Rust source file.
 #[derive(Debug)]
 pub struct Source {
-    /// Where it is, below the folder that was walked.
+    /// The path, relative to the searched directory.
     pub path: PathBuf,
-    /// What is in it.
+    /// The content.
     pub text: String,
 }
 
 impl Source {
-    /// All below `folder`, in the order of their paths, but for what was built or fetched.
+    /// All files below `directory`, sorted by path, without build output and downloaded packages.
     ///
     /// # Panics
-    /// Something can't be read.
+    /// If a directory or file can't be read.
     #[must_use]
-    pub fn below(folder: &Path) -> Vec<Self> {
+    pub fn below(directory: &Path) -> Vec<Self> {
         let mut found = Vec::new();
-        walk(folder, folder, &mut found);
+        walk(directory, directory, &mut found);
         found.sort_by(|one, other| one.path.cmp(&other.path));
         found
     }
 
-    /// The text without lines that are comments.
+    /// The text without comment lines.
     #[must_use]
     pub fn code(&self) -> String {
         let code = self.text.lines().filter(|line| !line.trim_start().starts_with("//"));
         code.collect::<Vec<_>>().join("\n")
     }
 
-    /// The names of its tests.
+    /// The names of the tests in the file.
     #[must_use]
     pub fn tests(&self) -> BTreeSet<&str> {
         let marked = self.text.split("#[test]\n").skip(1).chain(self.text.split("#[tokio::test").skip(1));
@@ -42,8 +42,8 @@ impl Source {
     }
 }
 
-fn walk(root: &Path, folder: &Path, found: &mut Vec<Source>) {
-    for entry in fs::read_dir(folder).expect("a folder of sources").flatten() {
+fn walk(root: &Path, directory: &Path, found: &mut Vec<Source>) {
+    for entry in fs::read_dir(directory).expect("a readable directory").flatten() {
         let path = entry.path();
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -52,8 +52,8 @@ fn walk(root: &Path, folder: &Path, found: &mut Vec<Source>) {
                 walk(root, &path, found);
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).expect("a source is text");
-            let path = path.strip_prefix(root).expect("it was found there").to_owned();
+            let text = fs::read_to_string(&path).expect("a UTF-8 source file");
+            let path = path.strip_prefix(root).expect("the file is below the root").to_owned();
             found.push(Source { path, text });
         }
     }

@@ -1,4 +1,4 @@
-//! A stdio client: the gateway as a child process, one JSON message a line.
+//! A stdio client with the gateway as a child process, one JSON message per line.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,27 +10,27 @@ use std::thread;
 use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
-use crate::{PATIENCE, Workspace, hello, request, signal};
+use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal};
 
-/// The gateway over stdio. Every line of its stdout must be a JSON-RPC message that fits the schema of its revision.
+/// A gateway that serves over stdio. Every line of its stdout must be a JSON-RPC message that matches the schema.
 #[derive(Debug)]
 pub struct Stdio {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    early: VecDeque<Value>,
+    queued: VecDeque<Value>,
     log: thread::JoinHandle<String>,
-    next: u64,
-    judge: Conversation,
-    /// What was sent without a line end so far.
-    begun: Vec<u8>,
+    next_id: u64,
+    conversation: Conversation,
+    /// The part of a line that was sent without its newline.
+    unfinished_line: Vec<u8>,
 }
 
 impl Stdio {
     /// Starts the gateway.
     ///
     /// # Panics
-    /// It can't be started.
+    /// If the process can't be started.
     #[must_use]
     pub fn start(workspace: &Workspace) -> Self {
         Self::start_with(workspace, &[])
@@ -39,7 +39,7 @@ impl Stdio {
     /// Starts the gateway with more arguments after `serve --stdio`.
     ///
     /// # Panics
-    /// It can't be started.
+    /// If the process can't be started.
     #[must_use]
     pub fn start_with(workspace: &Workspace, arguments: &[&str]) -> Self {
         let mut command = workspace.command(&["serve", "--stdio"]);
@@ -50,9 +50,9 @@ impl Stdio {
     /// Starts the gateway with a code cache of its own.
     ///
     /// # Panics
-    /// It can't be started.
+    /// If the process can't be started.
     #[must_use]
-    pub fn start_in(workspace: &Workspace, cache: &Path) -> Self {
+    pub fn start_with_cache(workspace: &Workspace, cache: &Path) -> Self {
         let mut command = workspace.command(&["serve", "--stdio"]);
         command.env("MOONGATE_CACHE_DIR", cache);
         Self::spawn(command)
@@ -78,27 +78,35 @@ impl Stdio {
             let _ = stderr.read_to_string(&mut log);
             log
         });
-        let (early, judge, begun) = (VecDeque::new(), Conversation::new(), Vec::new());
-        Self { child, stdin, lines, early, log, next: 1, judge, begun }
+        Self {
+            child,
+            stdin,
+            lines,
+            queued: VecDeque::new(),
+            log,
+            next_id: 1,
+            conversation: Conversation::new(),
+            unfinished_line: Vec::new(),
+        }
     }
 
-    /// Starts the gateway and shakes hands in `revision`.
+    /// Starts the gateway and initializes a session of `revision`.
     #[must_use]
-    pub fn greeted(workspace: &Workspace, revision: &str) -> Self {
-        Self::greeted_by(workspace.command(&["serve", "--stdio"]), revision)
+    pub fn initialized(workspace: &Workspace, revision: &str) -> Self {
+        Self::spawn_initialized(workspace.command(&["serve", "--stdio"]), revision)
     }
 
-    /// Starts the gateway with a command that serves over stdio, and shakes hands in `revision`.
+    /// Starts the gateway with a stdio command and initializes a session of `revision`.
     #[must_use]
-    pub fn greeted_by(command: Command, revision: &str) -> Self {
+    pub fn spawn_initialized(command: Command, revision: &str) -> Self {
         let mut client = Self::spawn(command);
-        let answer = client.ask("initialize", hello(revision));
+        let answer = client.request_and_wait("initialize", initialize_params(revision));
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
     }
 
-    /// The process, to look at from outside.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -109,52 +117,51 @@ impl Stdio {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn send_raw(&mut self, bytes: &[u8]) {
-        self.begun.extend_from_slice(bytes);
-        if let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') {
-            let lines: Vec<u8> = self.begun.drain(..=end).collect();
-            self.judge.sent(&lines);
+        self.unfinished_line.extend_from_slice(bytes);
+        if let Some(end) = self.unfinished_line.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.unfinished_line.drain(..=end).collect();
+            self.conversation.sent(&lines);
         }
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(bytes).and_then(|()| stdin.flush()).expect("the gateway reads");
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     #[track_caller]
     pub fn receive(&mut self) -> Value {
-        match self.early.pop_front() {
+        match self.queued.pop_front() {
             Some(message) => message,
-            None => self.read().expect("a message before the end of stdout"),
+            None => self.read().expect("a message before stdout closes"),
         }
     }
 
-    /// The messages that came while others were waited for.
-    pub fn early(&mut self) -> Vec<Value> {
-        self.early.drain(..).collect()
+    /// The messages received while waiting for others.
+    pub fn take_queued(&mut self) -> Vec<Value> {
+        self.queued.drain(..).collect()
     }
 
-    /// The response to the request `id`; others are kept for later.
+    /// The response to request `id`. Other messages are kept for later.
     #[track_caller]
     pub fn response(&mut self, id: u64) -> Value {
-        if let Some(at) = self.early.iter().position(|message| message["id"] == id) {
-            return self.early.remove(at).expect("it was just found");
+        if let Some(at) = self.queued.iter().position(|message| message["id"] == id) {
+            return self.queued.remove(at).expect("the position was just found");
         }
         loop {
-            let message =
-                self.read().unwrap_or_else(|| panic!("no response to {id} before the end of stdout"));
+            let message = self.read().unwrap_or_else(|| panic!("stdout closed without a response to {id}"));
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
-            self.early.push_back(message);
+            self.queued.push_back(message);
         }
     }
 
     /// Sends a request and waits for its response.
     #[track_caller]
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.next;
-        self.next += 1;
+    pub fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
         self.send(&request(id, method, params));
         self.response(id)
     }
@@ -162,60 +169,60 @@ impl Stdio {
     /// Calls a tool in a session and waits for the response.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
+        self.request_and_wait("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     #[track_caller]
     fn read(&mut self) -> Option<Value> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(WAIT_TIMEOUT) {
             Ok(line) => {
                 let message: Value = serde_json::from_str(&line)
-                    .unwrap_or_else(|error| panic!("stdout holds what is no JSON: {line:?}: {error}"));
+                    .unwrap_or_else(|error| panic!("invalid JSON on stdout: {line:?}: {error}"));
                 let messages = message.as_array().cloned().unwrap_or_else(|| vec![message.clone()]);
                 for each in &messages {
-                    assert_eq!(each["jsonrpc"], "2.0", "stdout holds what is no JSON-RPC: {line:?}");
+                    assert_eq!(each["jsonrpc"], "2.0", "invalid JSON-RPC on stdout: {line:?}");
                 }
-                if let Err(misfit) = self.judge.received(&message) {
-                    panic!("{misfit}");
+                if let Err(mismatch) = self.conversation.received(&message) {
+                    panic!("{mismatch}");
                 }
                 Some(message)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("no message in {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("no message within {WAIT_TIMEOUT:?}"),
         }
     }
 
-    /// Asks the process to end and waits for it, with stdin still open.
+    /// Sends SIGTERM and waits for the process to exit, with stdin still open.
     ///
     /// # Panics
-    /// It can't be signalled.
+    /// If the signal can't be sent.
     #[track_caller]
     pub fn terminate(self) -> (Vec<Value>, ExitStatus, String) {
-        signal(self.pid(), "TERM");
-        self.ended()
+        send_signal(self.pid(), "TERM");
+        self.wait_for_exit()
     }
 
-    /// Waits for the end, with stdin still open: the messages that were left, how it ended, and what it logged.
+    /// Waits for the process to exit, with stdin still open; returns the remaining messages, the status and the log.
     #[track_caller]
-    pub fn ended(mut self) -> (Vec<Value>, ExitStatus, String) {
+    pub fn wait_for_exit(mut self) -> (Vec<Value>, ExitStatus, String) {
         let stdin = self.stdin.take();
         let ended = self.finish();
         drop(stdin);
         ended
     }
 
-    /// Closes stdin and waits for the end: the messages that were left, how it ended, and what it logged.
+    /// Closes stdin and waits for the process to exit; returns the remaining messages, the status and the log.
     #[track_caller]
     pub fn finish(mut self) -> (Vec<Value>, ExitStatus, String) {
         drop(self.stdin.take());
-        self.judge.sent(&std::mem::take(&mut self.begun));
-        let mut left: Vec<Value> = self.early.drain(..).collect();
+        self.conversation.sent(&std::mem::take(&mut self.unfinished_line));
+        let mut remaining: Vec<Value> = self.queued.drain(..).collect();
         while let Some(message) = self.read() {
-            left.push(message);
+            remaining.push(message);
         }
         let status = self.child.wait().expect("the gateway was started");
         let log = std::mem::replace(&mut self.log, thread::spawn(String::new));
-        (left, status, log.join().expect("the log was read"))
+        (remaining, status, log.join().expect("the log was read"))
     }
 }
 

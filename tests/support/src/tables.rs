@@ -1,25 +1,26 @@
-//! The tables of a Markdown page, for tests that compare pages with the sources or with each other.
+//! Parses Markdown tables, for tests that compare pages with the sources or with each other.
 
 use std::fs;
 
-use crate::root;
+use crate::project_root;
 
-/// A table of a page.
+/// A Markdown table.
 #[derive(Debug)]
-pub struct Table {
-    /// The names of the columns.
+pub struct MarkdownTable {
+    /// The column names.
     pub header: Vec<String>,
-    /// The cells, row by row.
+    /// The cells of each row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// The tables of the page `file`, given by its path from the root, whose columns have these names.
+/// The tables with these columns in the page `file`, a path relative to the project's root.
 ///
 /// # Panics
-/// The page can't be read, has no such table, or one of their rows has another number of cells.
+/// If the page can't be read, has no such table, or a row has a different number of cells.
 #[must_use]
-pub fn tables(file: &str, header: &[&str]) -> Vec<Table> {
-    let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+pub fn markdown_tables(file: &str, header: &[&str]) -> Vec<MarkdownTable> {
+    let text =
+        fs::read_to_string(project_root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let mut tables = read(&text);
     tables.retain(|table| table.header == header);
     assert!(!tables.is_empty(), "{file}: no table has the columns {header:?}");
@@ -29,14 +30,14 @@ pub fn tables(file: &str, header: &[&str]) -> Vec<Table> {
     tables
 }
 
-fn read(text: &str) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+fn read(text: &str) -> Vec<MarkdownTable> {
+    let mut tables: Vec<MarkdownTable> = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if !line.starts_with("| ") || !lines.peek().is_some_and(|next| next.starts_with("|-")) {
             continue;
         }
-        let mut table = Table { header: cells(line), rows: Vec::new() };
+        let mut table = MarkdownTable { header: cells(line), rows: Vec::new() };
         lines.next();
         while let Some(row) = lines.next_if(|next| next.starts_with("| ")) {
             table.rows.push(cells(row));

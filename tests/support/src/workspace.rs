@@ -1,26 +1,26 @@
-//! A temporary folder with a `gateway.toml`, and where the built things are.
+//! A temporary directory with a `gateway.toml`, and the paths of build outputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A temporary folder with a `gateway.toml` in it; it is removed when this is dropped.
+/// A temporary directory with a `gateway.toml`, removed on drop.
 #[derive(Debug)]
 pub struct Workspace {
     folder: tempfile::TempDir,
 }
 
 impl Workspace {
-    /// Writes `gateway` as `gateway.toml`. `@time@` and the like stand for the path of that built component, and the
-    /// endpoint listens on a free port unless the text says otherwise.
+    /// Writes `gateway` to `gateway.toml`. `@time@` expands to the path of the built component `time`, and likewise for
+    /// the others. The endpoint listens on a free port unless the text sets `listen`.
     #[must_use]
     pub fn new(gateway: &str) -> Self {
-        let workspace = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        let workspace = Self { folder: tempfile::tempdir().expect("a temporary directory") };
         workspace.write("gateway.toml", Self::expand(gateway));
         workspace
     }
 
-    /// One plugin with no more than its source.
+    /// A workspace with one plugin and only its `source` set.
     #[must_use]
     pub fn with_plugin(name: &str) -> Self {
         Self::new(&format!("[plugins.{name}]\nsource = \"@{name}@\"\n"))
@@ -48,7 +48,7 @@ impl Workspace {
         if !text.contains("version =") {
             text = format!("version = 1\n{text}");
         }
-        // The operator's listener has an address too, under the same name.
+        // `[admin]` has a key `listen` too.
         match text.split_once("[http]") {
             None => text.push_str("\n[http]\nlisten = \"127.0.0.1:0\"\n"),
             Some((before, table))
@@ -61,29 +61,30 @@ impl Workspace {
         text
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The configuration.
+    /// The path of `gateway.toml`.
     #[must_use]
     pub fn config(&self) -> PathBuf {
         self.path().join("gateway.toml")
     }
 
-    /// Writes a file, by a path inside the folder.
+    /// Writes a file at a path relative to the directory.
     pub fn write(&self, file: &str, content: impl AsRef<[u8]>) {
         let path = self.path().join(file);
-        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
-        fs::write(path, content).expect("a file");
+        fs::create_dir_all(path.parent().expect("the file has a parent directory"))
+            .expect("create the directory");
+        fs::write(path, content).expect("write the file");
     }
 
-    /// The gateway with these arguments, on this folder's configuration.
+    /// A gateway command with these arguments and this workspace's configuration.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(gateway_binary());
         command
             .args(arguments)
             .current_dir(self.path())
@@ -96,61 +97,58 @@ impl Workspace {
         command
     }
 
-    /// Runs the gateway with these arguments to its end.
+    /// Runs the gateway with these arguments until it exits.
     ///
     /// # Panics
-    /// It can't be started.
+    /// If the process can't be started.
     #[must_use]
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the gateway starts")
     }
 }
 
-/// The project's root folder.
+/// The project's root directory.
 #[must_use]
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("`tests` is in the root").to_owned()
+pub fn project_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("`tests` has a parent directory").to_owned()
 }
 
-/// Are files of expected output to be written anew?
+/// Returns true if the tests should rewrite the golden files.
 ///
 /// # Panics
-/// They are, and this is CI, where nobody reads the difference.
+/// If this is CI, where golden files must not change.
 #[must_use]
-pub fn updates_goldens() -> bool {
+pub fn should_update_goldens() -> bool {
     let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
     let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
-    assert!(
-        !(wanted && in_ci),
-        "UPDATE_GOLDENS is refused where CI is set: it would make every output right"
-    );
+    assert!(!(wanted && in_ci), "UPDATE_GOLDENS is not allowed in CI, because it would accept any output");
     wanted
 }
 
-/// The folder that cargo built this test into: `target/debug`.
+/// The build directory of this test, `target/debug`.
 fn built() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    test.ancestors().nth(2).expect("a test is in `deps`").to_owned()
+    let test = std::env::current_exe().expect("the test's path");
+    test.ancestors().nth(2).expect("the test is in `deps`").to_owned()
 }
 
-/// The gateway's binary.
+/// The path of the gateway's binary.
 ///
 /// # Panics
-/// It wasn't built.
+/// If it isn't built.
 #[must_use]
-pub fn binary() -> PathBuf {
+pub fn gateway_binary() -> PathBuf {
     let path = built().join("moongate");
     assert!(path.exists(), "the gateway isn't built: run `cargo build -p moongate`, or `cargo xtask test`");
     path
 }
 
-/// A built component.
+/// The path of a built component.
 ///
 /// # Panics
-/// It wasn't built.
+/// If it isn't built.
 #[must_use]
 pub fn component(name: &str) -> PathBuf {
-    let path = root().join("plugins/dist").join(format!("{name}.wasm"));
+    let path = project_root().join("plugins/dist").join(format!("{name}.wasm"));
     assert!(
         path.exists(),
         "component `{name}` isn't built: run `cargo xtask build-plugins`, or `cargo xtask test`"
@@ -158,14 +156,14 @@ pub fn component(name: &str) -> PathBuf {
     path
 }
 
-/// Compiled code that all tests share.
+/// The code cache that all tests share.
 fn shared_cache() -> PathBuf {
     let path = built().join("moongate-test-cache");
-    fs::create_dir_all(&path).expect("a folder");
+    fs::create_dir_all(&path).expect("create the directory");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("permissions");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("set permissions");
     }
     path
 }

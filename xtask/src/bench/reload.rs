@@ -60,7 +60,7 @@ impl PluginSize {
     }
 }
 
-/// Whether the compiled code of a replacement is cached.
+/// Is the compiled code of a replacement cached?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplacementCode {
     New,
@@ -138,14 +138,14 @@ pub(super) fn all(
     time: Duration,
 ) -> Result<Value> {
     let mut latency = Vec::new();
-    let mut beside = Vec::new();
+    let mut during_replacement = Vec::new();
     for size in PluginSize::ALL {
         report::note(&format!("replacing a {} plugin", size.name()));
         let mut bench = ReloadBench::start(binaries, scratch, size)?;
         latency.push(latencies(&mut bench, size, rounds)?);
-        beside.push(traffic(binaries, &mut bench, size, rounds, time)?);
+        during_replacement.push(traffic(binaries, &mut bench, size, rounds, time)?);
     }
-    Ok(json!({ "latency": latency, "beside": beside }))
+    Ok(json!({ "latency": latency, "during_replacement": during_replacement }))
 }
 
 /// The latency until the new code responds.

@@ -64,7 +64,7 @@ impl Subject {
     }
 
     /// The subject for comparison.
-    pub(super) fn yardstick(self) -> Option<Self> {
+    pub(super) fn reference(self) -> Option<Self> {
         match self {
             Self::Floor | Self::Rmcp(_) => None,
             Self::Moongate(era) => Some(Self::Rmcp(era)),

@@ -52,7 +52,7 @@ fn traffic(out: &mut String, entries: &[Value]) {
                 text(&entry["subject"]),
                 number(rate(entry), 0),
                 spread(&entry["rounds"]),
-                ratio_to("yardstick"),
+                ratio_to("reference"),
                 ratio_to("floor"),
                 number(entry["p50_us"].as_f64(), 0),
                 number(entry["p99_us"].as_f64(), 0),
@@ -126,7 +126,7 @@ fn reload(out: &mut String, figures: &Value) {
         );
     }
     heading = "\n| calls of another plugin while one is replaced | replacements | calls/s without | during | p50 µs without | during | p99 µs without | during |\n|---|--:|--:|--:|--:|--:|--:|--:|\n";
-    for entry in list("beside") {
+    for entry in list("during_replacement") {
         out.push_str(std::mem::take(&mut heading));
         let mut cells =
             vec![format!("{} plugin", text(&entry["plugin"])), number(entry["replacements"].as_f64(), 0)];

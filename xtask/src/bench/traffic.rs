@@ -137,7 +137,7 @@ fn entry((load, subject, rounds): &LoadResults) -> Value {
     let mut entry = json!({
         "load": load.name(),
         "subject": subject.name(),
-        "yardstick": subject.yardstick().map(Subject::name),
+        "reference": subject.reference().map(Subject::name),
         "floor": (load.transport == Transport::Http).then(|| Subject::Floor.name()),
         "rounds": all("calls_per_second"),
     });

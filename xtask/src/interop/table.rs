@@ -85,7 +85,7 @@ impl ClientTable {
         &mut self.rows[at].1
     }
 
-    /// Whether no check failed.
+    /// Did no check fail?
     fn has_no_failures(&self) -> bool {
         self.rows.iter().all(|(_, cells)| !cells.values().any(|cell| *cell == CheckResult::Failed))
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{check, of_component};
-use crate::{Loaded, from_text};
+use super::{check, check_component};
+use crate::{LoadedConfig, parse_config};
 
 /// A directory with a configuration, a component, a secret, a cache and some notes.
 fn place() -> TempDir {
@@ -22,7 +22,7 @@ fn place() -> TempDir {
     place
 }
 
-fn load(place: &Path, grants: &str) -> Loaded {
+fn load(place: &Path, grants: &str) -> LoadedConfig {
     let text = format!(
         r#"version = 1
            gateway = {{ cache = "cache", state = "state" }}
@@ -31,7 +31,7 @@ fn load(place: &Path, grants: &str) -> Loaded {
            source = "plugins/time.wasm"
            allow.dirs = [{grants}]"#
     );
-    from_text(&place.join("gateway.toml"), text, &BTreeMap::new())
+    parse_config(&place.join("gateway.toml"), text, &BTreeMap::new())
 }
 
 /// The errors of a configuration with these grants.
@@ -109,7 +109,7 @@ fn protects_paths_that_do_not_exist_yet() {
     let text = r#"version = 1
         gateway.cache = "notes/cache/of/code"
         plugins.time = { source = "plugins/time.wasm", allow.dirs = [{ host = "notes", guest = "/n", mode = "rw" }] }"#;
-    let loaded = from_text(&place.path().join("gateway.toml"), text.to_owned(), &BTreeMap::new());
+    let loaded = parse_config(&place.path().join("gateway.toml"), text.to_owned(), &BTreeMap::new());
     assert!(loaded.config.is_none(), "{:?}", loaded.problems);
 }
 
@@ -182,10 +182,10 @@ fn finds_a_component_whose_symlink_now_leads_into_a_grant() {
     symlink("../v1/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
     for (mode, found) in [("rw", true), ("ro", false)] {
         let config = load(place.path(), &grant("notes", mode)).config.unwrap();
-        assert_eq!(of_component(&config.plugins[0], &config.plugins), None);
+        assert_eq!(check_component(&config.plugins[0], &config.plugins), None);
         fs::remove_file(place.path().join("plugins/time.wasm")).unwrap();
         symlink("../notes/time.wasm", place.path().join("plugins/time.wasm")).unwrap();
-        let problem = of_component(&config.plugins[0], &config.plugins);
+        let problem = check_component(&config.plugins[0], &config.plugins);
         assert_eq!(
             problem.as_ref().is_some_and(|it| it.message.contains("notes/time.wasm")),
             found,

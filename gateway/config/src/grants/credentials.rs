@@ -7,11 +7,13 @@ use super::http::{is_http_token, report_pattern_error};
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
-use crate::model::{Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, Problem, Reserved, Secret};
+use crate::model::{
+    Credential, Diagnostic, HostPattern, HttpGrant, HttpOrigin, HttpScheme, ReservedHeader, Secret,
+};
 use crate::read::environment::variables;
 use crate::read::secret_detection::is_auth_scheme;
 use crate::read::{ConfigReader, DisclosedValue, TomlString, TomlTable, TomlValue};
-use crate::spec::keys::{HEADER, Kind};
+use crate::spec::keys::{HEADER, ValueKind};
 
 /// A header with its value, and the span of its name.
 type AddedHeader = (String, Secret, Range<usize>);
@@ -34,15 +36,16 @@ pub(crate) fn read_credentials(
             let known = seen.iter().find(|(other, its, _)| *other == origin && its == name);
             match known {
                 Some((_, _, first)) => {
-                    let problem = Problem::error(format!("duplicate header `{name}` for `{origin}`"));
-                    let problem = problem.at(span.clone()).related(first.clone(), "first defined here");
-                    reader.report(problem.hint("remove one of the two"));
+                    let problem = Diagnostic::error(format!("duplicate header `{name}` for `{origin}`"));
+                    let problem =
+                        problem.with_span(span.clone()).with_related(first.clone(), "first defined here");
+                    reader.report(problem.with_hint("remove one of the two"));
                 }
                 None => seen.push((origin.clone(), name.clone(), span.clone())),
             }
         }
         let headers = headers.into_iter().map(|(name, value, _)| (name, value)).collect();
-        all.push(Credential { place: text.span, origin, headers, filled_from });
+        all.push(Credential { span: text.span, origin, headers, origins: filled_from });
     }
     all
 }
@@ -50,9 +53,10 @@ pub(crate) fn read_credentials(
 /// Warns if no grant allows requests to the origin.
 fn check_origin(reader: &mut ConfigReader<'_>, origin: &HttpOrigin, text: &TomlString, http: &[HttpGrant]) {
     if !http.iter().any(|grant| grant.covers_origin(origin)) {
-        let problem = Problem::warning(format!("unused credential: requests to `{origin}` aren't granted"));
+        let problem =
+            Diagnostic::warning(format!("unused credential: requests to `{origin}` aren't granted"));
         let hint = format!("add \"{origin}\" to `http`, or remove this");
-        reader.report(problem.at(text.span.clone()).hint(hint));
+        reader.report(problem.with_span(text.span.clone()).with_hint(hint));
     }
 }
 
@@ -75,9 +79,9 @@ fn read_headers(
     let mut filled_from = BTreeSet::new();
     let named = reader.named_entries(table, "headers");
     if let Some(value) = table.get("headers").filter(|value| value.inner.is_table() && named.is_empty()) {
-        let problem = Problem::error("`headers` is empty").at(value.span);
+        let problem = Diagnostic::error("`headers` is empty").with_span(value.span);
         let hint = "add one such as `authorization = { env = \"TOKEN\", prefix = \"Bearer \" }`";
-        reader.report(problem.hint(hint));
+        reader.report(problem.with_hint(hint));
     }
     for (name, value) in named {
         let is_valid = check_header_name(reader, name, &value);
@@ -93,14 +97,15 @@ fn read_headers(
 fn check_header_name(reader: &mut ConfigReader<'_>, name: &str, value: &TomlValue<'_>) -> bool {
     let shown = quoted(name);
     let problem = if !is_http_token(name) {
-        Problem::error(format!("invalid header name {shown}")).hint("write a name such as `authorization`")
-    } else if let Some(reserved) = Reserved::of(name) {
-        let problem = Problem::error(format!("reserved header {shown}"));
-        problem.hint(format!("remove it: it {}", reserved.reason()))
+        Diagnostic::error(format!("invalid header name {shown}"))
+            .with_hint("write a name such as `authorization`")
+    } else if let Some(reserved) = ReservedHeader::of(name) {
+        let problem = Diagnostic::error(format!("reserved header {shown}"));
+        problem.with_hint(format!("remove it: it {}", reserved.reason()))
     } else {
         return true;
     };
-    reader.report(problem.at(value.key_span.clone()));
+    reader.report(problem.with_span(value.key_span.clone()));
     false
 }
 
@@ -111,7 +116,7 @@ fn read_header(
     filled_from: &mut BTreeSet<String>,
 ) -> Option<Secret> {
     if !value.inner.is_table() {
-        reader.report_wrong_type(value, &Kind::Secret);
+        reader.report_wrong_type(value, &ValueKind::Secret);
         return None;
     }
     let reported = reader.problems.len();
@@ -137,11 +142,11 @@ fn read_header(
         }
     };
     if let Some((message, hint)) = invalid {
-        reader.report(Problem::error(message).at(span).hint(hint));
+        reader.report(Diagnostic::error(message).with_span(span).with_hint(hint));
         return None;
     }
     if let Some((message, hint)) = suspicious_prefix(&prefix.text, secret.expose()) {
-        reader.report(Problem::warning(message).at(prefix.span).hint(hint));
+        reader.report(Diagnostic::warning(message).with_span(prefix.span).with_hint(hint));
     }
     reader.disclosed.push(DisclosedValue::to_server(value.span.clone(), whole.clone()));
     Some(whole)
@@ -155,11 +160,11 @@ pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
             let hint = "write `https`";
             return Err(PatternError::new(parts.scheme, "secrets are only sent encrypted", hint));
         }
-        (HttpScheme::Https, HostPattern::Below(_) | HostPattern::AnyName) => {
+        (HttpScheme::Https, HostPattern::Subdomains(_) | HostPattern::AnyName) => {
             let hint = "name the host; use a table for each";
             return Err(PatternError::new(parts.host, "a credential is for one host only", hint));
         }
-        (HttpScheme::Https, HostPattern::Exactly(host)) => host,
+        (HttpScheme::Https, HostPattern::Exact(host)) => host,
     };
     if text.len() > parts.path.start + 1 {
         let message = "an origin can't contain a path";

@@ -1,7 +1,7 @@
 //! `allow.dirs`: the directories that a plugin may use.
 
 use crate::model::diagnostic::quoted;
-use crate::model::{DirGrant, DirMode, Problem};
+use crate::model::{Diagnostic, DirGrant, DirMode};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// Reads `allow.dirs`.
@@ -19,10 +19,21 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
         let Some(guest) = guest else { continue };
         if let Some((_, other)) = dirs.iter().find(|(_, other)| overlaps(&guest.text, &other.text)) {
             let problem = overlapping_paths(&guest.text, &other.text);
-            reader.report(problem.at(guest.span.clone()).related(other.span.clone(), "first used here"));
+            reader.report(
+                problem.with_span(guest.span.clone()).with_related(other.span.clone(), "first used here"),
+            );
         }
         if let Some((host, named, place)) = host {
-            dirs.push((DirGrant { place, host, named, guest: guest.text.clone(), mode }, guest));
+            dirs.push((
+                DirGrant {
+                    span: place,
+                    host_path: host,
+                    unresolved_host_path: named,
+                    guest_path: guest.text.clone(),
+                    mode,
+                },
+                guest,
+            ));
         }
     }
     dirs.into_iter().map(|(grant, _)| grant).collect()
@@ -43,18 +54,18 @@ fn check_guest_path(reader: &mut ConfigReader<'_>, guest: &TomlString) -> bool {
         return true;
     };
     let message = format!("invalid path inside the sandbox: {}", quoted(text));
-    reader.report(Problem::error(message).at(guest.span.clone()).hint(hint));
+    reader.report(Diagnostic::error(message).with_span(guest.span.clone()).with_hint(hint));
     false
 }
 
 /// The diagnostic for two paths inside the sandbox that can't both be granted.
-fn overlapping_paths(path: &str, first: &str) -> Problem {
+fn overlapping_paths(path: &str, first: &str) -> Diagnostic {
     if path == first {
-        return Problem::error(format!("duplicate path inside the sandbox: {}", quoted(path)))
-            .hint("use a different path for each directory");
+        return Diagnostic::error(format!("duplicate path inside the sandbox: {}", quoted(path)))
+            .with_hint("use a different path for each directory");
     }
-    Problem::error(format!("{} and {} overlap inside the sandbox", quoted(path), quoted(first)))
-        .hint("use paths that don't contain each other, such as `/a` and `/b`")
+    Diagnostic::error(format!("{} and {} overlap inside the sandbox", quoted(path), quoted(first)))
+        .with_hint("use paths that don't contain each other, such as `/a` and `/b`")
 }
 
 /// Is one of two paths inside the sandbox the other, or inside it?

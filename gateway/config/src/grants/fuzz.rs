@@ -11,7 +11,7 @@ use super::credentials::parse_origin;
 use super::networks::parse_network;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
-use crate::model::{HttpGrant, HttpScheme, Target};
+use crate::model::{HttpGrant, HttpScheme, RequestTarget};
 
 /// Parses a grant, a URL and a network from one line each. Every error has a place, and a grant covers a request exactly if
 /// scheme, host, port and path match, no matter how often a server decodes the path.
@@ -42,8 +42,8 @@ pub fn fuzz_grant(bytes: &[u8]) {
         assert!(written.get(part).is_some(), "a part of {written:?} is outside of it");
     }
     let grant = HttpGrant {
-        place: 0..0,
-        written: written.to_owned(),
+        span: 0..0,
+        display_pattern: written.to_owned(),
         scheme,
         host,
         port,
@@ -51,11 +51,12 @@ pub fn fuzz_grant(bytes: &[u8]) {
         path,
         networks: Vec::new(),
     };
-    assert!(grant.is_within(&grant));
-    let Ok(target) = Target::new("GET", url) else { return };
+    assert!(grant.is_covered_by(&grant));
+    let Ok(target) = RequestTarget::new("GET", url) else { return };
     let asked = url;
     assert!(
-        Target::new("GET", &target.origin().to_string()).is_ok_and(|its| its.origin() == target.origin())
+        RequestTarget::new("GET", &target.origin().to_string())
+            .is_ok_and(|its| its.origin() == target.origin())
     );
     let url = Url::parse(url).expect("a target is a URL");
     let covered = grant.covers(&target);

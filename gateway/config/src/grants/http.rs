@@ -10,7 +10,9 @@ use super::networks::read_networks;
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
-use crate::model::{HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, is_public, is_this_machine};
+use crate::model::{
+    Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, is_localhost_name, is_public_address,
+};
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::names::alike;
 
@@ -84,13 +86,17 @@ pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<
         // Of two equal grants the later one is redundant.
         let is_covering = |(its, other): &(usize, &HttpGrant)| {
             let allows_something = grant.methods.as_ref().is_none_or(|methods| !methods.is_empty());
-            *its != at && allows_something && grant.is_within(other) && (*its < at || !other.is_within(grant))
+            *its != at
+                && allows_something
+                && grant.is_covered_by(other)
+                && (*its < at || !other.is_covered_by(grant))
         };
         if let Some((_, other)) = grants.iter().enumerate().find(is_covering) {
-            let problem = Problem::warning(format!("redundant grant {}", quoted(&grant.written)));
-            let problem =
-                problem.at(grant.place.clone()).related(other.place.clone(), "already granted here");
-            reader.report(problem.hint("remove one of the two"));
+            let problem = Diagnostic::warning(format!("redundant grant {}", quoted(&grant.display_pattern)));
+            let problem = problem
+                .with_span(grant.span.clone())
+                .with_related(other.span.clone(), "already granted here");
+            reader.report(problem.with_hint("remove one of the two"));
         }
     }
     grants
@@ -120,7 +126,16 @@ fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Opti
         GrantNetworks::NotPossible | GrantNetworks::NotNamed => Vec::new(),
         GrantNetworks::Named(networks) => networks,
     };
-    Some(HttpGrant { place: text.span, written: text.shown, scheme, host, port, methods, path, networks })
+    Some(HttpGrant {
+        span: text.span,
+        display_pattern: text.shown,
+        scheme,
+        host,
+        port,
+        methods,
+        path,
+        networks,
+    })
 }
 
 /// Reports a wrong part of a string.
@@ -130,7 +145,7 @@ pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlStr
     if is_secret {
         reader.secret_spans.push(span.clone());
     }
-    reader.report(Problem::error(message).at(span).hint(hint));
+    reader.report(Diagnostic::error(message).with_span(span).with_hint(hint));
 }
 
 /// Reports a grant that can't do what it seems to.
@@ -144,52 +159,53 @@ fn check_pattern(
     let host = span(pattern.parts.host.clone());
     let written = &text.text[pattern.parts.host.clone()];
     let address = match &pattern.host {
-        HostPattern::Exactly(Host::Ipv4(address)) => Some(IpAddr::V4(*address)),
-        HostPattern::Exactly(Host::Ipv6(address)) => Some(IpAddr::V6(*address)),
-        HostPattern::Exactly(Host::Domain(_)) | HostPattern::Below(_) | HostPattern::AnyName => None,
+        HostPattern::Exact(Host::Ipv4(address)) => Some(IpAddr::V4(*address)),
+        HostPattern::Exact(Host::Ipv6(address)) => Some(IpAddr::V6(*address)),
+        HostPattern::Exact(Host::Domain(_)) | HostPattern::Subdomains(_) | HostPattern::AnyName => None,
     };
     let problem = match &pattern.host {
         _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
             let whole = span(pattern.parts.host.start..text.text.len());
             let message = format!("`{network}` is a network, which `url` can't name");
-            let is_allowed = |address| is_public(address) || networks.contains(address);
+            let is_allowed = |address| is_public_address(address) || networks.contains(address);
             let problem = if address.is_some_and(is_allowed) {
-                Problem::warning(message)
+                Diagnostic::warning(message)
             } else {
-                Problem::error(message)
+                Diagnostic::error(message)
             };
             let hint = format!("write a host in `url`, and its network in `networks = [\"{network}\"]`");
-            problem.at(whole).hint(hint)
+            problem.with_span(whole).with_hint(hint)
         }
         _ if let Some(address) =
-            address.filter(|address| !is_public(*address) && !networks.contains(*address)) =>
+            address.filter(|address| !is_public_address(*address) && !networks.contains(*address)) =>
         {
             let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
-            let problem = Problem::error(format!("{} isn't a public address", quoted(written))).at(host);
-            problem.hint(format!("to allow it, {hint}"))
+            let problem =
+                Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
+            problem.with_hint(format!("to allow it, {hint}"))
         }
-        HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
+        HostPattern::Exact(Host::Domain(name)) if is_localhost_name(name) && !networks.is_named() => {
             let [v4, v6] = LOCAL_NETWORKS;
             let hint = networks.hint_to_add(&text.text, &format!("\"{v4}\", \"{v6}\""));
             let message = format!("requests to {} are denied: it isn't public", quoted(written));
-            Problem::warning(message).at(host).hint(format!("to allow it, {hint}"))
+            Diagnostic::warning(message).with_span(host).with_hint(format!("to allow it, {hint}"))
         }
-        HostPattern::Below(name) if is_top_level(name) => {
+        HostPattern::Subdomains(name) if is_top_level(name) => {
             let message = format!("{} matches every host that ends in `.{name}`", quoted(written));
-            Problem::warning(message).at(host).hint("write a domain, or `*` for every host")
+            Diagnostic::warning(message).with_span(host).with_hint("write a domain, or `*` for every host")
         }
         _ if pattern.scheme == HttpScheme::Http && !networks.is_named() => {
             let message = "requests by `http` aren't encrypted and can be changed on the way";
-            let problem = Problem::warning(message).at(span(pattern.parts.scheme.clone()));
-            problem.hint("write `https`, or name the host's network in `networks`")
+            let problem = Diagnostic::warning(message).with_span(span(pattern.parts.scheme.clone()));
+            problem.with_hint("write `https`, or name the host's network in `networks`")
         }
         _ if let Some((path, port)) = port_after_path(&pattern.path) => {
             let before = &text.text[..pattern.parts.host.end];
-            let problem = Problem::warning(format!("`:{port}` is a part of the path here, not a port"));
-            let problem = problem.at(span(pattern.parts.path.clone()));
-            problem.hint(format!("write the port after the host: \"{before}:{port}{path}\""))
+            let problem = Diagnostic::warning(format!("`:{port}` is a part of the path here, not a port"));
+            let problem = problem.with_span(span(pattern.parts.path.clone()));
+            problem.with_hint(format!("write the port after the host: \"{before}:{port}{path}\""))
         }
-        HostPattern::Exactly(_) | HostPattern::Below(_) | HostPattern::AnyName => return,
+        HostPattern::Exact(_) | HostPattern::Subdomains(_) | HostPattern::AnyName => return,
     };
     reader.report(problem);
 }
@@ -200,28 +216,29 @@ fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<
     let mut methods = BTreeSet::new();
     let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
     if let Some(value) = table.get("methods").filter(is_empty) {
-        let problem = Problem::error("an empty `methods` allows no request").at(value.span);
-        reader.report(problem.hint("add methods such as \"GET\", or remove `methods` to allow all"));
+        let problem = Diagnostic::error("an empty `methods` allows no request").with_span(value.span);
+        reader.report(problem.with_hint("add methods such as \"GET\", or remove `methods` to allow all"));
     }
     for text in texts {
         let method = text.text.to_ascii_uppercase();
         let shown = quoted(&text.text);
         let problem = if method == "*" {
-            Problem::error("invalid method `*`").hint("remove `methods` to allow all")
+            Diagnostic::error("invalid method `*`").with_hint("remove `methods` to allow all")
         } else if !is_http_token(&method) {
-            Problem::error(format!("invalid method {shown}")).hint("write one such as \"GET\"")
+            Diagnostic::error(format!("invalid method {shown}")).with_hint("write one such as \"GET\"")
         } else if FORBIDDEN_METHODS.contains(&method.as_str()) {
-            Problem::error(format!("{shown} can't be granted")).hint("remove it: plugins can't use it")
+            Diagnostic::error(format!("{shown} can't be granted"))
+                .with_hint("remove it: plugins can't use it")
         } else {
             let near = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
             match (methods.insert(method), near) {
-                (false, _) => Problem::warning(format!("duplicate method {shown}")).hint("remove it"),
-                (true, Some(known)) => Problem::warning(format!("unusual method {shown}"))
-                    .hint(format!("did you mean `{known}`?")),
+                (false, _) => Diagnostic::warning(format!("duplicate method {shown}")).with_hint("remove it"),
+                (true, Some(known)) => Diagnostic::warning(format!("unusual method {shown}"))
+                    .with_hint(format!("did you mean `{known}`?")),
                 (true, None) => continue,
             }
         };
-        reader.report(problem.at(text.span));
+        reader.report(problem.with_span(text.span));
     }
     Some(methods)
 }

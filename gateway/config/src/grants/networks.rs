@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::http::report_pattern_error;
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
-use crate::model::{Problem, is_public};
+use crate::model::{Diagnostic, is_public_address};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// The addresses at which clouds give their machines credentials.
@@ -40,18 +40,19 @@ pub(crate) fn read_networks(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>
 
 fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNet, earlier: &[IpNet]) {
     let problem = if let Some(other) = earlier.iter().find(|other| other.contains(&network)) {
-        Problem::warning(format!("redundant network: `{network}` is part of `{other}`")).hint("remove it")
+        Diagnostic::warning(format!("redundant network: `{network}` is part of `{other}`"))
+            .with_hint("remove it")
     } else if METADATA_ADDRESSES.iter().any(|address| network.contains(address))
         && network.prefix_len() < network.max_prefix_len()
     {
         let message = format!("`{network}` contains the address at which clouds give machines credentials");
-        Problem::warning(message).hint("grant a smaller network without it")
+        Diagnostic::warning(message).with_hint("grant a smaller network without it")
     } else if is_public_network(network) {
-        Problem::warning(format!("redundant network: `{network}` is public")).hint("remove it")
+        Diagnostic::warning(format!("redundant network: `{network}` is public")).with_hint("remove it")
     } else {
         return;
     };
-    reader.report(problem.at(text.span.clone()));
+    reader.report(problem.with_span(text.span.clone()));
 }
 
 /// The prefix length of the largest non-public network.
@@ -68,7 +69,9 @@ fn is_public_network(network: IpNet) -> bool {
         IpNet::V4(_) => 24,
         IpNet::V6(_) => 32,
     };
-    network.prefix_len() >= small && is_public(network.network()) && is_public(network.broadcast())
+    network.prefix_len() >= small
+        && is_public_address(network.network())
+        && is_public_address(network.broadcast())
 }
 
 /// Parses a network such as `10.1.0.0/16`.

@@ -2,7 +2,7 @@
 
 use moongate_model::text::escaped_line;
 
-pub use moongate_model::diagnostic::{Problem, Severity};
+pub use moongate_model::diagnostic::{Diagnostic, Severity};
 pub(crate) use moongate_model::text::escape_hidden as visible;
 
 /// The longest text that a message quotes, in characters.

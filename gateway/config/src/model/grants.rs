@@ -25,21 +25,21 @@ pub struct Grants {
     /// Where it may keep state between calls.
     pub state: StateGrant,
     /// Where each key of the table is in the file, in bytes.
-    pub places: BTreeMap<String, Range<usize>>,
+    pub spans: BTreeMap<String, Range<usize>>,
 }
 
 impl Grants {
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
+    pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { dirs, env, client, instructions, http, credentials, state, spans: _ } = self;
         dirs.len() == other.dirs.len()
-            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.says_the_same_as(b))
+            && dirs.iter().zip(&other.dirs).all(|(a, b)| a.is_equivalent_to(b))
             && *env == other.env
             && *client == other.client
             && *instructions == other.instructions
             && http.len() == other.http.len()
-            && http.iter().zip(&other.http).all(|(a, b)| a.says_the_same_as(b))
+            && http.iter().zip(&other.http).all(|(a, b)| a.is_equivalent_to(b))
             && credentials.len() == other.credentials.len()
-            && credentials.iter().zip(&other.credentials).all(|(a, b)| a.says_the_same_as(b))
+            && credentials.iter().zip(&other.credentials).all(|(a, b)| a.is_equivalent_to(b))
             && *state == other.state
     }
 }
@@ -49,7 +49,7 @@ impl Grants {
 pub enum StateGrant {
     /// Nowhere.
     #[default]
-    Refused,
+    NotGranted,
     /// In its own store, named like its table.
     Own,
     /// In the store of this name, which other plugins can share.
@@ -61,21 +61,24 @@ pub enum StateGrant {
 #[derive(Debug, Clone)]
 pub struct DirGrant {
     /// Where the grant is in the file, in bytes.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     /// The canonical directory on this machine. If it doesn't exist, the path that it would have.
-    pub host: PathBuf,
+    pub host_path: PathBuf,
     /// The absolute path as the file has it: its symlinks can point elsewhere at the next reload.
-    pub named: PathBuf,
+    pub unresolved_host_path: PathBuf,
     /// Its path inside the sandbox: absolute, without `.`, `..` and a trailing `/`.
-    pub guest: String,
+    pub guest_path: String,
     /// Whether it may be changed.
     pub mode: DirMode,
 }
 
 impl DirGrant {
-    fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, host, named, guest, mode } = self;
-        *host == other.host && *named == other.named && *guest == other.guest && *mode == other.mode
+    fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { span: _, host_path: host, unresolved_host_path: named, guest_path: guest, mode } = self;
+        *host == other.host_path
+            && *named == other.unresolved_host_path
+            && *guest == other.guest_path
+            && *mode == other.mode
     }
 }
 
@@ -90,7 +93,7 @@ pub enum DirMode {
 
 impl DirMode {
     /// Does `other` allow all that this mode allows?
-    pub(crate) fn is_within(self, other: Self) -> bool {
+    pub(crate) fn is_covered_by(self, other: Self) -> bool {
         match (self, other) {
             (Self::ReadOnly, _) | (Self::ReadWrite, Self::ReadWrite) => true,
             (Self::ReadWrite, Self::ReadOnly) => false,

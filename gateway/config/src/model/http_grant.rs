@@ -13,15 +13,15 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use super::Secret;
-use super::http_path::is_plain;
+use super::http_path::is_unambiguous_path;
 
 /// A destination of requests: one entry of `allow.http`.
 #[derive(Debug, Clone)]
 pub struct HttpGrant {
     /// Where the grant is in the file, in bytes.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     /// The pattern for people, such as `https://*.example.org`, without secrets from variables.
-    pub written: String,
+    pub display_pattern: String,
     /// `http` or `https`.
     pub scheme: HttpScheme,
     /// The hosts.
@@ -49,28 +49,28 @@ pub enum HttpScheme {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostPattern {
     /// One name or address.
-    Exactly(Host<String>),
+    Exact(Host<String>),
     /// `*.name`: every name below this one, with at least one more label.
-    Below(String),
+    Subdomains(String),
     /// `*`: every name, but no address.
     AnyName,
 }
 
 /// The destination of one request. It can only be made from an absolute URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct RequestTarget {
     scheme: HttpScheme,
     host: Host<String>,
     port: u16,
     method: String,
     path: String,
     /// Whether every server reads the path in the same way, both as requested and as parsed.
-    is_plain: bool,
+    is_unambiguous_path: bool,
 }
 
 /// The error of a URL that isn't a valid [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoTarget {
+pub enum InvalidTargetError {
     /// Not an absolute `http` or `https` URL, or not strictly written.
     #[error("not an absolute `http` or `https` URL")]
     Url,
@@ -83,13 +83,13 @@ pub enum NoTarget {
 #[derive(Debug, Clone)]
 pub struct Credential {
     /// Where it is in the file, in bytes.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     /// The only origin that they are sent to, always `https`.
     pub origin: HttpOrigin,
     /// Names in lower case with the whole values.
     pub headers: Vec<(String, Secret)>,
     /// The variables and files that the values are filled from: `env NAME`, `file PATH`.
-    pub filled_from: BTreeSet<String>,
+    pub origins: BTreeSet<String>,
 }
 
 /// Scheme, host and port.
@@ -106,18 +106,18 @@ pub struct HttpOrigin {
 impl HttpGrant {
     /// Does the grant allow this request? The address of its host is checked later.
     #[must_use]
-    pub fn covers(&self, target: &Target) -> bool {
+    pub fn covers(&self, target: &RequestTarget) -> bool {
         self.scheme == target.scheme
             && self.port == target.port
             && self.host.covers(&target.host)
             && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
             && target.method != "CONNECT" // asks a proxy for a tunnel
-            && target.is_at(&self.path)
+            && target.is_below_path(&self.path)
     }
 
     /// Does `other` allow every request that this grant allows, to the same addresses?
-    pub(crate) fn is_within(&self, other: &Self) -> bool {
-        let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
+    pub(crate) fn is_covered_by(&self, other: &Self) -> bool {
+        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks } = self;
         let has_methods = match (methods, &other.methods) {
             (_, None) => true,
             (Some(methods), Some(others)) => methods.is_subset(others),
@@ -126,7 +126,7 @@ impl HttpGrant {
         let reached = |network: &IpNet| other.networks.iter().any(|its| its.contains(network));
         *scheme == other.scheme
             && *port == other.port
-            && host.is_within(&other.host)
+            && host.is_covered_by(&other.host)
             && has_methods
             && (other.path.is_empty() || starts_with_segments(path, &other.path))
             && networks.iter().all(reached)
@@ -134,8 +134,8 @@ impl HttpGrant {
 
     /// The grant in one line: the pattern, then its methods and networks if it names any.
     #[must_use]
-    pub fn described(&self) -> String {
-        let mut all = self.written.clone();
+    pub fn describe(&self) -> String {
+        let mut all = self.display_pattern.clone();
         if let Some(methods) = &self.methods {
             all.extend([" by ", &methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ")]);
         }
@@ -152,8 +152,8 @@ impl HttpGrant {
         self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
     }
 
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, written: _, scheme, host, port, methods, path, networks } = self;
+    pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks } = self;
         *scheme == other.scheme
             && *host == other.host
             && *port == other.port
@@ -171,20 +171,22 @@ fn starts_with_segments(path: &str, prefix: &str) -> bool {
 impl HostPattern {
     fn covers(&self, host: &Host<String>) -> bool {
         match (self, host) {
-            (Self::Exactly(granted), asked) => granted == asked,
-            (Self::Below(granted), Host::Domain(asked)) => is_below(asked, granted),
+            (Self::Exact(granted), asked) => granted == asked,
+            (Self::Subdomains(granted), Host::Domain(asked)) => is_below(asked, granted),
             (Self::AnyName, Host::Domain(_)) => true,
-            (Self::Below(_) | Self::AnyName, Host::Ipv4(_) | Host::Ipv6(_)) => false,
+            (Self::Subdomains(_) | Self::AnyName, Host::Ipv4(_) | Host::Ipv6(_)) => false,
         }
     }
 
     /// Does `other` cover every host that this pattern covers?
-    fn is_within(&self, other: &Self) -> bool {
+    fn is_covered_by(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Exactly(host), other) => other.covers(host),
-            (Self::Below(name), Self::Below(others)) => name == others || is_below(name, others),
-            (Self::Below(_) | Self::AnyName, Self::AnyName) => true,
-            (Self::Below(_) | Self::AnyName, Self::Exactly(_)) | (Self::AnyName, Self::Below(_)) => false,
+            (Self::Exact(host), other) => other.covers(host),
+            (Self::Subdomains(name), Self::Subdomains(others)) => name == others || is_below(name, others),
+            (Self::Subdomains(_) | Self::AnyName, Self::AnyName) => true,
+            (Self::Subdomains(_) | Self::AnyName, Self::Exact(_)) | (Self::AnyName, Self::Subdomains(_)) => {
+                false
+            }
         }
     }
 }
@@ -195,32 +197,32 @@ fn is_below(name: &str, other: &str) -> bool {
     labels.is_some_and(|labels| !labels.is_empty())
 }
 
-impl Target {
+impl RequestTarget {
     /// Parses the destination of a request.
     ///
     /// # Errors
     /// The URL isn't an absolute `http` or `https` URL in ASCII, a parser would have to repair it, or it contains a user
     /// name or password.
-    pub fn new(method: &str, url: &str) -> Result<Self, NoTarget> {
+    pub fn new(method: &str, url: &str) -> Result<Self, InvalidTargetError> {
         let written = url;
         let before_query = written.split(['?', '#']).next().unwrap_or_default();
         let is_repaired = |c: char| c.is_ascii() && !c.is_ascii_graphic();
         if written.contains(is_repaired) || before_query.contains('\\') {
-            return Err(NoTarget::Url);
+            return Err(InvalidTargetError::Url);
         }
-        let (_, rest) = before_query.split_once("://").ok_or(NoTarget::Url)?;
+        let (_, rest) = before_query.split_once("://").ok_or(InvalidTargetError::Url)?;
         let (authority, asked) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err(NoTarget::UserInfo);
+            return Err(InvalidTargetError::UserInfo);
         }
         if authority.is_empty() || !authority.is_ascii() || authority.contains('%') {
-            return Err(NoTarget::Url);
+            return Err(InvalidTargetError::Url);
         }
-        let url = Url::parse(written).map_err(|_| NoTarget::Url)?;
-        let HttpOrigin { scheme, host, port } = HttpOrigin::of(&url).ok_or(NoTarget::Url)?;
+        let url = Url::parse(written).map_err(|_| InvalidTargetError::Url)?;
+        let HttpOrigin { scheme, host, port } = HttpOrigin::from_url(&url).ok_or(InvalidTargetError::Url)?;
         let path = url.path().to_owned();
-        let is_plain = is_plain(asked) && is_plain(&path);
-        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_plain })
+        let is_unambiguous_path = is_unambiguous_path(asked) && is_unambiguous_path(&path);
+        Ok(Self { scheme, host, port, method: method.to_ascii_uppercase(), path, is_unambiguous_path })
     }
 
     /// The origin.
@@ -260,32 +262,32 @@ impl Target {
     }
 
     /// Does a grant of this path allow it? An empty path allows every path.
-    pub(crate) fn is_at(&self, granted: &str) -> bool {
-        granted.is_empty() || self.is_plain && starts_with_segments(&self.path, granted)
+    pub(crate) fn is_below_path(&self, granted: &str) -> bool {
+        granted.is_empty() || self.is_unambiguous_path && starts_with_segments(&self.path, granted)
     }
 }
 
 impl Credential {
     /// The headers and their origin in one line, without the secrets.
     #[must_use]
-    pub fn described(&self) -> String {
+    pub fn describe(&self) -> String {
         let list = |items: &mut dyn Iterator<Item = &str>| items.collect::<Vec<_>>().join(", ");
         let headers = list(&mut self.headers.iter().map(|(name, _)| name.as_str()));
-        let from = list(&mut self.filled_from.iter().map(String::as_str));
+        let from = list(&mut self.origins.iter().map(String::as_str));
         format!("credentials for {}: {headers} from {from}", self.origin)
     }
 
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        let Self { place: _, origin, headers, filled_from } = self;
-        *origin == other.origin && *headers == other.headers && *filled_from == other.filled_from
+    pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { span: _, origin, headers, origins: filled_from } = self;
+        *origin == other.origin && *headers == other.headers && *filled_from == other.origins
     }
 
     /// Does `other` add all these headers, from the same variables and files, to the same origin? Their values don't
     /// matter.
-    pub(crate) fn is_within(&self, other: &Self) -> bool {
-        let Self { place: _, origin, headers, filled_from } = self;
+    pub(crate) fn is_covered_by(&self, other: &Self) -> bool {
+        let Self { span: _, origin, headers, origins: filled_from } = self;
         let adds = |(name, _): &(String, Secret)| other.headers.iter().any(|(its, _)| its == name);
-        *origin == other.origin && headers.iter().all(adds) && filled_from.is_subset(&other.filled_from)
+        *origin == other.origin && headers.iter().all(adds) && filled_from.is_subset(&other.origins)
     }
 }
 
@@ -293,7 +295,7 @@ impl HttpOrigin {
     /// The origin of a URL. `None` means that it has another scheme, or that its host has an empty label. One dot at the
     /// end of a name makes no difference, nor does writing an IPv4 address as an IPv6 address.
     #[must_use]
-    pub fn of(url: &Url) -> Option<Self> {
+    pub fn from_url(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
             "http" => HttpScheme::Http,
             "https" => HttpScheme::Https,
@@ -344,7 +346,7 @@ impl fmt::Display for HttpOrigin {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for RequestTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}{}", self.method, self.origin(), self.path)
     }

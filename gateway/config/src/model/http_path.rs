@@ -135,6 +135,6 @@ fn is_invalid_utf8(plain: &str) -> bool {
 }
 
 /// Does every server read this path in the same way? Otherwise no prefix is compared with it.
-pub(crate) fn is_plain(path: &str) -> bool {
+pub(crate) fn is_unambiguous_path(path: &str) -> bool {
     !path.split('/').any(|segment| is_dot_segment(segment) || is_ambiguous(segment))
 }

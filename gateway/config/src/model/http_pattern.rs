@@ -201,21 +201,21 @@ fn host(text: &str, part: Range<usize>) -> Result<HostPattern, PatternError> {
         (below, Ok(Host::Domain(name))) => {
             let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
             check_name(&name).map_err(|(message, hint)| PatternError::new(start..end, message, hint))?;
-            Ok(if below { HostPattern::Below(name) } else { HostPattern::Exactly(Host::Domain(name)) })
+            Ok(if below { HostPattern::Subdomains(name) } else { HostPattern::Exact(Host::Domain(name)) })
         }
         (false, Ok(Host::Ipv4(address))) => {
             if name != address.to_string() {
                 let message = format!("{} isn't the usual form of an address", quoted(name));
                 return Err(PatternError::new(start..end, message, format!("write `{address}`")));
             }
-            Ok(HostPattern::Exactly(Host::Ipv4(address)))
+            Ok(HostPattern::Exact(Host::Ipv4(address)))
         }
         (false, Ok(Host::Ipv6(address))) => match IpAddr::V6(address).to_canonical() {
             IpAddr::V4(mapped) => {
                 let message = format!("`{name}` isn't the usual form of an IPv4 address");
                 Err(PatternError::new(start..end, message, format!("write `{mapped}`")))
             }
-            IpAddr::V6(address) => Ok(HostPattern::Exactly(Host::Ipv6(address))),
+            IpAddr::V6(address) => Ok(HostPattern::Exact(Host::Ipv6(address))),
         },
     }
 }

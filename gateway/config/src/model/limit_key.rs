@@ -90,7 +90,7 @@ impl LimitKey {
 
     /// An amount of it for people, such as `64.0 MiB`.
     #[must_use]
-    pub fn shown(self, amount: u64) -> String {
+    pub fn format_amount(self, amount: u64) -> String {
         match self.spec().1 {
             LimitUnit::Bytes => ByteSize::b(amount).display().iec().to_string(),
             LimitUnit::Milliseconds => humantime::format_duration(Duration::from_millis(amount)).to_string(),
@@ -101,9 +101,9 @@ impl LimitKey {
     /// A value as TOML that suffices if `wanted` is needed: the default if it does. `None` means that no valid value
     /// does.
     #[must_use]
-    pub fn with_room(self, wanted: u64) -> Option<String> {
+    pub fn suggest_value(self, wanted: u64) -> Option<String> {
         let (key, unit, max) = self.spec();
-        let default = Limits::default().value(key).and_then(|value| Some(unit_and_amount(&value)?.1));
+        let default = Limits::default().value_as_toml(key).and_then(|value| Some(unit_and_amount(&value)?.1));
         (wanted <= max).then(|| unit.suggestion(default, wanted, max))
     }
 }
@@ -144,19 +144,19 @@ fn unit_and_amount(value: &str) -> Option<(LimitUnit, u64)> {
 impl Limits {
     /// A higher value as TOML for a limit that was too low by an unknown amount: the default, or else more than now.
     #[must_use]
-    pub fn more_than_now(&self, key: LimitKey) -> Option<String> {
-        let (_, now) = unit_and_amount(&self.value(key.as_str())?)?;
-        key.with_room(now.saturating_add(1))
+    pub fn suggest_higher(&self, key: LimitKey) -> Option<String> {
+        let (_, now) = unit_and_amount(&self.value_as_toml(key.as_str())?)?;
+        key.suggest_value(now.saturating_add(1))
     }
 
     /// The same for the key of any limit. `None` means that it has no value.
     #[must_use]
-    pub fn more_of(&self, key: &str) -> Option<String> {
+    pub fn suggest_higher_for_key(&self, key: &str) -> Option<String> {
         if let Some(key) = LimitKey::ALL.into_iter().find(|its| its.as_str() == key) {
-            return self.more_than_now(key);
+            return self.suggest_higher(key);
         }
-        let (unit, now) = unit_and_amount(&self.value(key)?)?;
-        let default = Self::default().value(key).and_then(|value| Some(unit_and_amount(&value)?.1));
+        let (unit, now) = unit_and_amount(&self.value_as_toml(key)?)?;
+        let default = Self::default().value_as_toml(key).and_then(|value| Some(unit_and_amount(&value)?.1));
         Some(unit.suggestion(default, now.saturating_add(1), u64::MAX))
     }
 }

@@ -70,7 +70,7 @@ pub struct Limits {
 impl Limits {
     /// An instance with more memory than this, in bytes, isn't reused.
     #[must_use]
-    pub fn reusable_memory(&self) -> u64 {
+    pub fn max_reusable_memory(&self) -> u64 {
         self.reuse_memory.map_or(self.memory.as_u64() / 2, |most| most.as_u64())
     }
 }
@@ -114,7 +114,7 @@ impl Default for Limits {
 impl Limits {
     /// The limits that differ from their defaults: each key with its value as TOML.
     #[must_use]
-    pub fn changed(&self) -> Vec<(&'static str, String)> {
+    pub fn non_default(&self) -> Vec<(&'static str, String)> {
         let defaults = Self::default().to_toml();
         let differs = |(own, default): &((&'static str, String), (&'static str, String))| own != default;
         self.to_toml().into_iter().zip(defaults).filter(differs).map(|(own, _)| own).collect()
@@ -122,7 +122,7 @@ impl Limits {
 
     /// The value of a limit as TOML. `None` means that there is no such limit, or that it isn't set.
     #[must_use]
-    pub fn value(&self, key: &str) -> Option<String> {
+    pub fn value_as_toml(&self, key: &str) -> Option<String> {
         let found = self.to_toml().into_iter().find(|(name, _)| *name == key);
         found.map(|(_, value)| value).filter(|value| !value.is_empty())
     }

@@ -13,17 +13,17 @@ pub struct PluginConfig {
     /// The table's key.
     pub id: PluginId,
     /// Where the table's key is in the file, in bytes.
-    pub place: Range<usize>,
+    pub span: Range<usize>,
     /// The component's file.
     pub source: PathBuf,
     /// Where the value of `source` is in the file, in bytes.
-    pub source_place: Range<usize>,
+    pub source_span: Range<usize>,
     /// The digest that the file must have. `None` means any.
     pub sha256: Option<Digest>,
     /// When a changed file is loaded.
-    pub reload: Reload,
+    pub reload: ReloadPolicy,
     /// Whether calls share instances.
-    pub instances: Instances,
+    pub instances: InstancePolicy,
     /// The part before `_` in public names. If empty, public names have no prefix.
     pub prefix: String,
     /// Which tools are offered, and under which names.
@@ -37,16 +37,16 @@ pub struct PluginConfig {
     /// How much it may use.
     pub limits: Limits,
     /// Its settings by key, as `wasi:config/store` returns them.
-    pub config: BTreeMap<String, Secret>,
+    pub settings: BTreeMap<String, Secret>,
     /// The variables and files that each setting is filled from: `env NAME`, `file PATH`.
-    pub filled_from: BTreeMap<String, BTreeSet<String>>,
+    pub setting_origins: BTreeMap<String, BTreeSet<String>>,
     /// Where the parts are in the file that loading can find wrong, in bytes.
-    pub places: BTreeMap<Spot, Range<usize>>,
+    pub spans: BTreeMap<SourceField, Range<usize>>,
 }
 
 /// A part of a plugin's configuration that loading can find wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spot {
+pub enum SourceField {
     /// The value of `sha256`.
     Sha256,
     /// The value of a limit, in the plugin's own table or else in `[defaults]`.
@@ -61,7 +61,7 @@ pub enum Spot {
 
 /// When a changed component is loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reload {
+pub enum ReloadPolicy {
     /// As soon as the change is noticed.
     #[default]
     Live,
@@ -71,7 +71,7 @@ pub enum Reload {
 
 /// Whether calls share instances of the component.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Instances {
+pub enum InstancePolicy {
     /// Each call has its own instance.
     #[default]
     Fresh,
@@ -82,41 +82,41 @@ pub enum Instances {
 impl PluginConfig {
     /// A plugin without grants and with the default limits, for a component that no configuration mentions.
     #[must_use]
-    pub fn bare(id: PluginId, source: PathBuf) -> Self {
+    pub fn ungranted(id: PluginId, source: PathBuf) -> Self {
         Self {
             prefix: id.as_str().to_owned(),
             id,
-            place: 0..0,
+            span: 0..0,
             source,
-            source_place: 0..0,
+            source_span: 0..0,
             sha256: None,
-            reload: Reload::default(),
-            instances: Instances::default(),
+            reload: ReloadPolicy::default(),
+            instances: InstancePolicy::default(),
             tools: ToolFilter::default(),
             uris: Vec::new(),
             portable_schemas: false,
             allow: Grants::default(),
             limits: Limits::default(),
-            config: BTreeMap::new(),
-            filled_from: BTreeMap::new(),
-            places: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            setting_origins: BTreeMap::new(),
+            spans: BTreeMap::new(),
         }
     }
 
     /// Where `tools` names a tool, or else the table itself.
     #[must_use]
-    pub fn tool_place(&self, name: &str) -> Range<usize> {
-        self.tools.places.get(name).unwrap_or(&self.place).clone()
+    pub fn tool_span(&self, name: &str) -> Range<usize> {
+        self.tools.places.get(name).unwrap_or(&self.span).clone()
     }
 
     /// Is `other` the same configuration, wherever it is in the file? Then there is nothing to reload.
     #[must_use]
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self {
             id,
-            place: _,
+            span: _,
             source,
-            source_place: _,
+            source_span: _,
             sha256,
             reload,
             instances,
@@ -126,9 +126,9 @@ impl PluginConfig {
             portable_schemas,
             allow,
             limits,
-            config,
-            filled_from,
-            places: _,
+            settings: config,
+            setting_origins: filled_from,
+            spans: _,
         } = self;
         *id == other.id
             && *source == other.source
@@ -139,9 +139,9 @@ impl PluginConfig {
             && tools.is_equivalent_to(&other.tools)
             && *uris == other.uris
             && *portable_schemas == other.portable_schemas
-            && allow.says_the_same_as(&other.allow)
+            && allow.is_equivalent_to(&other.allow)
             && *limits == other.limits
-            && *config == other.config
-            && *filled_from == other.filled_from
+            && *config == other.settings
+            && *filled_from == other.setting_origins
     }
 }

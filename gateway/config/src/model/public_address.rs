@@ -27,7 +27,7 @@ const NON_PUBLIC_V4: [([u8; 4], u32); 16] = [
 
 /// Is it a public address?
 #[must_use]
-pub fn is_public(address: IpAddr) -> bool {
+pub fn is_public_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -3,23 +3,23 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{ClientFeature, DirGrant, HttpGrant, PluginConfig, Problem, StateGrant};
-use moongate_model::manifest::{Interfaces, Need, PluginInfo};
+use super::{ClientFeature, Diagnostic, DirGrant, HttpGrant, PluginConfig, StateGrant};
+use moongate_model::manifest::{GuestCapability, Interfaces, PluginInfo};
 
 /// One need of a component, and what is granted of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub struct NeedMatch {
     /// The need.
-    pub need: Need,
+    pub need: GuestCapability,
     /// What is granted of it, as written in the file.
     pub granted: Vec<String>,
     /// Whether the component requests it.
-    pub asked: Asked,
+    pub requested: Requested,
 }
 
 /// Whether a component requests something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// Its imports request it.
     Yes,
     /// Its imports request it, but they may come from the standard library of its language.
@@ -32,38 +32,42 @@ impl PluginConfig {
     /// Compares the imports of a component with the grants, need by need. Needs that are neither requested nor granted
     /// are left out.
     #[must_use]
-    pub fn against(&self, interfaces: &Interfaces) -> Vec<Match> {
-        let matched = |need: Need| {
-            let asked = match (interfaces.needs.contains(&need), need.is_deliberate()) {
-                (true, true) => Asked::Yes,
-                (true, false) => Asked::Maybe,
-                (false, _) => Asked::No,
+    pub fn compare_with_imports(&self, interfaces: &Interfaces) -> Vec<NeedMatch> {
+        let matched = |need: GuestCapability| {
+            let asked = match (interfaces.capabilities.contains(&need), need.is_deliberate()) {
+                (true, true) => Requested::Yes,
+                (true, false) => Requested::Maybe,
+                (false, _) => Requested::No,
             };
             let granted = self.granted(need);
-            (asked != Asked::No || !granted.is_empty()).then_some(Match { need, granted, asked })
+            (asked != Requested::No || !granted.is_empty()).then_some(NeedMatch {
+                need,
+                granted,
+                requested: asked,
+            })
         };
-        Need::ALL.into_iter().filter_map(matched).collect()
+        GuestCapability::ALL.into_iter().filter_map(matched).collect()
     }
 
     /// What is granted of a need, one phrase each.
-    fn granted(&self, need: Need) -> Vec<String> {
+    fn granted(&self, need: GuestCapability) -> Vec<String> {
         let allow = &self.allow;
         match need {
-            Need::Files => {
+            GuestCapability::Files => {
                 let phrase = |dir: &DirGrant| {
-                    format!("{} = {} ({})", dir.guest, dir.host.display(), dir.mode.as_str())
+                    format!("{} = {} ({})", dir.guest_path, dir.host_path.display(), dir.mode.as_str())
                 };
                 allow.dirs.iter().map(phrase).collect()
             }
-            Need::Http => allow.http.iter().map(HttpGrant::described).collect(),
-            Need::State => match &allow.state {
-                StateGrant::Refused => Vec::new(),
+            GuestCapability::Http => allow.http.iter().map(HttpGrant::describe).collect(),
+            GuestCapability::State => match &allow.state {
+                StateGrant::NotGranted => Vec::new(),
                 StateGrant::Own => vec!["its own store".to_owned()],
                 StateGrant::Shared(name) => vec![format!("the store {name}")],
             },
-            Need::Variables => allow.env.iter().map(|(name, _)| name.clone()).collect(),
-            Need::Settings => self.config.keys().map(|key| self.setting(key)).collect(),
-            Need::Client => {
+            GuestCapability::Variables => allow.env.iter().map(|(name, _)| name.clone()).collect(),
+            GuestCapability::Settings => self.settings.keys().map(|key| self.setting(key)).collect(),
+            GuestCapability::Client => {
                 allow.client.iter().copied().map(ClientFeature::as_str).map(str::to_owned).collect()
             }
         }
@@ -71,7 +75,7 @@ impl PluginConfig {
 
     /// A setting, and the variables and files that its value comes from.
     fn setting(&self, key: &str) -> String {
-        match self.filled_from.get(key) {
+        match self.setting_origins.get(key) {
             None => key.to_owned(),
             Some(origins) => {
                 let origins: Vec<&str> = origins.iter().map(String::as_str).collect();
@@ -83,44 +87,55 @@ impl PluginConfig {
     /// Warnings about grants that the component can't use, and about imports that aren't granted. `state` is the
     /// directory for state, if there is one.
     #[must_use]
-    pub fn misfits(&self, interfaces: &Interfaces, info: &PluginInfo, state: Option<&Path>) -> Vec<Problem> {
-        let matches = self.against(interfaces);
-        let misfits = matches.iter().filter_map(|found| self.misfit(found));
+    pub fn grant_warnings(
+        &self,
+        interfaces: &Interfaces,
+        info: &PluginInfo,
+        state: Option<&Path>,
+    ) -> Vec<Diagnostic> {
+        let matches = self.compare_with_imports(interfaces);
+        let misfits = matches.iter().filter_map(|found| self.grant_warning(found));
         misfits.chain(self.unused_instructions(info)).chain(self.lost_state(&matches, state)).collect()
     }
 
-    fn misfit(&self, Match { need, granted, asked }: &Match) -> Option<Problem> {
+    fn grant_warning(&self, NeedMatch { need, granted, requested: asked }: &NeedMatch) -> Option<Diagnostic> {
         let id = &self.id;
         let place = match need {
-            Need::Files => self.allow.dirs.first().map(|dir| dir.place.clone()),
-            Need::Http => self.allow.http.first().map(|grant| grant.place.clone()),
-            Need::State | Need::Variables | Need::Settings | Need::Client => {
-                self.allow.places.get(need.key()).cloned()
-            }
+            GuestCapability::Files => self.allow.dirs.first().map(|dir| dir.span.clone()),
+            GuestCapability::Http => self.allow.http.first().map(|grant| grant.span.clone()),
+            GuestCapability::State
+            | GuestCapability::Variables
+            | GuestCapability::Settings
+            | GuestCapability::Client => self.allow.spans.get(need.config_key()).cloned(),
         };
-        let place = place.unwrap_or_else(|| self.place.clone());
-        let (key, verb) = (need.key(), need.verb());
+        let place = place.unwrap_or_else(|| self.span.clone());
+        let (key, verb) = (need.config_key(), need.verb_phrase());
         match asked {
-            Asked::No if !granted.is_empty() => {
+            Requested::No if !granted.is_empty() => {
                 let what = match need {
-                    Need::Settings => format!("has settings (`{key}`) but doesn't read any"),
+                    GuestCapability::Settings => format!("has settings (`{key}`) but doesn't read any"),
                     _ => format!("is granted `{key}` but can't {verb}: none of its imports needs the grant"),
                 };
-                let problem = Problem::warning(format!("the plugin `{id}` {what}")).at(place);
-                Some(problem.hint(format!("remove `{key}`, or a later version of the plugin gets it too")))
+                let problem = Diagnostic::warning(format!("the plugin `{id}` {what}")).with_span(place);
+                Some(
+                    problem
+                        .with_hint(format!("remove `{key}`, or a later version of the plugin gets it too")),
+                )
             }
             // A plugin without settings uses its own defaults.
-            Asked::Yes if granted.is_empty() && *need != Need::Settings => {
+            Requested::Yes if granted.is_empty() && *need != GuestCapability::Settings => {
                 let message = format!("the plugin `{id}` was built to {verb}, which isn't granted");
-                let hint =
-                    format!("to allow it, add a line such as `{}` to `[plugins.{id}.allow]`", need.example());
-                Some(Problem::warning(message).at(self.place.clone()).hint(hint))
+                let hint = format!(
+                    "to allow it, add a line such as `{}` to `[plugins.{id}.allow]`",
+                    need.example_line()
+                );
+                Some(Diagnostic::warning(message).with_span(self.span.clone()).with_hint(hint))
             }
-            Asked::Yes | Asked::Maybe | Asked::No => None,
+            Requested::Yes | Requested::Maybe | Requested::No => None,
         }
     }
 
-    fn unused_instructions(&self, info: &PluginInfo) -> Option<Problem> {
+    fn unused_instructions(&self, info: &PluginInfo) -> Option<Diagnostic> {
         if !self.allow.instructions
             || info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
         {
@@ -128,27 +143,34 @@ impl PluginConfig {
         }
         let message = format!("the plugin `{}` is granted `instructions` but has none", self.id);
         Some(
-            Problem::warning(message)
-                .at(self.grant_place("instructions"))
-                .hint("remove `instructions`, or a later version of the plugin can instruct the model"),
+            Diagnostic::warning(message)
+                .with_span(self.grant_place("instructions"))
+                .with_hint("remove `instructions`, or a later version of the plugin can instruct the model"),
         )
     }
 
-    fn lost_state(&self, matches: &[Match], state: Option<&Path>) -> Option<Problem> {
-        let keeps = |found: &Match| {
-            found.need == Need::State && found.asked != Asked::No && !found.granted.is_empty()
+    fn lost_state(&self, matches: &[NeedMatch], state: Option<&Path>) -> Option<Diagnostic> {
+        let keeps = |found: &NeedMatch| {
+            found.need == GuestCapability::State
+                && found.requested != Requested::No
+                && !found.granted.is_empty()
         };
         if state.is_some() || !matches.iter().any(keeps) {
             return None;
         }
         let message = format!("the state of the plugin `{}` is lost when the gateway stops", self.id);
         let hint = "to keep it in a directory, add `state = \"state\"` to `[gateway]`";
-        Some(Problem::warning(message).at(self.grant_place("state")).label("kept in memory only").hint(hint))
+        Some(
+            Diagnostic::warning(message)
+                .with_span(self.grant_place("state"))
+                .with_label("kept in memory only")
+                .with_hint(hint),
+        )
     }
 
     /// The place of a key of `allow`.
     fn grant_place(&self, key: &str) -> Range<usize> {
-        self.allow.places.get(key).unwrap_or(&self.place).clone()
+        self.allow.spans.get(key).unwrap_or(&self.span).clone()
     }
 }
 

@@ -4,86 +4,86 @@
 
 /// Why a header is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reserved {
+pub enum ReservedHeader {
     /// It frames a message or applies to one connection (RFC 9110, 7.6.1; RFC 9112). Only the HTTP client sets it.
     Framing,
     /// The length of the body. A plugin may set it, and must keep to it. Credentials can't.
     Length,
     /// Proxies identify the original client with it, and servers trust it.
-    Passing,
+    ClientIdentity,
     /// It makes the server treat the request as one with another method, path or host than the grants were checked
     /// against.
     Rewriting,
 }
 
 /// The reserved headers, except those that start with [`FORWARDED_PREFIX`].
-const RESERVED_HEADERS: [(&str, Reserved); 45] = [
-    ("connection", Reserved::Framing),
-    ("expect", Reserved::Framing), // the client doesn't wait before it sends the body
-    ("host", Reserved::Framing),
-    ("http2-settings", Reserved::Framing),
-    ("keep-alive", Reserved::Framing),
-    ("proxy-authenticate", Reserved::Framing), // these three are for proxies
-    ("proxy-authorization", Reserved::Framing),
-    ("proxy-connection", Reserved::Framing),
-    ("te", Reserved::Framing),
-    ("trailer", Reserved::Framing),
-    ("transfer-encoding", Reserved::Framing),
-    ("upgrade", Reserved::Framing),
-    ("content-length", Reserved::Length),
-    ("cdn-loop", Reserved::Passing),   // RFC 8586
-    ("early-data", Reserved::Passing), // RFC 8470
-    ("forwarded", Reserved::Passing),  // RFC 7239
-    ("via", Reserved::Passing),
-    ("proxy", Reserved::Passing), // read as the variable `HTTP_PROXY` by CGI programs
-    ("cf-connecting-ip", Reserved::Passing),
-    ("client-ip", Reserved::Passing),
-    ("fastly-client-ip", Reserved::Passing),
-    ("remote-user", Reserved::Passing), // the user that a proxy has authenticated
-    ("true-client-ip", Reserved::Passing),
-    ("x-azure-clientip", Reserved::Passing),
-    ("x-client-ip", Reserved::Passing),
-    ("x-cluster-client-ip", Reserved::Passing),
-    ("x-envoy-external-address", Reserved::Passing),
-    ("x-forwarded", Reserved::Passing),
-    ("x-originating-ip", Reserved::Passing),
-    ("x-real-ip", Reserved::Passing),
-    ("x-remote-addr", Reserved::Passing),
-    ("x-remote-ip", Reserved::Passing),
-    ("x-remote-user", Reserved::Passing),
-    ("x-envoy-original-path", Reserved::Rewriting),
-    ("x-host", Reserved::Rewriting),
-    ("x-http-host-override", Reserved::Rewriting),
-    ("x-http-method", Reserved::Rewriting),
-    ("x-http-method-override", Reserved::Rewriting),
-    ("x-method-override", Reserved::Rewriting),
-    ("x-ms-original-url", Reserved::Rewriting),
-    ("x-original-host", Reserved::Rewriting),
-    ("x-original-uri", Reserved::Rewriting),
-    ("x-original-url", Reserved::Rewriting),
-    ("x-override-url", Reserved::Rewriting),
-    ("x-rewrite-url", Reserved::Rewriting),
+const RESERVED_HEADERS: [(&str, ReservedHeader); 45] = [
+    ("connection", ReservedHeader::Framing),
+    ("expect", ReservedHeader::Framing), // the client doesn't wait before it sends the body
+    ("host", ReservedHeader::Framing),
+    ("http2-settings", ReservedHeader::Framing),
+    ("keep-alive", ReservedHeader::Framing),
+    ("proxy-authenticate", ReservedHeader::Framing), // these three are for proxies
+    ("proxy-authorization", ReservedHeader::Framing),
+    ("proxy-connection", ReservedHeader::Framing),
+    ("te", ReservedHeader::Framing),
+    ("trailer", ReservedHeader::Framing),
+    ("transfer-encoding", ReservedHeader::Framing),
+    ("upgrade", ReservedHeader::Framing),
+    ("content-length", ReservedHeader::Length),
+    ("cdn-loop", ReservedHeader::ClientIdentity),   // RFC 8586
+    ("early-data", ReservedHeader::ClientIdentity), // RFC 8470
+    ("forwarded", ReservedHeader::ClientIdentity),  // RFC 7239
+    ("via", ReservedHeader::ClientIdentity),
+    ("proxy", ReservedHeader::ClientIdentity), // read as the variable `HTTP_PROXY` by CGI programs
+    ("cf-connecting-ip", ReservedHeader::ClientIdentity),
+    ("client-ip", ReservedHeader::ClientIdentity),
+    ("fastly-client-ip", ReservedHeader::ClientIdentity),
+    ("remote-user", ReservedHeader::ClientIdentity), // the user that a proxy has authenticated
+    ("true-client-ip", ReservedHeader::ClientIdentity),
+    ("x-azure-clientip", ReservedHeader::ClientIdentity),
+    ("x-client-ip", ReservedHeader::ClientIdentity),
+    ("x-cluster-client-ip", ReservedHeader::ClientIdentity),
+    ("x-envoy-external-address", ReservedHeader::ClientIdentity),
+    ("x-forwarded", ReservedHeader::ClientIdentity),
+    ("x-originating-ip", ReservedHeader::ClientIdentity),
+    ("x-real-ip", ReservedHeader::ClientIdentity),
+    ("x-remote-addr", ReservedHeader::ClientIdentity),
+    ("x-remote-ip", ReservedHeader::ClientIdentity),
+    ("x-remote-user", ReservedHeader::ClientIdentity),
+    ("x-envoy-original-path", ReservedHeader::Rewriting),
+    ("x-host", ReservedHeader::Rewriting),
+    ("x-http-host-override", ReservedHeader::Rewriting),
+    ("x-http-method", ReservedHeader::Rewriting),
+    ("x-http-method-override", ReservedHeader::Rewriting),
+    ("x-method-override", ReservedHeader::Rewriting),
+    ("x-ms-original-url", ReservedHeader::Rewriting),
+    ("x-original-host", ReservedHeader::Rewriting),
+    ("x-original-uri", ReservedHeader::Rewriting),
+    ("x-original-url", ReservedHeader::Rewriting),
+    ("x-override-url", ReservedHeader::Rewriting),
+    ("x-rewrite-url", ReservedHeader::Rewriting),
 ];
 
 /// The headers of proxies that predate `Forwarded`: `-for`, `-host`, `-prefix`, `-uri` and others.
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-impl Reserved {
+impl ReservedHeader {
     /// Why this header is reserved, if it is. Case makes no difference.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let normalized = normalized(name);
         let listed =
             RESERVED_HEADERS.iter().find(|(its, _)| *its == normalized).map(|(_, reserved)| *reserved);
-        listed.or_else(|| normalized.starts_with(FORWARDED_PREFIX).then_some(Self::Passing))
+        listed.or_else(|| normalized.starts_with(FORWARDED_PREFIX).then_some(Self::ClientIdentity))
     }
 
     /// May a plugin set it?
     #[must_use]
-    pub fn is_for_plugins(self) -> bool {
+    pub fn is_settable_by_plugins(self) -> bool {
         match self {
             Self::Length => true,
-            Self::Framing | Self::Passing | Self::Rewriting => false,
+            Self::Framing | Self::ClientIdentity | Self::Rewriting => false,
         }
     }
 
@@ -91,7 +91,7 @@ impl Reserved {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Framing | Self::Length => "frames the message",
-            Self::Passing => "identifies the client behind a proxy",
+            Self::ClientIdentity => "identifies the client behind a proxy",
             Self::Rewriting => "turns the request into one that isn't granted",
         }
     }

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 use url::Host;
 
-use super::{DirMode, Grants, HttpGrant, HttpOrigin, Target, http_pattern, is_public};
-use moongate_model::call::Cure;
+use super::{DirMode, Grants, HttpGrant, HttpOrigin, RequestTarget, http_pattern, is_public_address};
+use moongate_model::call::GrantFix;
 
 /// A longer line, in bytes, leaves out the networks that it doesn't need.
 const MAX_LINE_BYTES: usize = 360;
@@ -20,7 +20,7 @@ pub(crate) const LOCAL_NETWORKS: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// A string as a TOML literal. TOML reads what JSON writes, except for one character that it needs escaped.
 #[must_use]
-pub fn literal(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
@@ -28,7 +28,7 @@ impl Grants {
     /// The line that grants a request: its whole origin, or only its path and method if other requests to the origin
     /// are granted. If the host can only be in a non-public network, the line names that, too.
     #[must_use]
-    pub fn cure(&self, target: &Target) -> String {
+    pub fn suggest_http_grant(&self, target: &RequestTarget) -> String {
         let origin = target.origin();
         let granted: Vec<&HttpGrant> =
             self.http.iter().filter(|grant| grant.covers_origin(&origin)).collect();
@@ -51,7 +51,7 @@ impl Grants {
             .chain(ends)
             .map(|end| format!("{origin}{}", &target.path()[..end]));
         let url = urls
-            .find(|url| http_pattern::parse(url).is_ok_and(|pattern| target.is_at(&pattern.path)))
+            .find(|url| http_pattern::parse(url).is_ok_and(|pattern| target.is_below_path(&pattern.path)))
             .unwrap_or_else(|| origin.to_string());
         line_with_networks(&url, &[target.method()], &networks, &needed)
     }
@@ -60,7 +60,7 @@ impl Grants {
 impl HttpGrant {
     /// The line that also lets requests of this grant to one origin go to an address.
     #[must_use]
-    pub fn cure(&self, origin: &HttpOrigin, address: IpAddr) -> String {
+    pub fn suggest_for_address(&self, origin: &HttpOrigin, address: IpAddr) -> String {
         let mut networks = self.networks.clone();
         networks.push(address.into());
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
@@ -70,28 +70,28 @@ impl HttpGrant {
 
 /// The line of `allow` that grants it, once the operator replaces each ellipsis with a directory.
 #[must_use]
-pub fn grant_line(cure: &Cure) -> String {
+pub fn grant_line(cure: &GrantFix) -> String {
     match cure {
-        Cure::Line(line) => line.clone(),
-        Cure::ReadDirectory { guest } => format!("dirs = [{}]", directory_to_read(guest.as_deref())),
-        Cure::ChangeDirectory { host, guest } => {
-            format!("dirs = [{}]", directory_item(host, guest, DirMode::ReadWrite))
+        GrantFix::Line(line) => line.clone(),
+        GrantFix::ReadDirectory { guest } => format!("dirs = [{}]", readable_dir_entry(guest.as_deref())),
+        GrantFix::ChangeDirectory { host, guest } => {
+            format!("dirs = [{}]", dir_grant_entry(host, guest, DirMode::ReadWrite))
         }
     }
 }
 
 /// An entry of `dirs`.
 #[must_use]
-pub fn directory_item(host: &str, guest: &str, mode: DirMode) -> String {
-    let [host, guest] = [host, guest].map(literal);
+pub fn dir_grant_entry(host: &str, guest: &str, mode: DirMode) -> String {
+    let [host, guest] = [host, guest].map(toml_string);
     format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
 }
 
 /// An entry of `dirs` for reading, with an ellipsis for what only the operator knows.
 #[must_use]
-pub fn directory_to_read(guest: Option<&str>) -> String {
+pub fn readable_dir_entry(guest: Option<&str>) -> String {
     const PLACEHOLDER: &str = "…";
-    directory_item(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
+    dir_grant_entry(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
 }
 
 /// The line with all networks, or only with the needed ones if it would be too long.
@@ -102,11 +102,11 @@ fn line_with_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNe
 
 /// The non-public networks that a host is known to be in.
 fn known_networks(host: &Host<String>) -> Vec<IpNet> {
-    let alone = |address: IpAddr| if is_public(address) { Vec::new() } else { vec![address.into()] };
+    let alone = |address: IpAddr| if is_public_address(address) { Vec::new() } else { vec![address.into()] };
     match host {
         Host::Ipv4(address) => alone((*address).into()),
         Host::Ipv6(address) => alone((*address).into()),
-        Host::Domain(name) if is_this_machine(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
+        Host::Domain(name) if is_localhost_name(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
         Host::Domain(_) => Vec::new(),
     }
 }
@@ -117,7 +117,7 @@ fn parsed(network: &str) -> IpNet {
 
 /// Is it a name of the machine itself (RFC 6761, 6.3)?
 #[must_use]
-pub fn is_this_machine(name: &str) -> bool {
+pub fn is_localhost_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 

@@ -10,13 +10,13 @@ impl PluginConfig {
     /// What this configuration grants that `before` doesn't, one phrase each: the grants, and the variables and files
     /// that its settings are filled from. `None` means that the plugin is new.
     #[must_use]
-    pub fn wider_than(&self, before: Option<&Self>) -> Vec<String> {
+    pub fn widened_grants(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
     /// The same without what `before` allowed instead. With the two swapped it gives what was taken away.
     #[must_use]
-    pub fn alone_wider_than(&self, before: Option<&Self>) -> Vec<String> {
+    pub fn added_grants(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, |dir, _| dir.described())
     }
 
@@ -25,10 +25,11 @@ impl PluginConfig {
         let granted = before.map_or(&nothing, |before| &before.allow);
         let mut wider = self.allow.added_to(granted, of_dir);
         let known = |origin: &str| {
-            before.is_some_and(|before| before.filled_from.values().any(|origins| origins.contains(origin)))
+            before
+                .is_some_and(|before| before.setting_origins.values().any(|origins| origins.contains(origin)))
                 || granted.env.iter().any(|(name, _)| origin.strip_prefix("env ") == Some(name))
         };
-        let origins: BTreeSet<&String> = self.filled_from.values().flatten().collect();
+        let origins: BTreeSet<&String> = self.setting_origins.values().flatten().collect();
         let handed_over = origins.into_iter().filter(|origin| !known(origin));
         wider.extend(handed_over.map(|origin| visible(&format!("config from {origin}")).into_owned()));
         wider
@@ -39,23 +40,23 @@ impl Grants {
     /// What these grants allow that `before` doesn't, one phrase each, such as `env LANG`. The value of a variable isn't
     /// part of the grant.
     #[must_use]
-    pub fn wider_than(&self, before: &Self) -> Vec<String> {
+    pub fn widened_grants(&self, before: &Self) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
     fn added_to(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         // A new field stops the build here.
-        let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state, spans: _ } = self;
         let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
         let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
         wider.extend(env.iter().filter(|(name, _)| !known(name)).map(|(name, _)| format!("env {name}")));
-        let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.is_within(other));
+        let known = |grant: &HttpGrant| before.http.iter().any(|other| grant.is_covered_by(other));
         let new = http.iter().filter(|grant| !known(grant));
-        wider.extend(new.map(|grant| format!("http {}", grant.described())));
-        let known = |added: &Credential| before.credentials.iter().any(|other| added.is_within(other));
+        wider.extend(new.map(|grant| format!("http {}", grant.describe())));
+        let known = |added: &Credential| before.credentials.iter().any(|other| added.is_covered_by(other));
         let new = credentials.iter().filter(|added| !known(added));
-        wider.extend(new.map(Credential::described));
+        wider.extend(new.map(Credential::describe));
         wider.extend(client.difference(&before.client).map(|feature| format!("client {}", feature.as_str())));
         wider.extend(state.wider_than(&before.state));
         if *instructions && !before.instructions {
@@ -66,36 +67,36 @@ impl Grants {
 
     /// All that these grants allow, one phrase each.
     #[must_use]
-    pub fn all(&self) -> Vec<String> {
-        self.wider_than(&Self::default())
+    pub fn describe_all(&self) -> Vec<String> {
+        self.widened_grants(&Self::default())
     }
 }
 
 impl DirGrant {
     /// Does one of `others` allow all that this grant allows?
     fn is_within(&self, others: &[Self]) -> bool {
-        let Self { place: _, host, named: _, guest: _, mode } = self;
-        others.iter().any(|other| host.starts_with(&other.host) && mode.is_within(other.mode))
+        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: _, mode } = self;
+        others.iter().any(|other| host.starts_with(&other.host_path) && mode.is_covered_by(other.mode))
     }
 
     fn described(&self) -> String {
-        let Self { place: _, host, named: _, guest, mode } = self;
+        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: guest, mode } = self;
         format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
     }
 
     /// What it allows, compared with the earlier grant at the same path.
     fn compared(&self, before: &[Self]) -> String {
-        let Self { place: _, host, named: _, guest, mode } = self;
+        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: guest, mode } = self;
         let here = shown(host);
-        let same_path = before.iter().find(|other| other.guest == *guest);
+        let same_path = before.iter().find(|other| other.guest_path == *guest);
         match same_path {
-            Some(other) if other.host == *host => {
+            Some(other) if other.host_path == *host => {
                 format!("dirs {guest} = {here}: {} instead of {}", mode.as_str(), other.mode.as_str())
             }
             Some(other) => format!(
                 "dirs {guest} = {here} ({}) instead of {} ({})",
                 mode.as_str(),
-                shown(&other.host),
+                shown(&other.host_path),
                 other.mode.as_str()
             ),
             None => self.described(),
@@ -114,7 +115,7 @@ impl StateGrant {
             return None;
         }
         match self {
-            Self::Refused => None,
+            Self::NotGranted => None,
             Self::Own => Some("state".to_owned()),
             Self::Shared(name) => Some(format!("state {name}")),
         }

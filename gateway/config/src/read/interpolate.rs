@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::environment::{Environment, is_variable_name, nearest_variable, variables};
 use super::secret_detection::{contains_secret, is_secret_name};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::diagnostic::{quoted, visible};
 
 /// A string with its variables filled in.
@@ -90,14 +90,14 @@ pub(crate) struct VariableExpansion {
 impl VariableExpansion {
     /// The diagnostic with the variable as written instead of its value. Labels keep the paths that were looked at, or
     /// else the operator couldn't find the file.
-    pub(crate) fn undo(&self, problem: Problem) -> Problem {
+    pub(crate) fn undo(&self, problem: Diagnostic) -> Diagnostic {
         let is_here =
             |at: &Range<usize>| at.start < self.span.end && self.span.start < at.end.max(at.start + 1);
-        if self.value.len() < MIN_DISTINCTIVE_BYTES && !problem.place.as_ref().is_some_and(is_here) {
+        if self.value.len() < MIN_DISTINCTIVE_BYTES && !problem.span.as_ref().is_some_and(is_here) {
             return problem;
         }
-        let Problem { message, hint, .. } = problem;
-        Problem { message: self.undo_in(message), hint: hint.map(|hint| self.undo_in(hint)), ..problem }
+        let Diagnostic { message, hint, .. } = problem;
+        Diagnostic { message: self.undo_in(message), hint: hint.map(|hint| self.undo_in(hint)), ..problem }
     }
 
     fn undo_in(&self, mut text: String) -> String {
@@ -225,23 +225,24 @@ impl VariableError {
     }
 
     /// The diagnostic for a value with this key. It doesn't contain the default of the variable, which can be a secret.
-    pub(crate) fn into_problem(self, path: &str, environment: &dyn Environment) -> Problem {
+    pub(crate) fn into_problem(self, path: &str, environment: &dyn Environment) -> Diagnostic {
         match &self.cause {
             ErrorCause::Unset(name) => {
-                let problem = Problem::error(format!("environment variable `{name}` in `{path}` isn't set"));
+                let problem =
+                    Diagnostic::error(format!("environment variable `{name}` in `{path}` isn't set"));
                 match nearest_variable(name, environment) {
-                    Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
-                    None => problem.hint(format!("set it, or add a default: `${{{name}:-…}}`")),
+                    Some(other) => problem.with_hint(format!("did you mean `{other}`, which is set?")),
+                    None => problem.with_hint(format!("set it, or add a default: `${{{name}:-…}}`")),
                 }
             }
             ErrorCause::NotUnicode(name) => {
                 let message = format!("environment variable `{name}` in `{path}` isn't valid UTF-8");
-                Problem::error(message).hint("set it to valid UTF-8")
+                Diagnostic::error(message).with_hint("set it to valid UTF-8")
             }
-            ErrorCause::Unclosed => Problem::error(format!("unclosed `${{` in `{path}`"))
-                .hint("close it with `}`, or write `$${` for a literal `${`"),
-            ErrorCause::BadSyntax => Problem::error(format!("invalid use of a variable in `{path}`"))
-                .hint("write `${NAME}` or `${NAME:-default}`, or `$${` for a literal `${`"),
+            ErrorCause::Unclosed => Diagnostic::error(format!("unclosed `${{` in `{path}`"))
+                .with_hint("close it with `}`, or write `$${` for a literal `${`"),
+            ErrorCause::BadSyntax => Diagnostic::error(format!("invalid use of a variable in `{path}`"))
+                .with_hint("write `${NAME}` or `${NAME:-default}`, or `$${` for a literal `${`"),
         }
     }
 }

@@ -7,7 +7,7 @@ use moongate_model::names::alike;
 
 /// The kind of an entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryKind {
     /// A file.
     File,
     /// A directory.
@@ -20,7 +20,7 @@ const MAX_ENTRIES: usize = 2_000;
 /// The entry of this kind in the same directory whose name is nearest to that of `path`, which doesn't exist. Reads the
 /// directory.
 #[must_use]
-pub fn nearest_path(path: &Path, wanted: Entry) -> Option<PathBuf> {
+pub fn nearest_path(path: &Path, wanted: EntryKind) -> Option<PathBuf> {
     if fs::symlink_metadata(path).is_ok() {
         return None;
     }
@@ -28,8 +28,8 @@ pub fn nearest_path(path: &Path, wanted: Entry) -> Option<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let entries = fs::read_dir(parent.unwrap_or(Path::new("."))).ok()?.take(MAX_ENTRIES).flatten();
     let is_wanted = |path: &Path| match wanted {
-        Entry::File => path.is_file(),
-        Entry::Directory => path.is_dir(),
+        EntryKind::File => path.is_file(),
+        EntryKind::Directory => path.is_dir(),
     };
     // The extension is compared on its own: `a.wasm` isn't like `b.wasm` because of it.
     let is_candidate = |name: &String| {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     /// The name that is suggested for a path in a directory with some files.
-    fn nearest(name: &str, wanted: Entry) -> Option<String> {
+    fn nearest(name: &str, wanted: EntryKind) -> Option<String> {
         let dir = TempDir::new().unwrap();
         fs::create_dir(dir.path().join("notes")).unwrap();
         for file in ["hello_world.wasm", "x.wasm", "time.wasm"] {
@@ -77,17 +77,17 @@ mod tests {
         for slip in
             ["hello-world.wasm", "hello_world.wsm", "hello_world", "HelloWorld.wasm", "helo_world.wasm"]
         {
-            assert_eq!(nearest(slip, Entry::File).as_deref(), Some("hello_world.wasm"), "{slip}");
+            assert_eq!(nearest(slip, EntryKind::File).as_deref(), Some("hello_world.wasm"), "{slip}");
         }
-        assert_eq!(nearest("nots", Entry::Directory).as_deref(), Some("notes"));
+        assert_eq!(nearest("nots", EntryKind::Directory).as_deref(), Some("notes"));
     }
 
     #[test]
     fn suggests_nothing_for_other_names_or_kinds() {
         let long = "x".repeat(200);
         for path in ["y.wasm", "fetch.wasm", "time.txt", "note", "time.wasm", "nowhere/time.wasm", &long] {
-            assert_eq!(nearest(path, Entry::File), None, "{path}");
+            assert_eq!(nearest(path, EntryKind::File), None, "{path}");
         }
-        assert_eq!(nearest("time.wsm", Entry::Directory), None);
+        assert_eq!(nearest("time.wsm", EntryKind::Directory), None);
     }
 }

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::environment::is_variable_name;
-use super::nearest_path::{Entry, nearest_path};
+use super::nearest_path::{EntryKind, nearest_path};
 use super::reader::{ConfigReader, TomlString, TomlTable};
 use super::resolved_path::ResolvedPath;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
 
 /// The hint for a path that doesn't exist if no other path is similar.
@@ -19,22 +19,22 @@ impl ConfigReader<'_> {
     /// The absolute path of a string.
     pub(crate) fn path(&mut self, text: &TomlString) -> Option<PathBuf> {
         let problem = if text.text.is_empty() {
-            Problem::error(format!("`{}` is empty", text.path))
-                .hint("set it to a path; \".\" is the directory of this file")
+            Diagnostic::error(format!("`{}` is empty", text.path))
+                .with_hint("set it to a path; \".\" is the directory of this file")
         } else if text.text == "~" || text.text.starts_with("~/") {
-            Problem::error(format!("`~` isn't expanded in `{}`", text.path))
-                .hint(format!("write \"${{HOME}}{}\"", &text.text[1..]))
+            Diagnostic::error(format!("`~` isn't expanded in `{}`", text.path))
+                .with_hint(format!("write \"${{HOME}}{}\"", &text.text[1..]))
         } else if let Some((name, rest)) = shell_variable(&text.text)
             && !self.base.join(&text.text).exists()
         {
-            Problem::error(format!("`${name}` isn't expanded in `{}`", text.path))
-                .hint(format!("write \"${{{name}}}{rest}\""))
+            Diagnostic::error(format!("`${name}` isn't expanded in `{}`", text.path))
+                .with_hint(format!("write \"${{{name}}}{rest}\""))
         } else if text.text.contains('\0') {
-            Problem::error(format!("`{}` contains NUL", text.path)).hint("remove it")
+            Diagnostic::error(format!("`{}` contains NUL", text.path)).with_hint("remove it")
         } else {
             return std::path::absolute(self.base.join(&text.text)).ok();
         };
-        self.report(problem.at(text.span.clone()));
+        self.report(problem.with_span(text.span.clone()));
         None
     }
 
@@ -51,7 +51,7 @@ impl ConfigReader<'_> {
             if text.text.contains(['@', '?']) {
                 self.secret_spans.push(text.span.clone()); // URLs can contain passwords and keys
             }
-            self.report(Problem::error(message).at(text.span.clone()).hint(hint));
+            self.report(Diagnostic::error(message).with_span(text.span.clone()).with_hint(hint));
             return None;
         }
         let path = self.path(text)?;
@@ -59,17 +59,17 @@ impl ConfigReader<'_> {
         let unreadable = |error| unreadable("the component", &text.text, &path, &error);
         let problem = match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Some(
-                Problem::error(format!("the component {} is a directory", quoted(&text.text)))
-                    .hint("name the `.wasm` file in it"),
+                Diagnostic::error(format!("the component {} is a directory", quoted(&text.text)))
+                    .with_hint("name the `.wasm` file in it"),
             ),
             Ok(found) if !found.is_file() => Some(
-                Problem::error(format!("the component {} isn't a regular file", quoted(&text.text)))
-                    .hint("name a `.wasm` file"),
+                Diagnostic::error(format!("the component {} isn't a regular file", quoted(&text.text)))
+                    .with_hint("name a `.wasm` file"),
             ),
             Ok(_) => fs::File::open(&path).err().map(unreadable),
             Err(error) => Some(unreadable(error)),
         };
-        self.loading_problems.extend(problem.map(|problem| problem.at(text.span.clone())));
+        self.loading_problems.extend(problem.map(|problem| problem.with_span(text.span.clone())));
         Some(path)
     }
 
@@ -78,14 +78,14 @@ impl ConfigReader<'_> {
     pub(crate) fn directory(&mut self, text: &TomlString) -> Option<PathBuf> {
         let path = self.path(text)?;
         let unusable = |error| {
-            unusable("the directory", &text.text, &path, Entry::Directory, error, MISSING_HINT)
-                .at(text.span.clone())
+            unusable("the directory", &text.text, &path, EntryKind::Directory, error, MISSING_HINT)
+                .with_span(text.span.clone())
         };
         let problem = match fs::canonicalize(&path) {
             Ok(found) if found.is_dir() => return Some(found),
-            Ok(_) => Problem::error(format!("{} isn't a directory", quoted(&text.text)))
-                .hint("grant the directory that it is in, or a directory of its own")
-                .at(text.span.clone()),
+            Ok(_) => Diagnostic::error(format!("{} isn't a directory", quoted(&text.text)))
+                .with_hint("grant the directory that it is in, or a directory of its own")
+                .with_span(text.span.clone()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.loading_problems.push(unusable(&error));
                 let end = ResolvedPath::new(&path).end;
@@ -105,13 +105,15 @@ impl ConfigReader<'_> {
         let path = self.path(&text)?;
         let problem = if path.exists() && !path.is_dir() {
             self.files.insert(path);
-            Problem::error(format!("{} isn't a directory", quoted(&text.text)))
+            Diagnostic::error(format!("{} isn't a directory", quoted(&text.text)))
         } else if let Some(system) = ["/proc", "/sys"].into_iter().find(|system| path.starts_with(system)) {
-            Problem::error(format!("`{system}` can't store files"))
+            Diagnostic::error(format!("`{system}` can't store files"))
         } else {
             return Some(path);
         };
-        self.report(problem.at(text.span).hint("name a directory; it is created if it doesn't exist"));
+        self.report(
+            problem.with_span(text.span).with_hint("name a directory; it is created if it doesn't exist"),
+        );
         None
     }
 
@@ -137,8 +139,8 @@ impl ConfigReader<'_> {
             return path;
         }
         self.report(
-            Problem::error("no directory for compiled code: neither `HOME` nor `XDG_CACHE_HOME` is set")
-                .hint("set `MOONGATE_CACHE_DIR`, or `cache` in `[gateway]`"),
+            Diagnostic::error("no directory for compiled code: neither `HOME` nor `XDG_CACHE_HOME` is set")
+                .with_hint("set `MOONGATE_CACHE_DIR`, or `cache` in `[gateway]`"),
         );
         PathBuf::new()
     }
@@ -158,14 +160,14 @@ fn shell_variable(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The diagnostic for a file that can't be used. `text` is its path as written.
-pub(crate) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Problem {
-    unusable(what, text, path, Entry::File, error, MISSING_HINT)
+pub(crate) fn unreadable(what: &str, text: &str, path: &Path, error: &io::Error) -> Diagnostic {
+    unusable(what, text, path, EntryKind::File, error, MISSING_HINT)
 }
 
 /// The diagnostic for a configuration that can't be read.
-pub(crate) fn unreadable_configuration(file: &Path, error: &io::Error) -> Problem {
+pub(crate) fn unreadable_configuration(file: &Path, error: &io::Error) -> Diagnostic {
     let hint = "name another file with `--config`";
-    unusable("the configuration", &file.to_string_lossy(), file, Entry::File, error, hint)
+    unusable("the configuration", &file.to_string_lossy(), file, EntryKind::File, error, hint)
 }
 
 /// The diagnostic for a file or directory. `missing_hint` is the hint if it doesn't exist and no other path is similar.
@@ -173,10 +175,10 @@ fn unusable(
     what: &str,
     text: &str,
     path: &Path,
-    wanted: Entry,
+    wanted: EntryKind,
     error: &io::Error,
     missing_hint: &str,
-) -> Problem {
+) -> Diagnostic {
     let written = quoted(text);
     // Symlinks matter to the path only if it contains `..`.
     let resolved =
@@ -185,25 +187,24 @@ fn unusable(
     let absolute = quoted(&path.to_string_lossy());
     match error.kind() {
         io::ErrorKind::NotFound => {
-            let problem =
-                Problem::error(format!("{what} {written} doesn't exist")).label(format!("at {absolute}"));
+            let problem = Diagnostic::error(format!("{what} {written} doesn't exist"))
+                .with_label(format!("at {absolute}"));
             match nearest_path(path, wanted) {
                 Some(near) => {
-                    problem.hint(format!("did you mean {}?", quoted(&as_written(text, path, &near))))
+                    problem.with_hint(format!("did you mean {}?", quoted(&as_written(text, path, &near))))
                 }
-                None => problem.hint(missing_hint),
+                None => problem.with_hint(missing_hint),
             }
         }
         io::ErrorKind::PermissionDenied => {
-            Problem::error(format!("permission denied to read {what} {written}"))
-                .label(format!("at {absolute}"))
-                .hint("let the gateway's user read it")
+            Diagnostic::error(format!("permission denied to read {what} {written}"))
+                .with_label(format!("at {absolute}"))
+                .with_hint("let the gateway's user read it")
         }
-        io::ErrorKind::InvalidData => {
-            Problem::error(format!("{what} {written} isn't valid UTF-8")).hint("it must be valid UTF-8")
-        }
-        _ => Problem::error(format!("can't read {what} {written}: {error}"))
-            .hint("name a readable file on this machine"),
+        io::ErrorKind::InvalidData => Diagnostic::error(format!("{what} {written} isn't valid UTF-8"))
+            .with_hint("it must be valid UTF-8"),
+        _ => Diagnostic::error(format!("can't read {what} {written}: {error}"))
+            .with_hint("name a readable file on this machine"),
     }
 }
 

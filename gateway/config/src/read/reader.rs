@@ -14,8 +14,8 @@ use toml::de::{DeTable, DeValue};
 use super::environment::Environment;
 use super::interpolate::{InterpolatedString, VariableExpansion, interpolate};
 use crate::model::diagnostic::quoted;
-use crate::model::{Problem, Secret};
-use crate::spec::keys::{Key, Kind};
+use crate::model::{Diagnostic, Secret};
+use crate::spec::keys::{Key, ValueKind};
 
 /// The state of reading one file.
 pub(crate) struct ConfigReader<'a> {
@@ -26,12 +26,12 @@ pub(crate) struct ConfigReader<'a> {
     /// The absolute directory of the file, to which relative paths are relative.
     pub(crate) base: PathBuf,
     /// The problems so far.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Diagnostic>,
     /// Problems that matter only if HTTP is served.
-    pub(crate) http_problems: Vec<Problem>,
+    pub(crate) http_problems: Vec<Diagnostic>,
     /// Problems that loading the plugins would report as well. They are only added to the others if these keep the
     /// plugins from being loaded.
-    pub(crate) loading_problems: Vec<Problem>,
+    pub(crate) loading_problems: Vec<Diagnostic>,
     /// The files that secrets were read from.
     pub(crate) secret_files: Vec<PathBuf>,
     /// Every secret, for the record of messages to redact.
@@ -187,7 +187,7 @@ impl<'a> ConfigReader<'a> {
     }
 
     /// Reports a problem.
-    pub(crate) fn report(&mut self, problem: Problem) {
+    pub(crate) fn report(&mut self, problem: Diagnostic) {
         self.problems.push(problem);
     }
 
@@ -198,7 +198,7 @@ impl<'a> ConfigReader<'a> {
         keys: &'static [Key],
     ) -> Option<TomlTable<'t>> {
         let DeValue::Table(entries) = value.inner else {
-            self.report_wrong_type(value, &Kind::Table(keys));
+            self.report_wrong_type(value, &ValueKind::Table(keys));
             return None;
         };
         let table = TomlTable { path: value.path.clone(), span: value.key_span.clone(), entries, keys };
@@ -210,7 +210,7 @@ impl<'a> ConfigReader<'a> {
     pub(crate) fn table<'t>(&mut self, parent: &TomlTable<'t>, name: &str) -> Option<TomlTable<'t>> {
         let value = parent.get(name)?;
         match parent.key(name).kind {
-            Kind::Table(keys) => self.as_table(&value, keys),
+            ValueKind::Table(keys) => self.as_table(&value, keys),
             kind => {
                 self.report_wrong_type(&value, &kind);
                 None
@@ -250,7 +250,7 @@ impl<'a> ConfigReader<'a> {
 
     /// An array of tables.
     pub(crate) fn tables<'t>(&mut self, parent: &TomlTable<'t>, name: &str) -> Vec<TomlTable<'t>> {
-        let Kind::List(Kind::Table(keys)) = parent.key(name).kind else {
+        let ValueKind::Array(ValueKind::Table(keys)) = parent.key(name).kind else {
             unreachable!("`{name}` is an array of tables in the key table")
         };
         let items = self.items(parent, name).unwrap_or_default();
@@ -259,7 +259,7 @@ impl<'a> ConfigReader<'a> {
 
     /// An array of strings. `None` means that the key is missing.
     pub(crate) fn strings(&mut self, parent: &TomlTable<'_>, name: &str) -> Option<Vec<TomlString>> {
-        let Kind::List(kind) = parent.key(name).kind else {
+        let ValueKind::Array(kind) = parent.key(name).kind else {
             unreachable!("`{name}` is an array in the key table")
         };
         let items = self.items(parent, name)?;
@@ -273,17 +273,17 @@ impl<'a> ConfigReader<'a> {
     }
 
     /// Reads a value as a string and fills its variables in.
-    pub(crate) fn as_string(&mut self, value: &TomlValue<'_>, kind: &Kind) -> Option<TomlString> {
+    pub(crate) fn as_string(&mut self, value: &TomlValue<'_>, kind: &ValueKind) -> Option<TomlString> {
         let DeValue::String(raw) = value.inner else {
             self.report_wrong_type(value, kind);
             return None;
         };
         let InterpolatedString { text, shown, .. } = self.interpolated(value, raw)?;
-        if let Kind::Word(words) = kind
+        if let ValueKind::OneOf(words) = kind
             && !words.contains(&text.as_str())
         {
             let message = format!("`{}` must be {}, not {}", value.path, kind.expected(), quoted(&text));
-            let problem = Problem::error(message).at(value.span.clone());
+            let problem = Diagnostic::error(message).with_span(value.span.clone());
             self.report(problem.hint_nearest(&text, words.iter().copied()));
             return None;
         }
@@ -303,7 +303,7 @@ impl<'a> ConfigReader<'a> {
             Err(errors) => {
                 for error in errors {
                     let span = self.part(&value.span, raw, error.part());
-                    self.report(error.into_problem(&value.path, self.environment).at(span));
+                    self.report(error.into_problem(&value.path, self.environment).with_span(span));
                 }
                 None
             }

@@ -6,9 +6,9 @@ use bytesize::ByteSize;
 use toml::de::DeValue;
 
 use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
-use crate::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number};
+use crate::spec::keys::{Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 
 /// The value of a key of [`Kind::NameOrBoolean`].
 pub(crate) enum NameOrBoolean {
@@ -29,7 +29,7 @@ impl ConfigReader<'_> {
         parent: &TomlTable<'t>,
         name: &str,
     ) -> Vec<TextOrTable<'t>> {
-        let Kind::List(kind @ Kind::TextOrTable(_, keys)) = parent.key(name).kind else {
+        let ValueKind::Array(kind @ ValueKind::StringOrTable(_, keys)) = parent.key(name).kind else {
             unreachable!("`{name}` is an array of strings and tables in the key table")
         };
         let items = self.items(parent, name).unwrap_or_default();
@@ -65,14 +65,14 @@ impl ConfigReader<'_> {
     pub(crate) fn integer(&mut self, parent: &TomlTable<'_>, name: &str, default: u32) -> u32 {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
-        let Kind::Integer(range) = kind else { unreachable!("`{name}` is an integer in the key table") };
+        let ValueKind::Integer(range) = kind else { unreachable!("`{name}` is an integer in the key table") };
         if !value.inner.is_integer() {
             self.report_wrong_type(&value, &kind);
             return default;
         }
         let number = self
             .non_negative(&value)
-            .and_then(|number| self.in_range(&value, number, range, &range.most.to_string()));
+            .and_then(|number| self.in_range(&value, number, range, &range.max.to_string()));
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
     }
 
@@ -80,7 +80,9 @@ impl ConfigReader<'_> {
     pub(crate) fn duration(&mut self, parent: &TomlTable<'_>, name: &str, default: Duration) -> Duration {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
-        let Kind::Duration(range) = kind else { unreachable!("`{name}` is a duration in the key table") };
+        let ValueKind::Duration(range) = kind else {
+            unreachable!("`{name}` is a duration in the key table")
+        };
         let Some(text) = self.as_string(&value, &kind) else { return default };
         let Ok(duration) = humantime::parse_duration(&text.text) else {
             let message = format!("invalid duration {} in `{}`", quoted(&text.text), value.path);
@@ -88,12 +90,12 @@ impl ConfigReader<'_> {
                 Ok(number) => format!("add a unit, such as \"{number}s\""),
                 Err(_) => "write a number and a unit, such as \"500ms\", \"30s\" or \"1h 30m\"".to_owned(),
             };
-            self.report(Problem::error(message).at(text.span).hint(hint));
+            self.report(Diagnostic::error(message).with_span(text.span).with_hint(hint));
             return default;
         };
         // Rounded up, so that only zero is zero.
         let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
-        let most = humantime::format_duration(Duration::from_secs(range.most)).to_string();
+        let most = humantime::format_duration(Duration::from_secs(range.max)).to_string();
         self.in_range(&value, seconds, range, &most).map_or(default, |_| duration)
     }
 
@@ -101,7 +103,7 @@ impl ConfigReader<'_> {
     pub(crate) fn size(&mut self, parent: &TomlTable<'_>, name: &str, default: ByteSize) -> ByteSize {
         let Some(value) = parent.get(name) else { return default };
         let kind = parent.key(name).kind;
-        let Kind::Size(range) = kind else { unreachable!("`{name}` is a size in the key table") };
+        let ValueKind::Size(range) = kind else { unreachable!("`{name}` is a size in the key table") };
         let bytes = if value.inner.is_integer() {
             self.non_negative(&value).and_then(|bytes| self.with_unit(&value, bytes, parent.key(name)))
         } else {
@@ -112,18 +114,18 @@ impl ConfigReader<'_> {
                 (Err(_), Err(_)) => {
                     let message = format!("invalid size {} in `{}`", quoted(&text.text), value.path);
                     let hint = "write a number and a unit, such as \"64KiB\", \"64MiB\" or \"1GiB\"";
-                    self.report(Problem::error(message).at(text.span).hint(hint));
+                    self.report(Diagnostic::error(message).with_span(text.span).with_hint(hint));
                     None
                 }
             }
         };
-        let most = ByteSize::b(range.most).display().iec().to_string().replace(".0 ", "").replace(' ', "");
+        let most = ByteSize::b(range.max).display().iec().to_string().replace(".0 ", "").replace(' ', "");
         bytes.and_then(|bytes| self.in_range(&value, bytes, range, &most)).map_or(default, ByteSize::b)
     }
 
     /// Reports a number of bytes that is so small that its unit was probably forgotten.
     fn with_unit(&mut self, value: &TomlValue<'_>, bytes: u64, key: &Key) -> Option<u64> {
-        if bytes == 0 || bytes >= LEAST_WITHOUT_UNIT {
+        if bytes == 0 || bytes >= MIN_SIZE_WITHOUT_UNIT {
             return Some(bytes);
         }
         let unit = key.default.map_or("MiB", |default| {
@@ -131,7 +133,7 @@ impl ConfigReader<'_> {
         });
         let message = format!("`{}` has no unit", value.path);
         let hint = format!("add a unit, such as \"{bytes}{unit}\" (or \"{bytes}B\" for bytes)");
-        self.report(Problem::error(message).at(value.span.clone()).hint(hint));
+        self.report(Diagnostic::error(message).with_span(value.span.clone()).with_hint(hint));
         None
     }
 
@@ -141,25 +143,33 @@ impl ConfigReader<'_> {
         let read =
             i128::from_str_radix(&number.as_str().replace('_', ""), number.radix()).unwrap_or(i128::MAX);
         if read < 0 {
-            let problem = Problem::error(format!("`{}` can't be negative", value.path));
-            self.report(problem.at(value.span.clone()).hint("remove the key to use the default"));
+            let problem = Diagnostic::error(format!("`{}` can't be negative", value.path));
+            self.report(problem.with_span(value.span.clone()).with_hint("remove the key to use the default"));
             return None;
         }
         Some(u64::try_from(read).unwrap_or(u64::MAX))
     }
 
     /// Reports a number that is zero if it can't be, or too large. `most` is the largest number as written.
-    fn in_range(&mut self, value: &TomlValue<'_>, number: u64, range: Number, most: &str) -> Option<u64> {
-        let problem = match range.zero {
+    fn in_range(
+        &mut self,
+        value: &TomlValue<'_>,
+        number: u64,
+        range: NumberRange,
+        most: &str,
+    ) -> Option<u64> {
+        let problem = match range.zero_reason {
             Some(reason) if number == 0 => {
-                Problem::error(format!("`{}` can't be zero: {reason}", value.path))
-                    .hint("remove the key to use the default")
+                Diagnostic::error(format!("`{}` can't be zero: {reason}", value.path))
+                    .with_hint("remove the key to use the default")
             }
-            _ if number > range.most => Problem::error(format!("`{}` can't be more than {most}", value.path))
-                .hint("lower it, or remove the key to use the default"),
+            _ if number > range.max => {
+                Diagnostic::error(format!("`{}` can't be more than {most}", value.path))
+                    .with_hint("lower it, or remove the key to use the default")
+            }
             _ => return Some(number),
         };
-        self.report(problem.at(value.span.clone()));
+        self.report(problem.with_span(value.span.clone()));
         None
     }
 }

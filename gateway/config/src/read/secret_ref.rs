@@ -9,8 +9,8 @@ use super::environment::{is_variable_name, nearest_variable};
 use super::paths;
 use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::model::diagnostic::quoted;
-use crate::model::{Problem, Secret};
-use crate::spec::keys::{Kind, SECRET};
+use crate::model::{Diagnostic, Secret};
+use crate::spec::keys::{SECRET, ValueKind};
 
 /// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
@@ -26,9 +26,12 @@ impl ConfigReader<'_> {
     ///
     /// # Errors
     /// The variable or file can't be read. It is up to the caller to report this.
-    pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Problem>> {
+    pub(crate) fn optional_secret(
+        &mut self,
+        value: &TomlValue<'_>,
+    ) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !value.inner.is_table() {
-            self.report_wrong_type(value, &Kind::Secret);
+            self.report_wrong_type(value, &ValueKind::Secret);
             return Ok(None);
         }
         let reported = self.problems.len();
@@ -50,7 +53,7 @@ impl ConfigReader<'_> {
         self.or_report(read)
     }
 
-    fn or_report(&mut self, read: Result<Option<Secret>, Box<Problem>>) -> Option<Secret> {
+    fn or_report(&mut self, read: Result<Option<Secret>, Box<Diagnostic>>) -> Option<Secret> {
         read.unwrap_or_else(|problem| {
             self.report(*problem);
             None
@@ -62,12 +65,12 @@ impl ConfigReader<'_> {
         table: &TomlTable<'_>,
         value: &TomlValue<'_>,
         reported: usize,
-    ) -> Result<Option<Secret>, Box<Problem>> {
+    ) -> Result<Option<Secret>, Box<Diagnostic>> {
         if table.get("env").is_some() == table.get("file").is_some() {
             if self.problems.len() == reported {
-                let message = format!("`{}` must be {}", value.path, Kind::Secret.expected());
-                let problem = Problem::error(message).at(value.span.clone());
-                self.report(problem.hint("use exactly one of the two"));
+                let message = format!("`{}` must be {}", value.path, ValueKind::Secret.expected());
+                let problem = Diagnostic::error(message).with_span(value.span.clone());
+                self.report(problem.with_hint("use exactly one of the two"));
             }
             return Ok(None);
         }
@@ -80,22 +83,25 @@ impl ConfigReader<'_> {
         }
     }
 
-    fn secret_variable(&mut self, name: &TomlString) -> Result<Option<Secret>, Box<Problem>> {
+    fn secret_variable(&mut self, name: &TomlString) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !is_variable_name(name.text.trim_start_matches('$')) {
             self.secret_spans.push(name.span.clone()); // it can be the secret itself
-            let problem = Problem::error("invalid name of an environment variable").at(name.span.clone());
-            self.report(problem.hint("write the name of the variable that holds the secret, without `$`"));
+            let problem =
+                Diagnostic::error("invalid name of an environment variable").with_span(name.span.clone());
+            self.report(
+                problem.with_hint("write the name of the variable that holds the secret, without `$`"),
+            );
             return Ok(None);
         }
         let problem = match self.variable(name) {
             Err(problem) => *problem,
             Ok(value) if value.is_empty() => {
-                Problem::error(format!("environment variable `{}` is empty", name.text))
-                    .hint("set it to the secret")
+                Diagnostic::error(format!("environment variable `{}` is empty", name.text))
+                    .with_hint("set it to the secret")
             }
             Ok(value) => return Ok(Some(self.added_secret(value))),
         };
-        Err(Box::new(problem.at(name.span.clone())))
+        Err(Box::new(problem.with_span(name.span.clone())))
     }
 
     fn added_secret(&mut self, text: String) -> Secret {
@@ -105,36 +111,36 @@ impl ConfigReader<'_> {
     }
 
     /// The value of the variable that `name` names.
-    pub(crate) fn variable(&mut self, name: &TomlString) -> Result<String, Box<Problem>> {
+    pub(crate) fn variable(&mut self, name: &TomlString) -> Result<String, Box<Diagnostic>> {
         if !is_variable_name(&name.text) {
             let is_name = name.text.chars().all(|c| c.is_ascii_alphanumeric() || "_-$. ".contains(c));
             let problem = if is_name {
-                Problem::error(format!("invalid name of an environment variable: {}", quoted(&name.text)))
+                Diagnostic::error(format!("invalid name of an environment variable: {}", quoted(&name.text)))
             } else {
                 self.secret_spans.push(name.span.clone()); // it can be the value of the variable
-                Problem::error("invalid name of an environment variable")
+                Diagnostic::error("invalid name of an environment variable")
             };
-            return Err(Box::new(problem.hint("write the name alone, without `$` and `=`")));
+            return Err(Box::new(problem.with_hint("write the name alone, without `$` and `=`")));
         }
         let shown = quoted(&name.text);
         self.environment.variable(&name.text).map_err(|error| {
             Box::new(match error {
                 VarError::NotPresent => {
-                    let problem = Problem::error(format!("environment variable {shown} isn't set"));
+                    let problem = Diagnostic::error(format!("environment variable {shown} isn't set"));
                     match nearest_variable(&name.text, self.environment) {
-                        Some(other) => problem.hint(format!("did you mean `{other}`, which is set?")),
-                        None => problem.hint("set it, or remove this entry"),
+                        Some(other) => problem.with_hint(format!("did you mean `{other}`, which is set?")),
+                        None => problem.with_hint("set it, or remove this entry"),
                     }
                 }
                 VarError::NotUnicode(_) => {
-                    Problem::error(format!("environment variable {shown} isn't valid UTF-8"))
-                        .hint("set it to valid UTF-8")
+                    Diagnostic::error(format!("environment variable {shown} isn't valid UTF-8"))
+                        .with_hint("set it to valid UTF-8")
                 }
             })
         })
     }
 
-    fn secret_file(&mut self, text: &TomlString) -> Result<Option<Secret>, Box<Problem>> {
+    fn secret_file(&mut self, text: &TomlString) -> Result<Option<Secret>, Box<Diagnostic>> {
         let Some(path) = self.path(text) else { return Ok(None) };
         if !self.secret_files.contains(&path) {
             self.secret_files.push(path.clone());
@@ -142,13 +148,13 @@ impl ConfigReader<'_> {
         self.files.insert(path.clone());
         let problem = match read(&path) {
             Ok(secret) if secret.is_empty() => {
-                Problem::error(format!("the secret file {} is empty", quoted(&text.text)))
-                    .hint("write the secret to it")
+                Diagnostic::error(format!("the secret file {} is empty", quoted(&text.text)))
+                    .with_hint("write the secret to it")
             }
             Ok(secret) => return Ok(Some(self.added_secret(secret))),
             Err(error) => paths::unreadable("the secret file", &text.text, &path, &error),
         };
-        Err(Box::new(problem.at(text.span.clone())))
+        Err(Box::new(problem.with_span(text.span.clone())))
     }
 }
 

@@ -3,15 +3,15 @@
 use toml::de::DeValue;
 
 use super::reader::{ConfigReader, TomlValue};
-use crate::model::Problem;
-use crate::spec::keys::Kind;
+use crate::model::Diagnostic;
+use crate::spec::keys::ValueKind;
 
 /// Words for booleans in other formats.
 const BOOLEAN_WORDS: [&str; 6] = ["yes", "no", "on", "off", "true", "false"];
 
 impl ConfigReader<'_> {
     /// Reports that a value has the wrong type.
-    pub(crate) fn report_wrong_type(&mut self, value: &TomlValue<'_>, kind: &Kind) {
+    pub(crate) fn report_wrong_type(&mut self, value: &TomlValue<'_>, kind: &ValueKind) {
         let found = match value.inner {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "an integer",
@@ -21,33 +21,33 @@ impl ConfigReader<'_> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
-        let problem = Problem::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
-        self.report(problem.at(value.span.clone()).hint(fix(value, kind)));
+        let problem = Diagnostic::error(format!("`{}` must be {}, not {found}", value.path, kind.expected()));
+        self.report(problem.with_span(value.span.clone()).with_hint(fix(value, kind)));
     }
 }
 
 /// How to fix a value of the wrong type.
-fn fix(value: &TomlValue<'_>, kind: &Kind) -> String {
+fn fix(value: &TomlValue<'_>, kind: &ValueKind) -> String {
     let key = value.path.rsplit('.').next().unwrap_or(&value.path);
     let is_item = key.ends_with(']');
     match (kind, value.inner) {
-        (Kind::Version, _) => "write `version = 1`".to_owned(),
-        (Kind::Duration(_), DeValue::Integer(number)) => format!("add a unit: `{key} = \"{number}s\"`"),
-        (Kind::Integer(_) | Kind::Boolean, DeValue::String(text)) if is_plain_value(text) => {
+        (ValueKind::Version, _) => "write `version = 1`".to_owned(),
+        (ValueKind::Duration(_), DeValue::Integer(number)) => format!("add a unit: `{key} = \"{number}s\"`"),
+        (ValueKind::Integer(_) | ValueKind::Boolean, DeValue::String(text)) if is_plain_value(text) => {
             format!("remove the quotes: `{key} = {}`", text.trim())
         }
-        (Kind::Boolean, _) => "use `true` or `false`, without quotes".to_owned(),
-        (Kind::Secret, _) => {
+        (ValueKind::Boolean, _) => "use `true` or `false`, without quotes".to_owned(),
+        (ValueKind::Secret, _) => {
             "keep the secret out of this file: put it in an environment variable or a file, and name that here"
                 .to_owned()
         }
-        (Kind::List(item), DeValue::Boolean(true)) => format!("list them: `{key} = [{}]`", item.example()),
-        (Kind::List(_), DeValue::Boolean(false)) => "remove the key, or write `[]`".to_owned(),
-        (Kind::List(_), _) => format!("use an array, such as `{key} = {}`", kind.example()),
-        (Kind::Named(Kind::Table(_)), _) if !value.path.contains('[') => {
+        (ValueKind::Array(item), DeValue::Boolean(true)) => format!("list them: `{key} = [{}]`", item.example()),
+        (ValueKind::Array(_), DeValue::Boolean(false)) => "remove the key, or write `[]`".to_owned(),
+        (ValueKind::Array(_), _) => format!("use an array, such as `{key} = {}`", kind.example()),
+        (ValueKind::Named(ValueKind::Table(_)), _) if !value.path.contains('[') => {
             format!("use a table for each, such as `[{}.name]`", value.path)
         }
-        (Kind::Table(_), _) if !value.path.contains('[') => {
+        (ValueKind::Table(_), _) if !value.path.contains('[') => {
             format!("use a table `[{}]`, such as `{key} = {}`", value.path, kind.example())
         }
         (_, _) if is_item => format!("write it like `{}`", kind.example()),

@@ -2,9 +2,9 @@
 
 use super::aliases;
 use super::reader::{ConfigReader, TomlTable, TomlValue, join};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
-use crate::spec::keys::{Inside, Key, Kind, ROOT};
+use crate::spec::keys::{Content, Key, ROOT, ValueKind};
 use moongate_model::names::alike;
 
 /// The name of any plugin in the path of a table.
@@ -29,34 +29,38 @@ impl ConfigReader<'_> {
     }
 }
 
-fn missing_key(table: &TomlTable<'_>, key: &Key) -> Problem {
-    let problem = Problem::error(format!("missing key `{}`{}", key.name, table.location()));
-    let problem = problem.hint(match key.kind {
-        Kind::Version => "start the file with `version = 1`".to_owned(),
+fn missing_key(table: &TomlTable<'_>, key: &Key) -> Diagnostic {
+    let problem = Diagnostic::error(format!("missing key `{}`{}", key.name, table.location()));
+    let problem = problem.with_hint(match key.kind {
+        ValueKind::Version => "start the file with `version = 1`".to_owned(),
         kind => format!("add `{} = {}`", key.name, kind.example()),
     });
-    if table.path.is_empty() { problem } else { problem.at(table.span.clone()) }
+    if table.path.is_empty() { problem } else { problem.with_span(table.span.clone()) }
 }
 
 /// The diagnostic for an unknown key, and the valid key that was probably meant.
-fn unknown_key(table: &TomlTable<'_>, name: &str, value: &TomlValue<'_>) -> (Problem, Option<&'static str>) {
+fn unknown_key(
+    table: &TomlTable<'_>,
+    name: &str,
+    value: &TomlValue<'_>,
+) -> (Diagnostic, Option<&'static str>) {
     let message = format!("unknown key {}{}", quoted(name), table.location());
-    let problem = Problem::error(message).at(value.key_span.clone());
+    let problem = Diagnostic::error(message).with_span(value.key_span.clone());
     let plugin = table.path.strip_prefix("plugins.").and_then(|rest| rest.split('.').next());
     let own_table = plugin.filter(|plugin| table.path.len() == "plugins.".len() + plugin.len());
     if let Some(plugin) = own_table
         && value.inner.get("source").is_some()
     {
         let hint = format!("a plugin's name can't contain `.`: rename it, such as to `{plugin}-{name}`");
-        return (problem.hint(hint), Some("source"));
+        return (problem.with_hint(hint), Some("source"));
     }
     if let Some(alias) = aliases::find(table, name) {
         let hint = alias.hint.replace(ANY_PLUGIN, plugin.unwrap_or(ANY_PLUGIN));
-        return (problem.hint(hint), alias.key);
+        return (problem.with_hint(hint), alias.key);
     }
     let keys = table.keys.iter().map(|key| key.name);
     if let Some(near) = alike(name, keys.clone()) {
-        return (problem.hint(format!("did you mean `{near}`?")), Some(near));
+        return (problem.with_hint(format!("did you mean `{near}`?")), Some(near));
     }
     let tables = tables_with_key(name, plugin);
     let valid: Vec<_> = keys.map(|key| format!("`{key}`")).collect();
@@ -66,7 +70,7 @@ fn unknown_key(table: &TomlTable<'_>, name: &str, value: &TomlValue<'_>) -> (Pro
         (true, Some(plugin)) => format!("move plugin settings to `[plugins.{plugin}.config]`; {valid}"),
         (true, None) => valid,
     };
-    (problem.hint(hint), None)
+    (problem.with_hint(hint), None)
 }
 
 /// The tables in which a key is valid, as phrases. For a key of a plugin only the plugin's own tables, if there are any.
@@ -93,14 +97,16 @@ fn find_tables(name: &str, keys: &[Key], path: &str, found: &mut Vec<String>) {
     }
     for key in keys {
         let path = join(path, key.name);
-        match key.kind.inside() {
-            Inside::Keys(keys) => find_tables(name, keys, &path, found),
-            Inside::Named(Kind::Table(keys)) => find_tables(name, keys, &join(&path, ANY_PLUGIN), found),
-            Inside::Nothing
-            | Inside::TextOrKeys(_)
-            | Inside::Named(_)
-            | Inside::Items(_)
-            | Inside::Settings => {}
+        match key.kind.content() {
+            Content::Keys(keys) => find_tables(name, keys, &path, found),
+            Content::Named(ValueKind::Table(keys)) => {
+                find_tables(name, keys, &join(&path, ANY_PLUGIN), found)
+            }
+            Content::Nothing
+            | Content::StringOrKeys(_)
+            | Content::Named(_)
+            | Content::Items(_)
+            | Content::Settings => {}
         }
     }
 }

@@ -9,10 +9,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::read::environment::is_single_variable;
 use crate::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_name, is_secret_ref};
-use crate::spec::keys::{HEADER, Inside, Key, Kind, ROOT};
+use crate::spec::keys::{Content, HEADER, Key, ROOT, ValueKind};
 use moongate_model::names::alike;
 
 /// The longest key that is shown of a file that isn't valid TOML.
@@ -25,7 +25,7 @@ const MIN_DISTINCTIVE_BYTES: usize = 4;
 /// spans to mask.
 pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let mut walk = MaskCollector { shown: Vec::new(), masked: extra.to_vec() };
-    walk.table(root, Inside::Keys(ROOT), false);
+    walk.table(root, Content::Keys(ROOT), false);
     let MaskCollector { mut shown, mut masked } = walk;
     masked.sort_by_key(|span| span.start);
     shown.extend(masked.iter().cloned());
@@ -52,12 +52,12 @@ struct MaskCollector {
 
 impl MaskCollector {
     /// `is_secret` says whether the table is part of a secret.
-    fn table(&mut self, table: &DeTable<'_>, inside: Inside, is_secret: bool) {
+    fn table(&mut self, table: &DeTable<'_>, inside: Content, is_secret: bool) {
         for (key, value) in table.iter() {
             self.shown.push(key.span());
             let name = key.get_ref().as_ref();
             let (kind, has_secret_name) = match inside {
-                Inside::Keys(keys) | Inside::TextOrKeys(keys) => {
+                Content::Keys(keys) | Content::StringOrKeys(keys) => {
                     let found = own_key(keys, name);
                     if found.is_some_and(|key| is_secret_prefix(keys, key, value.get_ref())) {
                         self.masked.push(value.span());
@@ -66,17 +66,17 @@ impl MaskCollector {
                     (found.map(|key| &key.kind), is_secret_name(found.map_or(name, |key| key.name)))
                 }
                 // The name of a plugin doesn't say anything about its table.
-                Inside::Named(kind @ Kind::Table(keys)) if !is_header(keys) => (Some(kind), false),
-                Inside::Named(kind) => (Some(kind), is_secret_name(name)),
-                Inside::Nothing | Inside::Items(_) | Inside::Settings => (None, is_secret_name(name)),
+                Content::Named(kind @ ValueKind::Table(keys)) if !is_header(keys) => (Some(kind), false),
+                Content::Named(kind) => (Some(kind), is_secret_name(name)),
+                Content::Nothing | Content::Items(_) | Content::Settings => (None, is_secret_name(name)),
             };
             self.value(value, kind, is_secret || has_secret_name);
         }
     }
 
-    fn value(&mut self, value: &Spanned<DeValue<'_>>, kind: Option<&Kind>, is_secret: bool) {
-        let inside = kind.map_or(Inside::Nothing, Kind::inside);
-        let is_secret = is_secret || matches!(kind, None | Some(Kind::Settings));
+    fn value(&mut self, value: &Spanned<DeValue<'_>>, kind: Option<&ValueKind>, is_secret: bool) {
+        let inside = kind.map_or(Content::Nothing, ValueKind::content);
+        let is_secret = is_secret || matches!(kind, None | Some(ValueKind::Settings));
         match value.get_ref() {
             DeValue::Table(table)
                 if is_secret_ref(table) && table.values().all(|value| value.get_ref().is_str()) =>
@@ -86,15 +86,15 @@ impl MaskCollector {
             DeValue::Table(table) => self.table(table, inside, is_secret),
             DeValue::Array(items) => {
                 let item = match inside {
-                    Inside::Items(kind) => Some(kind),
+                    Content::Items(kind) => Some(kind),
                     _ => None,
                 };
                 items.iter().for_each(|value| self.value(value, item, is_secret));
             }
             leaf => {
                 let is_own = kind.is_some_and(|kind| {
-                    matches!(kind, Kind::TextOrTable(..))
-                        || matches!(kind.inside(), Inside::Nothing) && !matches!(kind, Kind::Secret)
+                    matches!(kind, ValueKind::StringOrTable(..))
+                        || matches!(kind.content(), Content::Nothing) && !matches!(kind, ValueKind::Secret)
                 });
                 let text = leaf.as_str().unwrap_or_default();
                 let is_masked = is_secret && !is_own && !leaf.is_bool() && !is_single_variable(text);
@@ -176,8 +176,8 @@ fn masked_text(text: &str, mut spans: Vec<Range<usize>>) -> String {
 }
 
 /// Removes masked values from the texts of a diagnostic about the same lines. `masked` is in order.
-pub(crate) fn scrub(problem: Problem, text: &str, masked: &[Range<usize>]) -> Problem {
-    let Some(place) = &problem.place else { return problem };
+pub(crate) fn scrub(problem: Diagnostic, text: &str, masked: &[Range<usize>]) -> Diagnostic {
+    let Some(place) = &problem.span else { return problem };
     let end = place.end.min(text.len());
     let start = text.as_bytes()[..place.start.min(end)].iter().rposition(|byte| *byte == b'\n');
     let end = text.as_bytes()[end..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| end + at);
@@ -188,8 +188,8 @@ pub(crate) fn scrub(problem: Problem, text: &str, masked: &[Range<usize>]) -> Pr
         .filter(|value| value.len() >= MIN_DISTINCTIVE_BYTES)
         .collect();
     let clean = |text: String| values.iter().fold(text, |text, value| text.replace(value, "…"));
-    let Problem { message, label, hint, .. } = problem;
-    Problem { message: clean(message), label: label.map(clean), hint: hint.map(clean), ..problem }
+    let Diagnostic { message, label, hint, .. } = problem;
+    Diagnostic { message: clean(message), label: label.map(clean), hint: hint.map(clean), ..problem }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::model::diagnostic::visible;
-use crate::model::{Problem, Severity};
+use crate::model::{Diagnostic, Severity};
 use moongate_model::names::is_hidden;
 
 /// The number of diagnostics that are rendered. A file that was named by mistake can have an error in each line.
@@ -17,7 +17,7 @@ const MAX_RENDERED: usize = 100;
 
 /// The text that the spans of diagnostics refer to.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ConfigSource {
     /// The file as the operator named it.
     pub path: PathBuf,
     /// Its content. Empty if it couldn't be read.
@@ -26,7 +26,7 @@ pub struct Source {
 
 /// How to render diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum RenderStyle {
     /// Plain text, for files and pipes.
     Plain,
     /// With terminal colours.
@@ -35,10 +35,10 @@ pub enum Style {
 
 /// Renders `problems` in the given order, with an empty line between them.
 #[must_use]
-pub fn render(problems: &[Problem], source: &Source, style: Style) -> String {
+pub fn render_diagnostics(problems: &[Diagnostic], source: &ConfigSource, style: RenderStyle) -> String {
     let renderer = match style {
-        Style::Plain => Renderer::plain(),
-        Style::Colour => Renderer::styled(),
+        RenderStyle::Plain => Renderer::plain(),
+        RenderStyle::Colour => Renderer::styled(),
     }
     .decor_style(DecorStyle::Ascii);
     let text = excerptable(&source.text);
@@ -62,10 +62,10 @@ pub fn render(problems: &[Problem], source: &Source, style: Style) -> String {
 }
 
 /// The diagnostics to render, in the given order, and the number of others. Errors take precedence over warnings.
-fn first(problems: &[Problem]) -> (Vec<&Problem>, usize) {
+fn first(problems: &[Diagnostic]) -> (Vec<&Diagnostic>, usize) {
     let mut errors = problems.iter().filter(|problem| problem.is_error()).count().min(MAX_RENDERED);
     let mut warnings = MAX_RENDERED - errors;
-    let mut take = |problem: &&Problem| {
+    let mut take = |problem: &&Diagnostic| {
         let left = if problem.is_error() { &mut errors } else { &mut warnings };
         *left = match left.checked_sub(1) {
             Some(left) => left,
@@ -73,18 +73,18 @@ fn first(problems: &[Problem]) -> (Vec<&Problem>, usize) {
         };
         true
     };
-    let first: Vec<&Problem> = problems.iter().filter(|problem| take(problem)).collect();
+    let first: Vec<&Diagnostic> = problems.iter().filter(|problem| take(problem)).collect();
     let omitted = problems.len() - first.len();
     (first, omitted)
 }
 
-fn report<'a>(problem: &'a Problem, path: &'a str, text: &'a str) -> Vec<Group<'a>> {
+fn report<'a>(problem: &'a Diagnostic, path: &'a str, text: &'a str) -> Vec<Group<'a>> {
     let level = match problem.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
     let title = level.primary_title(visible(&problem.message));
-    let main = match &problem.place {
+    let main = match &problem.span {
         None => title.element(Origin::path(path)),
         Some(place) => {
             let (text, start) = lines(problem, text);
@@ -116,8 +116,8 @@ struct ExcerptStart {
 }
 
 /// The lines of a diagnostic. The renderer looks at every line that it gets.
-fn lines<'a>(problem: &Problem, text: &'a str) -> (&'a str, ExcerptStart) {
-    let places = problem.place.iter().chain(problem.related.iter().map(|(place, _)| place));
+fn lines<'a>(problem: &Diagnostic, text: &'a str) -> (&'a str, ExcerptStart) {
+    let places = problem.span.iter().chain(problem.related.iter().map(|(place, _)| place));
     let mut first = text.len();
     let mut last = 0;
     for place in places {

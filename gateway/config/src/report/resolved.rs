@@ -15,14 +15,14 @@ use toml::de::{DeTable, DeValue};
 use crate::read::environment::{Environment, is_single_variable, variables};
 use crate::read::interpolate::interpolate;
 use crate::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_ref, is_secret_value};
-use crate::spec::keys::{HEADER, Inside, Key, Kind, ROOT, SECRET};
-use crate::{Config, Loaded};
+use crate::spec::keys::{Content, HEADER, Key, ROOT, SECRET, ValueKind};
+use crate::{Config, LoadedConfig};
 
 /// The effective configuration as TOML. `None` means that the file has errors.
 #[must_use]
-pub fn resolved(loaded: &Loaded, environment: &dyn Environment) -> Option<String> {
+pub fn resolved_config(loaded: &LoadedConfig, environment: &dyn Environment) -> Option<String> {
     let config = loaded.config.as_ref()?;
-    let parsed = DeTable::parse(config.written.expose()).ok()?;
+    let parsed = DeTable::parse(config.source_text.expose()).ok()?;
     let base = config.file.parent().unwrap_or(Path::new("/"));
     let mut writer = ResolvedWriter {
         config,
@@ -64,30 +64,30 @@ impl<'a> ResolvedWriter<'a> {
         }
         for key in keys {
             let below = below(path, key.name);
-            match key.kind.inside() {
-                Inside::Keys(keys) => {
+            match key.kind.content() {
+                Content::Keys(keys) => {
                     let its = found.and_then(|found| table(found, key.name));
                     // Without its table there is no admin listener.
                     if its.is_some() || key.name != "admin" {
                         self.table(&below, keys, its);
                     }
                 }
-                Inside::Named(Kind::Table(keys)) if path.is_empty() => {
+                Content::Named(ValueKind::Table(keys)) if path.is_empty() => {
                     for (name, its) in in_order(found.and_then(|found| table(found, key.name))) {
                         self.table(&self::below(&below, name), keys, its.get_ref().as_table());
                     }
                 }
-                Inside::Named(item) => {
+                Content::Named(item) => {
                     self.named_table(
                         &below,
                         found.and_then(|found| table(found, key.name)),
                         |writer, _, value| writer.value_of_kind(item, value),
                     );
                 }
-                Inside::Settings => {
+                Content::Settings => {
                     self.named_table(&below, found.and_then(|found| table(found, key.name)), Self::setting);
                 }
-                Inside::Nothing | Inside::TextOrKeys(_) | Inside::Items(_) => {}
+                Content::Nothing | Content::StringOrKeys(_) | Content::Items(_) => {}
             }
         }
     }
@@ -130,7 +130,7 @@ impl<'a> ResolvedWriter<'a> {
             (path, "prefix") if found.is_none() => return path.strip_prefix("plugins.").map(text),
             _ => {}
         }
-        if matches!(key.kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings) {
+        if matches!(key.kind, ValueKind::Table(_) | ValueKind::Named(_) | ValueKind::Settings) {
             return None;
         }
         if let Some(found) = found {
@@ -180,40 +180,40 @@ impl<'a> ResolvedWriter<'a> {
     }
 
     /// A value with its paths absolute.
-    fn value_of_kind(&self, kind: &Kind, value: &Spanned<DeValue<'a>>) -> String {
-        match (value.get_ref(), kind.inside()) {
+    fn value_of_kind(&self, kind: &ValueKind, value: &Spanned<DeValue<'a>>) -> String {
+        match (value.get_ref(), kind.content()) {
             (DeValue::String(raw), _) if contains_secret(raw) => self.redacted(raw),
-            (DeValue::String(raw), _) if matches!(kind, Kind::Path(_)) => self.path(raw),
+            (DeValue::String(raw), _) if matches!(kind, ValueKind::Path(_)) => self.path(raw),
             (DeValue::String(raw), _) => toml::Value::from(raw.as_ref()).to_string(),
-            (DeValue::Array(items), Inside::Items(item)) => {
+            (DeValue::Array(items), Content::Items(item)) => {
                 list(items.iter().map(|it| self.value_of_kind(item, it)))
             }
-            (DeValue::Table(found), Inside::Keys(keys) | Inside::TextOrKeys(keys)) => {
+            (DeValue::Table(found), Content::Keys(keys) | Content::StringOrKeys(keys)) => {
                 self.inline(keys, found)
             }
-            (DeValue::Table(found), Inside::Nothing) => self.inline(SECRET, found),
-            (DeValue::Table(found), Inside::Named(item)) => members(
+            (DeValue::Table(found), Content::Nothing) => self.inline(SECRET, found),
+            (DeValue::Table(found), Content::Named(item)) => members(
                 in_order(Some(found))
                     .into_iter()
                     .map(|(name, value)| (quoted_key(name), self.value_of_kind(item, value))),
             ),
             (
                 DeValue::Array(_),
-                Inside::Nothing
-                | Inside::Keys(_)
-                | Inside::TextOrKeys(_)
-                | Inside::Named(_)
-                | Inside::Settings,
+                Content::Nothing
+                | Content::Keys(_)
+                | Content::StringOrKeys(_)
+                | Content::Named(_)
+                | Content::Settings,
             )
-            | (DeValue::Table(_), Inside::Items(_) | Inside::Settings)
+            | (DeValue::Table(_), Content::Items(_) | Content::Settings)
             | (
                 DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_),
-                Inside::Nothing
-                | Inside::Keys(_)
-                | Inside::TextOrKeys(_)
-                | Inside::Named(_)
-                | Inside::Items(_)
-                | Inside::Settings,
+                Content::Nothing
+                | Content::Keys(_)
+                | Content::StringOrKeys(_)
+                | Content::Named(_)
+                | Content::Items(_)
+                | Content::Settings,
             ) => self.setting("", value),
         }
     }

@@ -2,14 +2,14 @@
 
 use toml::de::Error;
 
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// The hint if nothing better is known.
 const SYNTAX_HINT: &str =
     "write `key = value`, with strings in quotes, arrays in `[]`, and tables in `{}` or below `[name]`";
 
 /// The diagnostics for a file: the first error of each line, because the others mostly follow from it.
-pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
+pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Diagnostic> {
     if let Some(problem) = other_format(text) {
         return vec![problem];
     }
@@ -29,14 +29,14 @@ pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
     errors.into_iter().map(|error| syntax_problem(error, text)).collect()
 }
 
-fn syntax_problem(error: &Error, text: &str) -> Problem {
+fn syntax_problem(error: &Error, text: &str) -> Diagnostic {
     let span = error.span().unwrap_or(0..0);
     let span = span.start.min(text.len())..span.end.min(text.len());
     let line_start =
         text.as_bytes()[..span.start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = text[line_start..].lines().next().unwrap_or_default();
-    let problem = Problem::error(format!("invalid TOML: {}", error.message())).at(span);
-    problem.hint(match error.message() {
+    let problem = Diagnostic::error(format!("invalid TOML: {}", error.message())).with_span(span);
+    problem.with_hint(match error.message() {
         "duplicate key" => duplicate_hint(line),
         message
             if message.contains("comma") || message.contains("unclosed a") || message.contains("inline") =>
@@ -88,7 +88,7 @@ fn hint(line: &str) -> &'static str {
 }
 
 /// Is the whole file in another format?
-fn other_format(text: &str) -> Option<Problem> {
+fn other_format(text: &str) -> Option<Diagnostic> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let at = text.len() - start.len();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -102,8 +102,8 @@ fn other_format(text: &str) -> Option<Problem> {
         false => return None,
     };
     let hint = "start with `version = 1`, and add a table `[plugins.NAME]` with `source = \"NAME.wasm\"` for each plugin";
-    let problem = Problem::error(format!("this file is {format}, but the configuration must be TOML"));
-    Some(problem.at(at..at + 1).hint(if text.contains("mcpServers") {
+    let problem = Diagnostic::error(format!("this file is {format}, but the configuration must be TOML"));
+    Some(problem.with_span(at..at + 1).with_hint(if text.contains("mcpServers") {
         format!("this looks like the configuration of an MCP client; create a separate file for the gateway: {hint}")
     } else {
         hint.to_owned()

@@ -7,8 +7,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::from_text;
-use crate::spec::keys::{self, Key, Kind};
+use crate::parse_config;
+use crate::spec::keys::{self, Key, ValueKind};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
@@ -18,7 +18,7 @@ fn config(folder: &Path, text: &str) -> Config {
     let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/nowhere")];
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let loaded = from_text(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
+    let loaded = parse_config(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
     loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
 }
 
@@ -57,14 +57,14 @@ fn every_key_needs_a_restart_or_takes_effect() {
         for key in keys {
             let path = format!("{path}.{}", key.name);
             match key.kind {
-                Kind::Table(keys) => leaves(keys, &path, out),
+                ValueKind::Table(keys) => leaves(keys, &path, out),
                 _ => out.push(path),
             }
         }
     }
     let mut all = Vec::new();
     for key in keys::ROOT.iter().filter(|key| ["gateway", "http"].contains(&key.name)) {
-        let Kind::Table(keys) = key.kind else { panic!("`{}` is a table", key.name) };
+        let ValueKind::Table(keys) = key.kind else { panic!("`{}` is a table", key.name) };
         leaves(keys, key.name, &mut all);
     }
     all.sort();
@@ -115,7 +115,7 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
         at("gateway.cache = 'cache'\ngateway.state = 'state'\ngateway.sealing_key.file = 'keys/key'
          http.auth.tokens = [{ name = 'ci', token = { env = 'OTHER' } }]");
     let problems = |text: &str| {
-        let problems = running.endangered_by(&at(text));
+        let problems = running.unsafe_until_restart(&at(text));
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let new = |rest: &str| {

@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use toml::de::DeTable;
 
 use super::http::{ListenerKind, read_address};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
 use crate::read::{ConfigReader, Environment, TomlTable};
-use crate::report::Source;
+use crate::report::ConfigSource;
 use crate::sections::http::HttpConfig;
 use crate::spec::keys::ROOT;
 
@@ -43,7 +43,7 @@ impl AdminConfig {
 ///
 /// With this a running gateway, which keeps its last good configuration, is found by a broken file.
 #[must_use]
-pub fn admin_listener(source: &Source, environment: &dyn Environment) -> Option<AdminConfig> {
+pub fn admin_listener(source: &ConfigSource, environment: &dyn Environment) -> Option<AdminConfig> {
     let (parsed, _) = DeTable::parse_recoverable(&source.text);
     let mut reader = ConfigReader::new(&source.path, &source.text, environment);
     let root = TomlTable::root(parsed.get_ref(), ROOT);
@@ -68,16 +68,16 @@ pub(crate) fn read_admin(
     if !listen.ip().to_canonical().is_loopback() {
         let message =
             format!("the admin listener must use a loopback address, not {}", quoted(&listen.to_string()));
-        reader.report(Problem::error(message).at(span).hint(format!(
+        reader.report(Diagnostic::error(message).with_span(span).with_hint(format!(
             "it has no authentication: listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\"",
             listen.port()
         )));
     } else if admin.collides_with(http.listen) {
         let message = format!("the HTTP endpoint already listens on {}", quoted(&http.listen.to_string()));
-        let problem = Problem::error(message).at(span).hint("use a different port for each");
+        let problem = Diagnostic::error(message).with_span(span).with_hint("use a different port for each");
         let other = root.get("http").and_then(|http| Some(http.inner.get("listen")?.span()));
         reader.report(match other {
-            Some(other) => problem.related(other, "set here"),
+            Some(other) => problem.with_related(other, "set here"),
             None => problem,
         });
     }

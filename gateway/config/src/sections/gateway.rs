@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::diagnostic::quoted;
-use crate::model::{Problem, Secret};
+use crate::model::{Diagnostic, Secret};
 use crate::read::paths;
 use crate::read::{ConfigReader, TomlTable};
 
@@ -30,20 +30,20 @@ const MAX_CA_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchConfig {
     /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
-    pub events: bool,
+    pub watches_files: bool,
     /// How often every file is checked, because some mounts don't report changes. From 100 ms to an hour.
-    pub poll: Duration,
+    pub poll_interval: Duration,
 }
 
 impl Default for WatchConfig {
     fn default() -> Self {
-        Self { events: true, poll: Duration::from_secs(5) }
+        Self { watches_files: true, poll_interval: Duration::from_secs(5) }
     }
 }
 
 /// When a change takes effect that grants a plugin more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WiderGrants {
+pub enum WiderGrantsPolicy {
     /// Immediately, like any other change.
     #[default]
     Live,
@@ -53,21 +53,27 @@ pub enum WiderGrants {
 
 pub(crate) fn read_watch(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WatchConfig {
     let default = WatchConfig::default();
-    let poll = reader.duration(gateway, "poll", default.poll);
+    let poll = reader.duration(gateway, "poll", default.poll_interval);
     if let Some(value) = gateway.get("poll")
         && poll < MIN_POLL
     {
-        let problem = Problem::error(format!("`{}` can't be less than 100ms", value.path)).at(value.span);
-        reader.report(problem.hint("raise it: polling is only for file systems that don't report changes"));
+        let problem =
+            Diagnostic::error(format!("`{}` can't be less than 100ms", value.path)).with_span(value.span);
+        reader.report(
+            problem.with_hint("raise it: polling is only for file systems that don't report changes"),
+        );
     }
-    WatchConfig { events: reader.boolean(gateway, "watch", default.events), poll }
+    WatchConfig {
+        watches_files: reader.boolean(gateway, "watch", default.watches_files),
+        poll_interval: poll,
+    }
 }
 
-pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WiderGrants {
+pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WiderGrantsPolicy {
     let written = reader.string(gateway, "wider_grants");
     match written.as_ref().map(|text| text.text.as_str()) {
-        Some("wait") => WiderGrants::Wait,
-        Some(_) | None => WiderGrants::Live, // any other word was reported
+        Some("wait") => WiderGrantsPolicy::Wait,
+        Some(_) | None => WiderGrantsPolicy::Live, // any other word was reported
     }
 }
 
@@ -82,11 +88,11 @@ pub(crate) fn read_ca_file(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_
     let path = reader.path(&text)?;
     let problem = match read_bundle(&path) {
         Ok(bytes) if contains(&bytes, b"-----BEGIN CERTIFICATE-----") => return Some(path),
-        Ok(_) => Problem::error(format!("the CA bundle {} contains no certificate", quoted(&text.text)))
-            .hint("use certificates in PEM, which start with `-----BEGIN CERTIFICATE-----`"),
+        Ok(_) => Diagnostic::error(format!("the CA bundle {} contains no certificate", quoted(&text.text)))
+            .with_hint("use certificates in PEM, which start with `-----BEGIN CERTIFICATE-----`"),
         Err(error) => paths::unreadable("the CA bundle", &text.text, &path, &error),
     };
-    reader.report(problem.at(text.span));
+    reader.report(problem.with_span(text.span));
     None
 }
 
@@ -95,8 +101,8 @@ pub(crate) fn read_sealing_key(reader: &mut ConfigReader<'_>, gateway: &TomlTabl
     let key = reader.secret(&value)?;
     if key.expose().chars().count() < MIN_SEALING_KEY_CHARS {
         let message = format!("the key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
-        let problem = Problem::error(message).at(value.span);
-        reader.report(problem.hint("generate one with `openssl rand -hex 32`"));
+        let problem = Diagnostic::error(message).with_span(value.span);
+        reader.report(problem.with_hint("generate one with `openssl rand -hex 32`"));
         return None;
     }
     Some(key)

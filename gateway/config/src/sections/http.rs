@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::model::diagnostic::quoted;
-use crate::model::{Problem, Secret};
+use crate::model::{Diagnostic, Secret};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// A shorter token can be guessed, in characters.
@@ -21,10 +21,10 @@ pub struct HttpConfig {
     /// The address to listen on. A non-loopback address needs `tokens`.
     pub listen: SocketAddr,
     /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address may call.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<BearerToken>,
     /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
     /// [`Loaded::for_http`](crate::Loaded::for_http).
-    pub unread_tokens: usize,
+    pub unreadable_tokens: usize,
     /// Host names that requests may be addressed to, in addition to loopback names and the listening address. In lower
     /// case, without a port.
     pub allowed_hosts: Vec<String>,
@@ -46,9 +46,9 @@ pub struct HttpConfig {
 
 /// A bearer token and its caller.
 #[derive(Debug, Clone)]
-pub struct Token {
+pub struct BearerToken {
     /// The principal's name.
-    pub name: Arc<str>,
+    pub principal: Arc<str>,
     /// The token itself.
     pub token: Secret,
     /// The variable that it was read from. `None` means a file.
@@ -60,7 +60,7 @@ impl Default for HttpConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
             tokens: Vec::new(),
-            unread_tokens: 0,
+            unreadable_tokens: 0,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body: ByteSize::mib(4),
@@ -76,16 +76,16 @@ impl Default for HttpConfig {
 impl HttpConfig {
     /// Do callers need a token?
     #[must_use]
-    pub fn asks_for_tokens(&self) -> bool {
-        !self.tokens.is_empty() || self.unread_tokens > 0
+    pub fn requires_tokens(&self) -> bool {
+        !self.tokens.is_empty() || self.unreadable_tokens > 0
     }
 
     /// Could anyone on the network call? That is so if the address isn't loopback and no token is needed.
     ///
     /// The reader rejects this. Check again if the command line sets another address.
     #[must_use]
-    pub fn is_open_to_strangers(&self, listen: SocketAddr) -> bool {
-        !listen.ip().to_canonical().is_loopback() && !self.asks_for_tokens()
+    pub fn is_open_without_tokens(&self, listen: SocketAddr) -> bool {
+        !listen.ip().to_canonical().is_loopback() && !self.requires_tokens()
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     let tokens = auth.map(|auth| read_tokens(reader, &auth, reachable)).unwrap_or_default();
     let http = HttpConfig {
         listen: listen.unwrap_or(default.listen),
-        unread_tokens: reader.http_problems.len(),
+        unreadable_tokens: reader.http_problems.len(),
         tokens,
         allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
         allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
@@ -129,11 +129,11 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
         legacy_sse: reader.boolean(&table, "legacy_sse", default.legacy_sse),
     };
     if let Some(text) = written
-        && http.is_open_to_strangers(http.listen)
+        && http.is_open_without_tokens(http.listen)
         && !mentions_tokens(&table)
     {
-        let problem = Problem::error("a non-loopback address needs authentication").at(text.span);
-        reader.report(problem.hint(format!(
+        let problem = Diagnostic::error("a non-loopback address needs authentication").with_span(text.span);
+        reader.report(problem.with_hint(format!(
             "listen on \"127.0.0.1:{}\", or add `tokens = [{{ name = \"ci\", token = {{ env = \"MOONGATE_TOKEN\" }} }}]` to `[http.auth]`",
             http.listen.port()
         )));
@@ -161,8 +161,8 @@ pub(crate) fn read_address(
         }
         Err(_) => format!("write an IP address and a port, such as \"127.0.0.1:{default_port}\""),
     };
-    let problem = Problem::error(format!("invalid address {}", quoted(&text.text)));
-    reader.report(problem.at(text.span.clone()).hint(hint));
+    let problem = Diagnostic::error(format!("invalid address {}", quoted(&text.text)));
+    reader.report(problem.with_span(text.span.clone()).with_hint(hint));
     None
 }
 
@@ -180,14 +180,18 @@ fn read_checked(
             Ok(text) => valid.push(text),
             Err(hint) => {
                 let message = format!("invalid value {} in `{name}`", quoted(&text.text));
-                reader.report(Problem::error(message).at(text.span).hint(hint));
+                reader.report(Diagnostic::error(message).with_span(text.span).with_hint(hint));
             }
         }
     }
     valid
 }
 
-fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: Reachability) -> Vec<Token> {
+fn read_tokens(
+    reader: &mut ConfigReader<'_>,
+    auth: &TomlTable<'_>,
+    reachable: Reachability,
+) -> Vec<BearerToken> {
     let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
     let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
     let mut tokens = Vec::new();
@@ -204,23 +208,24 @@ fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: R
         };
         if let Some(name) = &name {
             if let Some(first) = names.get(&name.text) {
-                let problem = Problem::error(format!("duplicate token name {}", quoted(&name.text)));
-                let problem = problem.at(name.span.clone()).related(first.clone(), "first defined here");
-                reader.report(problem.hint("use a different name for each: sessions belong to it"));
+                let problem = Diagnostic::error(format!("duplicate token name {}", quoted(&name.text)));
+                let problem =
+                    problem.with_span(name.span.clone()).with_related(first.clone(), "first defined here");
+                reader.report(problem.with_hint("use a different name for each: sessions belong to it"));
             }
             names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
         }
         let (Some(token), Some(value)) = (token, value) else { continue };
         check_token(reader, &token, &value.span, reachable);
         if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
-            let problem = Problem::error("two names have the same token").at(value.span.clone());
-            let problem = problem.related(first.clone(), "the same token here");
-            reader.report(problem.hint("generate a token for each with `openssl rand -hex 32`"));
+            let problem = Diagnostic::error("two names have the same token").with_span(value.span.clone());
+            let problem = problem.with_related(first.clone(), "the same token here");
+            reader.report(problem.with_hint("generate a token for each with `openssl rand -hex 32`"));
         }
         secrets.push((token.clone(), value.span.clone()));
         if let Some(name) = name {
             let variable = value.inner.get("env").and_then(|name| name.get_ref().as_str()).map(Arc::from);
-            tokens.push(Token { name: name.text.into(), token, variable });
+            tokens.push(BearerToken { principal: name.text.into(), token, variable });
         }
     }
     tokens
@@ -237,7 +242,7 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
         return true;
     };
     let message = format!("invalid token name {}", quoted(&name.text));
-    reader.report(Problem::error(message).at(name.span.clone()).hint(hint));
+    reader.report(Diagnostic::error(message).with_span(name.span.clone()).with_hint(hint));
     false
 }
 
@@ -245,17 +250,17 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
 fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
-        Problem::error("invalid token: it contains white space or non-ASCII characters")
+        Diagnostic::error("invalid token: it contains white space or non-ASCII characters")
     } else if text.len() < MIN_TOKEN_CHARS {
         let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
         match reachable {
-            Reachability::Locally => Problem::warning(message),
-            Reachability::Remotely => Problem::error(message),
+            Reachability::Locally => Diagnostic::warning(message),
+            Reachability::Remotely => Diagnostic::error(message),
         }
     } else {
         return;
     };
-    reader.report(problem.at(span.clone()).hint("generate one with `openssl rand -hex 32`"));
+    reader.report(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"));
 }
 
 /// Does the file have tokens, valid or not?

@@ -7,9 +7,11 @@ use super::limits::read_limits;
 use super::settings::read_settings;
 use crate::grants::read_grants;
 use crate::model::diagnostic::quoted;
-use crate::model::{Instances, LimitKey, Limits, PluginConfig, Problem, Reload, Spot, ToolFilter};
+use crate::model::{
+    Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField, ToolFilter,
+};
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
-use crate::spec::keys::{Kind, ROOT};
+use crate::spec::keys::{ROOT, ValueKind};
 use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName, alike};
 
 const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
@@ -23,7 +25,7 @@ pub(crate) struct PluginDefaults {
     limits: Limits,
     portable_schemas: bool,
     /// The places of the limits.
-    places: BTreeMap<Spot, Range<usize>>,
+    places: BTreeMap<SourceField, Range<usize>>,
 }
 
 /// Reads `[defaults]`.
@@ -47,7 +49,7 @@ pub(crate) fn read_plugins(
     defaults: &PluginDefaults,
 ) -> Vec<PluginConfig> {
     let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
-    let Some(kind @ Kind::Named(Kind::Table(keys))) = plugin else {
+    let Some(kind @ ValueKind::Named(ValueKind::Table(keys))) = plugin else {
         unreachable!("`plugins` has named tables in the key table")
     };
     let mut plugins = Vec::new();
@@ -56,7 +58,7 @@ pub(crate) fn read_plugins(
         let id =
             or_report_name(reader, PluginId::new(name), &value.key_span, "invalid plugin name", NAME_HINT);
         let Some(entries) = value.inner.as_table() else {
-            let Kind::Named(table) = kind else { continue };
+            let ValueKind::Named(table) = kind else { continue };
             reader.report_wrong_type(value, table);
             continue;
         };
@@ -86,25 +88,25 @@ fn read_plugin(
     let mut places = defaults.places.clone();
     places.extend(limit_places(table));
     places.extend(config.iter().flat_map(setting_places));
-    places.extend(sha256.as_ref().map(|text| (Spot::Sha256, text.span.clone())));
+    places.extend(sha256.as_ref().map(|text| (SourceField::Sha256, text.span.clone())));
     let source_place = source.as_ref().map_or_else(|| value.key_span.clone(), |source| source.span.clone());
     PluginConfig {
         prefix: read_prefix(reader, table).unwrap_or_else(|| id.as_str().to_owned()),
         id,
-        place: value.key_span.clone(),
-        source_place,
+        span: value.key_span.clone(),
+        source_span: source_place,
         source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
         sha256: sha256.and_then(|text| {
             let hint = "`moongate inspect FILE` shows the digest of a component";
             or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
         }),
         reload: match word(reader, table, "reload").as_deref() {
-            Some("pinned") => Reload::Pinned,
-            Some(_) | None => Reload::Live, // any other word was reported
+            Some("pinned") => ReloadPolicy::Pinned,
+            Some(_) | None => ReloadPolicy::Live, // any other word was reported
         },
         instances: match word(reader, table, "instances").as_deref() {
-            Some("reused") => Instances::Reused,
-            Some(_) | None => Instances::Fresh, // any other word was reported
+            Some("reused") => InstancePolicy::Reused,
+            Some(_) | None => InstancePolicy::Fresh, // any other word was reported
         },
         tools: reader.table(table, "tools").map(|tools| read_tools(reader, &tools)).unwrap_or_default(),
         uris: read_uris(reader, table),
@@ -114,9 +116,9 @@ fn read_plugin(
             Some(limits) => read_limits(reader, &limits, &defaults.limits),
             None => defaults.limits.clone(),
         },
-        config: settings,
-        filled_from,
-        places,
+        settings,
+        setting_origins: filled_from,
+        spans: places,
     }
 }
 
@@ -149,7 +151,7 @@ fn or_report_name<T>(
                 NameError::BadDigest(_) => "invalid `sha256`: expected 64 hexadecimal digits".to_owned(),
                 _ => format!("{what}: {error}"),
             };
-            reader.report(Problem::error(message).at(span.clone()).hint(hint));
+            reader.report(Diagnostic::error(message).with_span(span.clone()).with_hint(hint));
             None
         }
     }
@@ -178,24 +180,24 @@ fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilte
     let deny = reader.strings(tools, "deny").map(|names| tool_names(reader, names)).unwrap_or_default();
     for (name, denied) in &deny {
         if let Some(allowed) = allow.as_ref().and_then(|allow| allow.get(name)) {
-            let problem = Problem::error(format!("the tool `{name}` is both allowed and denied"));
-            let problem = problem.at(denied.clone()).related(allowed.clone(), "allowed here");
-            reader.report(problem.hint("remove one of the two"));
+            let problem = Diagnostic::error(format!("the tool `{name}` is both allowed and denied"));
+            let problem = problem.with_span(denied.clone()).with_related(allowed.clone(), "allowed here");
+            reader.report(problem.with_hint("remove one of the two"));
         }
     }
     let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
     if let Some(value) = tools.get("allow").filter(is_empty) {
-        let problem = Problem::warning("an empty `allow` hides all tools").at(value.span);
-        reader.report(problem.hint("remove it to offer all tools"));
+        let problem = Diagnostic::warning("an empty `allow` hides all tools").with_span(value.span);
+        reader.report(problem.with_hint("remove it to offer all tools"));
     }
     let renamed = reader.named_entries(tools, "rename");
     let rename = read_renames(reader, &renamed);
     let is_offered =
         |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
     for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
-        let problem = Problem::warning(format!("the tool {} is renamed but not offered", quoted(name)));
+        let problem = Diagnostic::warning(format!("the tool {} is renamed but not offered", quoted(name)));
         let hint = "use the plugin's own names in `allow` and `deny`, not the renamed ones";
-        reader.report(problem.at(value.key_span.clone()).hint(hint));
+        reader.report(problem.with_span(value.key_span.clone()).with_hint(hint));
     }
     let mut places: BTreeMap<_, _> =
         renamed.iter().map(|(name, value)| ((*name).to_owned(), value.key_span.clone())).collect();
@@ -225,13 +227,13 @@ fn read_renames(
     let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
     for (name, value) in renamed {
         or_report_name(reader, ToolName::new(name), &value.key_span, WHAT, TOOL_HINT);
-        let Some(text) = reader.as_string(value, &Kind::Text("a public name")) else { continue };
+        let Some(text) = reader.as_string(value, &ValueKind::String("a public name")) else { continue };
         let public = or_report_name(reader, PublicName::new(&text.text), &text.span, WHAT, NAME_HINT);
         let Some(public) = public else { continue };
         if let Some(first) = taken.get(&public) {
-            let problem = Problem::error(format!("duplicate public name {}", quoted(public.as_str())));
-            let problem = problem.at(text.span.clone()).related(first.clone(), "first used here");
-            reader.report(problem.hint("use a different name for each tool"));
+            let problem = Diagnostic::error(format!("duplicate public name {}", quoted(public.as_str())));
+            let problem = problem.with_span(text.span.clone()).with_related(first.clone(), "first used here");
+            reader.report(problem.with_hint("use a different name for each tool"));
         }
         taken.entry(public.clone()).or_insert(text.span);
         renames.insert((*name).to_owned(), public);
@@ -240,34 +242,35 @@ fn read_renames(
 }
 
 /// Tables of a plugin without `source` whose name is similar to that of another plugin.
-fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Problem> {
+fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Diagnostic> {
     let entries = value.inner.as_table().map(|entries| TomlTable::untyped(value, entries).entries())?;
     if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
         return None;
     }
     let loaded = all.iter().filter(|(other, value)| *other != name && value.inner.get("source").is_some());
     let near = alike(name, loaded.map(|(other, _)| *other))?;
-    let problem = Problem::error(format!("missing key `source` in `[{}]`", value.path));
-    Some(problem.at(value.key_span.clone()).hint(format!("did you mean `[plugins.{near}]`?")))
+    let problem = Diagnostic::error(format!("missing key `source` in `[{}]`", value.path));
+    Some(problem.with_span(value.key_span.clone()).with_hint(format!("did you mean `[plugins.{near}]`?")))
 }
 
 /// The places of the limits of a table.
-fn limit_places(table: &TomlTable<'_>) -> BTreeMap<Spot, Range<usize>> {
+fn limit_places(table: &TomlTable<'_>) -> BTreeMap<SourceField, Range<usize>> {
     let limits = table.get("limits");
     let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
     let entries =
         entries.map(|(limits, entries)| TomlTable::untyped(limits, entries).entries()).unwrap_or_default();
-    let spot = |name: &str| LimitKey::ALL.into_iter().find(|key| key.as_str() == name).map(Spot::Limit);
+    let spot =
+        |name: &str| LimitKey::ALL.into_iter().find(|key| key.as_str() == name).map(SourceField::Limit);
     entries.into_iter().filter_map(|(key, value)| Some((spot(key)?, value.span))).collect()
 }
 
 /// The places of the settings of a plugin and of their keys.
-fn setting_places(config: &TomlValue<'_>) -> BTreeMap<Spot, Range<usize>> {
+fn setting_places(config: &TomlValue<'_>) -> BTreeMap<SourceField, Range<usize>> {
     let entries = config.inner.as_table().map(|entries| TomlTable::untyped(config, entries).entries());
-    let mut places = BTreeMap::from([(Spot::Settings, config.key_span.clone())]);
+    let mut places = BTreeMap::from([(SourceField::Settings, config.key_span.clone())]);
     for (key, value) in entries.unwrap_or_default() {
-        places.insert(Spot::SettingKey(key.to_owned()), value.key_span);
-        places.insert(Spot::SettingValue(key.to_owned()), value.span);
+        places.insert(SourceField::SettingKey(key.to_owned()), value.key_span);
+        places.insert(SourceField::SettingValue(key.to_owned()), value.span);
     }
     places
 }

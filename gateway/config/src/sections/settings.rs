@@ -10,12 +10,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::model::diagnostic::quoted;
-use crate::model::{Problem, Secret};
+use crate::model::{Diagnostic, Secret};
 use crate::read::environment::variables;
 use crate::read::interpolate::interpolate;
 use crate::read::secret_detection::{contains_secret, is_secret_name, is_secret_ref};
 use crate::read::{ConfigReader, DisclosedValue, TomlTable, TomlValue};
-use crate::spec::keys::Kind;
+use crate::spec::keys::ValueKind;
 
 /// The value of a shorter variable can occur in a message by chance, in bytes.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
@@ -28,7 +28,7 @@ pub(crate) fn read_settings(reader: &mut ConfigReader<'_>, config: &TomlValue<'_
     let mut settings = BTreeMap::new();
     let mut filled_from = BTreeMap::new();
     let DeValue::Table(entries) = config.inner else {
-        reader.report_wrong_type(config, &Kind::Settings);
+        reader.report_wrong_type(config, &ValueKind::Settings);
         return (settings, filled_from);
     };
     for (key, value) in members(config, entries) {
@@ -124,7 +124,7 @@ fn check_table(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) {
     }
     let message = format!("`{}` looks like a secret but is passed to the plugin as JSON", value.path);
     let hint = "write a secret as `{ env = \"NAME\" }` or `{ file = \"path\" }`, in lower case and without other keys";
-    reader.report(Problem::warning(message).at(value.key_span.clone()).hint(hint));
+    reader.report(Diagnostic::warning(message).with_span(value.key_span.clone()).with_hint(hint));
 }
 
 fn read_json(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) -> Option<Json> {
@@ -151,7 +151,7 @@ fn read_json(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) -> Option<Jso
         }
         DeValue::Table(table) if is_secret_ref(table) => {
             let message = format!("a secret can't be a part of a setting, as in `{}`", value.path);
-            reader.report(Problem::error(message).at(value.span.clone()).hint(
+            reader.report(Diagnostic::error(message).with_span(value.span.clone()).with_hint(
                 "make it a setting of its own; if it isn't a secret, write the whole setting as a string",
             ));
             None
@@ -173,7 +173,9 @@ fn or_report_number(
 ) -> Option<Json> {
     if read.is_none() {
         let message = format!("JSON can't represent the number in {}", quoted(&value.path));
-        reader.report(Problem::error(message).at(value.span.clone()).hint("write it as a string"));
+        reader.report(
+            Diagnostic::error(message).with_span(value.span.clone()).with_hint("write it as a string"),
+        );
     }
     read.map(Json::Number)
 }

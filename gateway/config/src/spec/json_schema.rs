@@ -5,7 +5,7 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use crate::spec::keys::{Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use crate::spec::keys::{Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ROOT, ValueKind};
 
 /// The members of a schema, in order.
 struct Schema(Vec<(&'static str, SchemaMember)>);
@@ -46,64 +46,64 @@ const VARIABLE_PATTERN: &str = r"\$\{";
 /// A name.
 const NAME_PATTERN: &str = "^[A-Za-z0-9_-]+$";
 
-fn kind(kind: &Kind) -> Schema {
+fn kind(kind: &ValueKind) -> Schema {
     match kind {
-        Kind::Version => Schema(vec![("const", SchemaMember::Value(1.into()))]),
-        Kind::Integer(range) => number(*range),
-        Kind::Duration(_) => pattern(r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)$"),
-        Kind::Size(range) => {
+        ValueKind::Version => Schema(vec![("const", SchemaMember::Value(1.into()))]),
+        ValueKind::Integer(range) => number(*range),
+        ValueKind::Duration(_) => pattern(r"^\s*(0|([0-9]+(\.[0-9]+)?\s*[A-Za-zµ]+\s*)+)$"),
+        ValueKind::Size(range) => {
             let units =
                 pattern(r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGTPEkmgtpe]?[Bb]?|[KMGTPEkmgtpe][Ii][Bb]?)\s*$");
             let bytes = Schema(vec![
                 ("type", text("integer")),
-                ("minimum", SchemaMember::Value(LEAST_WITHOUT_UNIT.into())),
-                ("maximum", SchemaMember::Value(range.most.into())),
+                ("minimum", SchemaMember::Value(MIN_SIZE_WITHOUT_UNIT.into())),
+                ("maximum", SchemaMember::Value(range.max.into())),
             ]);
             let mut all = vec![units, bytes];
-            if range.zero.is_none() {
+            if range.zero_reason.is_none() {
                 all.push(Schema(vec![("const", SchemaMember::Value(0.into()))]));
             }
             Schema(vec![("anyOf", SchemaMember::AnyOf(all))])
         }
-        Kind::Boolean => of_type("boolean"),
-        Kind::NameOrBoolean(_) => {
+        ValueKind::Boolean => of_type("boolean"),
+        ValueKind::NameOrBoolean(_) => {
             let name = pattern(NAME_PATTERN);
             Schema(vec![("anyOf", SchemaMember::AnyOf(vec![of_type("boolean"), name]))])
         }
-        Kind::Text(_) | Kind::Path(_) => of_type("string"),
-        Kind::TextOrTable(_, keys) => {
+        ValueKind::String(_) | ValueKind::Path(_) => of_type("string"),
+        ValueKind::StringOrTable(_, keys) => {
             Schema(vec![("anyOf", SchemaMember::AnyOf(vec![of_type("string"), table(keys)]))])
         }
-        Kind::Word(words) => {
+        ValueKind::OneOf(words) => {
             let words = Schema(vec![("enum", SchemaMember::Value(words.iter().copied().collect()))]);
             let variable = Schema(vec![("type", text("string")), ("pattern", text(VARIABLE_PATTERN))]);
             Schema(vec![("anyOf", SchemaMember::AnyOf(vec![words, variable]))])
         }
-        Kind::Secret => {
+        ValueKind::Secret => {
             let Schema(mut members) = table(super::keys::SECRET);
             members.push(("minProperties", SchemaMember::Value(1.into())));
             members.push(("maxProperties", SchemaMember::Value(1.into())));
             Schema(members)
         }
-        Kind::List(item) => {
+        ValueKind::Array(item) => {
             Schema(vec![("type", text("array")), ("items", SchemaMember::Schema(self::kind(item)))])
         }
-        Kind::Table(keys) => table(keys),
-        Kind::Named(value) => Schema(vec![
+        ValueKind::Table(keys) => table(keys),
+        ValueKind::Named(value) => Schema(vec![
             ("type", text("object")),
             ("propertyNames", SchemaMember::Schema(Schema(vec![("pattern", text(NAME_PATTERN))]))),
             ("additionalProperties", SchemaMember::Schema(self::kind(value))),
         ]),
-        Kind::Settings => of_type("object"),
+        ValueKind::Settings => of_type("object"),
     }
 }
 
-fn number(range: Number) -> Schema {
-    let least = u64::from(range.zero.is_some());
+fn number(range: NumberRange) -> Schema {
+    let least = u64::from(range.zero_reason.is_some());
     Schema(vec![
         ("type", text("integer")),
         ("minimum", SchemaMember::Value(least.into())),
-        ("maximum", SchemaMember::Value(range.most.into())),
+        ("maximum", SchemaMember::Value(range.max.into())),
     ])
 }
 

@@ -3,25 +3,29 @@
 //! The reader checks files against it (unknown keys, types, ranges) and takes suggestions from it. The JSON Schema and
 //! `docs/config.md` are generated from it. The code has the defaults as values; a test compares them.
 
-pub use super::kind::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number};
+pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
 
 use super::kind::{key, optional, required};
 
 /// The top level.
 pub static ROOT: &[Key] = &[
-    required("version", Kind::Version, "The version of the configuration format."),
-    key("gateway", Kind::Table(GATEWAY), "The gateway itself."),
-    key("http", Kind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
+    required("version", ValueKind::Version, "The version of the configuration format."),
+    key("gateway", ValueKind::Table(GATEWAY), "The gateway itself."),
+    key(
+        "http",
+        ValueKind::Table(HTTP),
+        "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`.",
+    ),
     key(
         "admin",
-        Kind::Table(ADMIN),
+        ValueKind::Table(ADMIN),
         "The admin listener: health, metrics, status and reloads. Without this table there is none.",
     ),
-    key("defaults", Kind::Table(DEFAULTS), "Defaults for all plugins."),
+    key("defaults", ValueKind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
         "plugins",
-        Kind::Named(&Kind::Table(PLUGIN)),
+        ValueKind::Named(&ValueKind::Table(PLUGIN)),
         "The plugins by name. Names of tools start with the plugin's name. If two plugins conflict, the first in the \
          file wins.",
     ),
@@ -31,71 +35,74 @@ pub static ROOT: &[Key] = &[
 pub static GATEWAY: &[Key] = &[
     optional(
         "concurrency",
-        Kind::Integer(Number { most: 10_000, ..Number::positive("no call could run") }),
+        ValueKind::Integer(NumberRange { max: 10_000, ..NumberRange::positive("no call could run") }),
         "64",
         "Concurrent calls of all plugins together.",
     ),
     key(
         "page_size",
-        Kind::Integer(Number { most: 100_000, ..Number::positive("pages would be empty") }),
+        ValueKind::Integer(NumberRange { max: 100_000, ..NumberRange::positive("pages would be empty") }),
         "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default a list has one \
          page, because many clients never request a second.",
     ),
     key(
         "sealing_key",
-        Kind::Secret,
+        ValueKind::Secret,
         "Seals the state that clients send back, such as the cursor of a list: `{ env = \"NAME\" }` or \
          `{ file = \"path\" }`. Gateways with the same clients need the same key. By default each gateway generates one at \
          start.",
     ),
     key(
         "cache",
-        Kind::Path("/var/cache/moongate"),
+        ValueKind::Path("/var/cache/moongate"),
         "The directory for compiled code, private to the gateway. `MOONGATE_CACHE_DIR` overrides it. The default is \
          `moongate` in `$XDG_CACHE_HOME` or `$HOME/.cache`.",
     ),
     key(
         "state",
-        Kind::Path("state"),
+        ValueKind::Path("state"),
         "The directory for plugins' state, private to the gateway and on a local disk. Gateways with the same directory \
          share it. `MOONGATE_STATE_DIR` overrides it. By default state is kept in memory and lost when the gateway stops. \
          Stores of removed plugins stay in it.",
     ),
     key(
         "ca_file",
-        Kind::Path("certificates.pem"),
+        ValueKind::Path("certificates.pem"),
         "A PEM CA bundle that plugins' HTTPS requests trust in addition to the system trust store.",
     ),
     optional(
         "watch",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "true",
         "Watch this file, components and secret files, and apply changes automatically. If `false`, changes take effect \
          on SIGHUP or a reload request at the admin listener.",
     ),
     optional(
         "poll",
-        Kind::Duration(Number { most: 3_600, ..Number::positive("the gateway would do nothing else") }),
+        ValueKind::Duration(NumberRange {
+            max: 3_600,
+            ..NumberRange::positive("the gateway would do nothing else")
+        }),
         "\"5s\"",
         "How often every file is polled while `watch` is on, from 100ms to an hour. Most changes are noticed immediately; \
          polling is for file systems that don't report changes.",
     ),
     optional(
         "wider_grants",
-        Kind::Word(&["live", "wait"]),
+        ValueKind::OneOf(&["live", "wait"]),
         "\"live\"",
         "When a change of this file takes effect that grants a plugin more. `live`: immediately. `wait`: on SIGHUP or a \
          reload request at the admin listener. Changing it back from `wait` needs a reload request too.",
     ),
     optional(
         "require_all",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "false",
         "Refuse to start if a plugin can't be loaded. By default the other plugins serve.",
     ),
     optional(
         "stop_grace",
-        Kind::Duration(Number { most: 3_600, ..Number::any() }),
+        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::any() }),
         "\"30s\"",
         "How long running calls get to finish on shutdown. If the host of `serve --stdio` closes its side, at most 2s.",
     ),
@@ -103,7 +110,7 @@ pub static GATEWAY: &[Key] = &[
 
 static ADMIN: &[Key] = &[optional(
     "listen",
-    Kind::Text("an address such as \"127.0.0.1:8932\""),
+    ValueKind::String("an address such as \"127.0.0.1:8932\""),
     "\"127.0.0.1:8932\"",
     "The IP address and port to listen on. It must be a loopback address, because there is no authentication. Port 0 \
      selects a free port.",
@@ -112,110 +119,120 @@ static ADMIN: &[Key] = &[optional(
 static HTTP: &[Key] = &[
     optional(
         "listen",
-        Kind::Text("an address such as \"127.0.0.1:8931\""),
+        ValueKind::String("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
         "The IP address and port to listen on. `localhost` or nothing before the `:` means `127.0.0.1`, and port 0 \
          selects a free port. A non-loopback address needs `auth.tokens`.",
     ),
     optional(
         "allowed_hosts",
-        Kind::List(&Kind::Text("a host name such as \"gateway.example.com\"")),
+        ValueKind::Array(&ValueKind::String("a host name such as \"gateway.example.com\"")),
         "[]",
         "Host names in the `Host` header to accept, without a port, in addition to loopback names and the listening \
          address.",
     ),
     optional(
         "allowed_origins",
-        Kind::List(&Kind::Text("an origin such as \"https://example.com\"")),
+        ValueKind::Array(&ValueKind::String("an origin such as \"https://example.com\"")),
         "[]",
         "Origins of web pages that may call: scheme, host and port. Pages from loopback addresses always may.",
     ),
     optional(
         "max_body",
-        Kind::Size(Number { most: 1 << 30, ..Number::positive("no request would fit") }),
+        ValueKind::Size(NumberRange { max: 1 << 30, ..NumberRange::positive("no request would fit") }),
         "\"4MiB\"",
         "The largest request body.",
     ),
     optional(
         "max_sessions",
-        Kind::Integer(Number { most: 1_000_000, ..Number::positive("no client could connect") }),
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("no client could connect")
+        }),
         "1000",
         "Concurrent sessions of the handshake revisions.",
     ),
     optional(
         "session_idle",
-        Kind::Duration(Number {
-            most: 30 * 86_400,
-            ..Number::positive("every session would end immediately")
+        ValueKind::Duration(NumberRange {
+            max: 30 * 86_400,
+            ..NumberRange::positive("every session would end immediately")
         }),
         "\"30m\"",
         "An idle session ends after this time. A client with an open stream isn't idle.",
     ),
     optional(
         "keep_alive",
-        Kind::Duration(Number { most: 3_600, ..Number::positive("the gateway would send nothing else") }),
+        ValueKind::Duration(NumberRange {
+            max: 3_600,
+            ..NumberRange::positive("the gateway would send nothing else")
+        }),
         "\"15s\"",
         "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
     ),
     key(
         "close_streams_after",
-        Kind::Duration(Number {
-            most: 86_400,
-            ..Number::positive("every stream would be closed immediately")
+        ValueKind::Duration(NumberRange {
+            max: 86_400,
+            ..NumberRange::positive("every stream would be closed immediately")
         }),
         "Close the connection of an event stream after this time, for the client to reconnect and resume. For proxies \
          that don't allow long connections; only clients of 2025-11-25 support it. By default connections stay open.",
     ),
     optional(
         "legacy_sse",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "false",
         "Also support the HTTP+SSE transport of 2024-11-05: clients connect to `/sse` and post to `/messages`.",
     ),
-    key("auth", Kind::Table(AUTH), "Authentication of callers."),
+    key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
 ];
 
 static AUTH: &[Key] = &[optional(
     "tokens",
-    Kind::List(&Kind::Table(TOKEN)),
+    ValueKind::Array(&ValueKind::Table(TOKEN)),
     "[]",
     "Bearer tokens. If empty, anyone who can reach the address may call. Not needed for stdio.",
 )];
 
 /// A bearer token.
 static TOKEN: &[Key] = &[
-    required("name", Kind::Text("a name such as \"ci\""), "The caller's name, as plugins see it."),
-    required("token", Kind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
+    required("name", ValueKind::String("a name such as \"ci\""), "The caller's name, as plugins see it."),
+    required("token", ValueKind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
 
 static DEFAULTS: &[Key] = &[
     optional(
         "portable_schemas",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "false",
         "The default of `portable_schemas` for all plugins.",
     ),
-    key("limits", Kind::Table(LIMITS), "Default limits for all plugins."),
+    key("limits", ValueKind::Table(LIMITS), "Default limits for all plugins."),
 ];
 
 /// A plugin's table.
 static PLUGIN: &[Key] = &[
     required(
         "source",
-        Kind::Path("plugins/dist/fetch.wasm"),
+        ValueKind::Path("plugins/dist/fetch.wasm"),
         "The path of the component, relative to this file.",
     ),
-    key("sha256", Kind::Text("64 hexadecimal digits"), "The SHA-256 digest that the component must have."),
+    key(
+        "sha256",
+        ValueKind::String("64 hexadecimal digits"),
+        "The SHA-256 digest that the component must have.",
+    ),
     optional(
         "reload",
-        Kind::Word(&["live", "pinned"]),
+        ValueKind::OneOf(&["live", "pinned"]),
         "\"live\"",
         "When a changed component is loaded. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
          request at the admin listener.",
     ),
     optional(
         "instances",
-        Kind::Word(&["fresh", "reused"]),
+        ValueKind::OneOf(&["fresh", "reused"]),
         "\"fresh\"",
         "Whether calls share instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
          waits for the next call of the same caller and keeps its memory, for plugins that are slow to start. Callers \
@@ -223,28 +240,28 @@ static PLUGIN: &[Key] = &[
     ),
     key(
         "prefix",
-        Kind::Text("a name such as \"files\""),
+        ValueKind::String("a name such as \"files\""),
         "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
-    key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which names."),
+    key("tools", ValueKind::Table(TOOLS), "Which tools are offered, and under which names."),
     optional(
         "uris",
-        Kind::List(&Kind::Text("a URI such as \"notes://\"")),
+        ValueKind::Array(&ValueKind::String("a URI such as \"notes://\"")),
         "[]",
         "URIs or URI prefixes that this plugin owns even if another plugin claims them.",
     ),
     optional(
         "portable_schemas",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "false",
         "Simplify the schemas of the plugin's tools, for clients that don't support references, or `anyOf`, `oneOf`, \
          `allOf` and the like at the top. Arguments and results are still checked against the plugin's own schemas.",
     ),
-    key("allow", Kind::Table(ALLOW), "What the plugin may access. Nothing is allowed by default."),
-    key("limits", Kind::Table(LIMITS), "Limits of the plugin."),
+    key("allow", ValueKind::Table(ALLOW), "What the plugin may access. Nothing is allowed by default."),
+    key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),
     key(
         "config",
-        Kind::Settings,
+        ValueKind::Settings,
         "The plugin's own settings, which it reads through `wasi:config/store`: strings as they are, other values as \
          compact JSON, and `{ env = \"NAME\" }` or `{ file = \"path\" }` as secrets.",
     ),
@@ -253,18 +270,18 @@ static PLUGIN: &[Key] = &[
 static TOOLS: &[Key] = &[
     key(
         "allow",
-        Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
+        ValueKind::Array(&ValueKind::String("a tool's name such as \"delete\"")),
         "Offer only these tools, by the plugin's own names. The default is all.",
     ),
     optional(
         "deny",
-        Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
+        ValueKind::Array(&ValueKind::String("a tool's name such as \"delete\"")),
         "[]",
         "Don't offer these tools, by the plugin's own names.",
     ),
     key(
         "rename",
-        Kind::Named(&Kind::Text("a public name such as \"now\"")),
+        ValueKind::Named(&ValueKind::String("a public name such as \"now\"")),
         "Public names by the plugin's own names, without a prefix.",
     ),
 ];
@@ -272,7 +289,7 @@ static TOOLS: &[Key] = &[
 static ALLOW: &[Key] = &[
     optional(
         "http",
-        Kind::List(&Kind::TextOrTable("an address such as \"https://example.com\"", HTTP_GRANT)),
+        ValueKind::Array(&ValueKind::StringOrTable("an address such as \"https://example.com\"", HTTP_GRANT)),
         "[]",
         "Destinations of HTTP requests: scheme, host, port if it isn't the default, and the first part of the path, up to \
          a `/`. `*.example.org` matches every subdomain of `example.org` but not `example.org` itself; `*` matches every \
@@ -280,27 +297,32 @@ static ALLOW: &[Key] = &[
     ),
     optional(
         "credentials",
-        Kind::List(&Kind::Table(CREDENTIAL)),
+        ValueKind::Array(&ValueKind::Table(CREDENTIAL)),
         "[]",
         "Headers that the gateway adds to the plugin's requests to one origin, replacing the plugin's own. The plugin \
          can't read them. `http` must grant the origin too.",
     ),
-    optional("dirs", Kind::List(&Kind::Table(DIR)), "[]", "Directories that the plugin may read or change."),
+    optional(
+        "dirs",
+        ValueKind::Array(&ValueKind::Table(DIR)),
+        "[]",
+        "Directories that the plugin may read or change.",
+    ),
     optional(
         "env",
-        Kind::List(&Kind::Text("the name of a variable such as \"LANG\"")),
+        ValueKind::Array(&ValueKind::String("the name of a variable such as \"LANG\"")),
         "[]",
         "Names of environment variables that the plugin may read.",
     ),
     optional(
         "client",
-        Kind::List(&Kind::Word(CLIENT_FEATURES)),
+        ValueKind::Array(&ValueKind::OneOf(CLIENT_FEATURES)),
         "[]",
         "Requests that the plugin may send to the client: to the user, the model, or for directories.",
     ),
     optional(
         "state",
-        Kind::NameOrBoolean("a name such as \"notes\""),
+        ValueKind::NameOrBoolean("a name such as \"notes\""),
         "false",
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
          table. A name: the store of this name, which plugins with the same name here share, and which stays when the \
@@ -308,7 +330,7 @@ static ALLOW: &[Key] = &[
     ),
     optional(
         "instructions",
-        Kind::Boolean,
+        ValueKind::Boolean,
         "false",
         "Let the plugin add to the server's instructions, labelled as its own.",
     ),
@@ -319,15 +341,19 @@ pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
 
 /// A grant of HTTP requests as a table.
 static HTTP_GRANT: &[Key] = &[
-    required("url", Kind::Text("an address such as \"https://example.com\""), "The destination of requests."),
+    required(
+        "url",
+        ValueKind::String("an address such as \"https://example.com\""),
+        "The destination of requests.",
+    ),
     key(
         "methods",
-        Kind::List(&Kind::Text("a method such as \"GET\"")),
+        ValueKind::Array(&ValueKind::String("a method such as \"GET\"")),
         "Methods to allow. The default is all.",
     ),
     optional(
         "networks",
-        Kind::List(&Kind::Text("a network such as \"10.1.0.0/16\"")),
+        ValueKind::Array(&ValueKind::String("a network such as \"10.1.0.0/16\"")),
         "[]",
         "Non-public networks to allow for the host. A non-public address in `url` needs its own network here.",
     ),
@@ -337,12 +363,12 @@ static HTTP_GRANT: &[Key] = &[
 static CREDENTIAL: &[Key] = &[
     required(
         "origin",
-        Kind::Text("an origin such as \"https://api.example.com\""),
+        ValueKind::String("an origin such as \"https://api.example.com\""),
         "The only origin that gets the headers: `https`, one host, no path.",
     ),
     required(
         "headers",
-        Kind::Named(&Kind::Table(HEADER)),
+        ValueKind::Named(&ValueKind::Table(HEADER)),
         "The headers by name, except reserved ones such as `host`.",
     ),
 ];
@@ -350,13 +376,16 @@ static CREDENTIAL: &[Key] = &[
 /// The variable of a secret.
 const ENV: Key = key(
     "env",
-    Kind::Text("the name of a variable such as \"API_TOKEN\""),
+    ValueKind::String("the name of a variable such as \"API_TOKEN\""),
     "The environment variable with the secret.",
 );
 
 /// The file of a secret.
-const FILE: Key =
-    key("file", Kind::Path("secrets/token"), "The file with the secret. One trailing line break is removed.");
+const FILE: Key = key(
+    "file",
+    ValueKind::Path("secrets/token"),
+    "The file with the secret. One trailing line break is removed.",
+);
 
 /// The value of an added header.
 pub static HEADER: &[Key] = &[
@@ -364,7 +393,7 @@ pub static HEADER: &[Key] = &[
     FILE,
     optional(
         "prefix",
-        Kind::Text("a text such as \"Bearer \""),
+        ValueKind::String("a text such as \"Bearer \""),
         "\"\"",
         "The text before the secret in the header.",
     ),
@@ -372,9 +401,13 @@ pub static HEADER: &[Key] = &[
 
 /// A granted directory.
 static DIR: &[Key] = &[
-    required("host", Kind::Path("./notes"), "The directory on this machine, relative to this file."),
-    required("guest", Kind::Text("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
-    optional("mode", Kind::Word(&["ro", "rw"]), "\"ro\"", "`ro`: read only. `rw`: read and write."),
+    required("host", ValueKind::Path("./notes"), "The directory on this machine, relative to this file."),
+    required(
+        "guest",
+        ValueKind::String("an absolute path such as \"/notes\""),
+        "Its path inside the sandbox.",
+    ),
+    optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read only. `rw`: read and write."),
 ];
 
 /// A reference to a secret.

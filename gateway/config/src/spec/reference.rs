@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 
-use super::keys::{Inside, Key, Kind, LEAST_WITHOUT_UNIT, Number, ROOT};
+use super::keys::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ROOT, ValueKind};
 
 const INTRODUCTION: &str = "\
 # Configuration reference
@@ -26,7 +26,7 @@ In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` us
 /// The content of `docs/config.md`.
 #[must_use]
 pub fn render() -> String {
-    debug_assert!(INTRODUCTION.contains(&LEAST_WITHOUT_UNIT.to_string()));
+    debug_assert!(INTRODUCTION.contains(&MIN_SIZE_WITHOUT_UNIT.to_string()));
     let mut page = INTRODUCTION.to_owned();
     table("", "Top level", "The keys before the first table header.", ROOT, &mut page);
     page
@@ -70,25 +70,25 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
 
 fn below(path: &str, key: &Key) -> String {
     let name = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
-    if matches!(key.kind, Kind::Named(Kind::Table(_))) { format!("{name}.NAME") } else { name }
+    if matches!(key.kind, ValueKind::Named(ValueKind::Table(_))) { format!("{name}.NAME") } else { name }
 }
 
 /// Is it usually written as a table header?
-fn is_table(kind: &Kind) -> bool {
-    matches!(kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings)
+fn is_table(kind: &ValueKind) -> bool {
+    matches!(kind, ValueKind::Table(_) | ValueKind::Named(_) | ValueKind::Settings)
 }
 
 /// The heading of a section: a table header, or an array of tables.
-fn heading(kind: &Kind, path: &str) -> String {
+fn heading(kind: &ValueKind, path: &str) -> String {
     if is_table(kind) { format!("`[{path}]`") } else { format!("A table in the array `{path}`") }
 }
 
 /// The keys of the tables in a value, and their path.
-fn inside(kind: &Kind, path: &str) -> Option<(String, &'static [Key])> {
-    match kind.inside() {
-        Inside::Keys(keys) | Inside::TextOrKeys(keys) => Some((path.to_owned(), keys)),
-        Inside::Named(value) | Inside::Items(value) => inside(value, path),
-        Inside::Nothing | Inside::Settings => None,
+fn inside(kind: &ValueKind, path: &str) -> Option<(String, &'static [Key])> {
+    match kind.content() {
+        Content::Keys(keys) | Content::StringOrKeys(keys) => Some((path.to_owned(), keys)),
+        Content::Named(value) | Content::Items(value) => inside(value, path),
+        Content::Nothing | Content::Settings => None,
     }
 }
 
@@ -99,35 +99,31 @@ fn example(key: &Key) -> String {
 }
 
 /// The type in a few words, with its range.
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &ValueKind) -> String {
     match kind {
-        Kind::Version => "the number 1".to_owned(),
-        Kind::Integer(range) => format!("integer, {}", range_text(*range, &|number| number.to_string())),
-        Kind::Duration(range) => format!("duration, {}", range_text(*range, &seconds)),
-        Kind::Size(range) => format!("size, {}", range_text(*range, &size)),
-        Kind::Boolean => "boolean".to_owned(),
-        Kind::NameOrBoolean(_) => "boolean or name".to_owned(),
-        Kind::Text(_) => "string".to_owned(),
-        Kind::Path(_) => "path".to_owned(),
-        Kind::TextOrTable(..) => "string or table".to_owned(),
-        Kind::Word(words) => {
+        ValueKind::Version => "the number 1".to_owned(),
+        ValueKind::Integer(range) => format!("integer, {}", range_text(*range, &|number| number.to_string())),
+        ValueKind::Duration(range) => format!("duration, {}", range_text(*range, &seconds)),
+        ValueKind::Size(range) => format!("size, {}", range_text(*range, &size)),
+        ValueKind::Boolean => "boolean".to_owned(),
+        ValueKind::NameOrBoolean(_) => "boolean or name".to_owned(),
+        ValueKind::String(_) => "string".to_owned(),
+        ValueKind::Path(_) => "path".to_owned(),
+        ValueKind::StringOrTable(..) => "string or table".to_owned(),
+        ValueKind::OneOf(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
         }
-        Kind::Secret => "secret".to_owned(),
-        Kind::List(item) => format!("array of: {}", self::kind(item)),
-        Kind::Table(_) => "table".to_owned(),
-        Kind::Named(value) => format!("table by name: {}", self::kind(value)),
-        Kind::Settings => "table".to_owned(),
+        ValueKind::Secret => "secret".to_owned(),
+        ValueKind::Array(item) => format!("array of: {}", self::kind(item)),
+        ValueKind::Table(_) => "table".to_owned(),
+        ValueKind::Named(value) => format!("table by name: {}", self::kind(value)),
+        ValueKind::Settings => "table".to_owned(),
     }
 }
 
-fn range_text(range: Number, written: &dyn Fn(u64) -> String) -> String {
-    let least = if range.zero.is_some() { "more than 0" } else { "0 or more" };
-    if range.most == u64::MAX {
-        least.to_owned()
-    } else {
-        format!("{least}, at most {}", written(range.most))
-    }
+fn range_text(range: NumberRange, written: &dyn Fn(u64) -> String) -> String {
+    let least = if range.zero_reason.is_some() { "more than 0" } else { "0 or more" };
+    if range.max == u64::MAX { least.to_owned() } else { format!("{least}, at most {}", written(range.max)) }
 }
 
 fn seconds(seconds: u64) -> String {

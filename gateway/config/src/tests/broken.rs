@@ -85,11 +85,11 @@ fn parts() -> HashSet<&'static [u8]> {
 }
 
 /// Everything that the diagnostics of a text show.
-fn shown(text: &str) -> (Loaded, String) {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
-    let mut shown = render(&loaded.problems, &loaded.source, Style::Plain);
+fn shown(text: &str) -> (LoadedConfig, String) {
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
+    let mut shown = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
     // As with `--format json`.
-    for Problem { message, label, hint, related, .. } in &loaded.problems {
+    for Diagnostic { message, label, hint, related, .. } in &loaded.problems {
         writeln!(shown, "{message} {label:?} {hint:?} {related:?}").unwrap();
     }
     (loaded, shown)
@@ -115,7 +115,7 @@ impl Checker {
         }
         self.invalid += usize::from(loaded.config.is_none());
         for (at, problem) in loaded.problems.iter().filter(|problem| problem.is_error()).enumerate() {
-            let Some(place) = &problem.place else { continue };
+            let Some(place) = &problem.span else { continue };
             let number = text[..place.start].matches('\n').count();
             assert!(
                 shown.contains(&format!("gateway.toml:{}:", number + 1)),
@@ -268,9 +268,9 @@ fn never_shows_the_values_of_variables() {
         ] {
             let mut environment = environment();
             environment.insert("V".to_owned(), held.to_owned());
-            let loaded = from_text(&goldens_dir().join("gateway.toml"), with_plugin(line), &environment);
+            let loaded = parse_config(&goldens_dir().join("gateway.toml"), with_plugin(line), &environment);
             assert!(!loaded.problems.is_empty(), "{line}");
-            for Problem { message, hint, .. } in &loaded.problems {
+            for Diagnostic { message, hint, .. } in &loaded.problems {
                 let shown = format!("{message} {hint:?}").to_lowercase();
                 assert!(!shown.contains("s3kr"), "{line} with {held:?}: {shown}");
             }

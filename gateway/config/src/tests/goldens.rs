@@ -11,13 +11,19 @@ fn diagnostics(file: &Path) -> String {
     if file.ends_with("cache-nowhere.toml") {
         environment.clear();
     }
-    let loaded = from_text(file, text, &environment).for_http();
-    assert_eq!(loaded.config.is_none(), loaded.problems.iter().any(Problem::is_error), "{}", file.display());
+    let loaded = parse_config(file, text, &environment).require_http();
+    assert_eq!(
+        loaded.config.is_none(),
+        loaded.problems.iter().any(Diagnostic::is_error),
+        "{}",
+        file.display()
+    );
     for problem in &loaded.problems {
         assert!(problem.hint.is_some(), "{}: no hint for {problem:?}", file.display());
     }
-    let source = Source { path: file.file_name().unwrap().into(), text: loaded.source.text };
-    render(&loaded.problems, &source, Style::Plain).replace(&*goldens_dir().to_string_lossy(), "<folder>")
+    let source = ConfigSource { path: file.file_name().unwrap().into(), text: loaded.source.text };
+    render_diagnostics(&loaded.problems, &source, RenderStyle::Plain)
+        .replace(&*goldens_dir().to_string_lossy(), "<folder>")
 }
 
 fn golden_files() -> Vec<PathBuf> {

@@ -4,15 +4,15 @@ use super::*;
 
 /// Loads a text and checks everything that could be shown of it.
 fn read(text: String) {
-    let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
+    let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
     assert_eq!(
         loaded.config.is_none(),
-        loaded.problems.iter().any(Problem::is_error),
+        loaded.problems.iter().any(Diagnostic::is_error),
         "{}",
         loaded.source.text
     );
-    let mut shown = render(&loaded.problems, &loaded.source, Style::Plain);
-    shown += &render(&loaded.problems, &loaded.source, Style::Colour).replace('\u{1b}', "");
+    let mut shown = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
+    shown += &render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Colour).replace('\u{1b}', "");
     write!(shown, "{:?}", loaded.config).unwrap();
     for problem in &loaded.problems {
         write!(shown, "{problem}").unwrap();
@@ -90,19 +90,24 @@ fn damaged_files_never_break_the_reader() {
 
 #[test]
 fn renders_places_of_another_version_of_the_file() {
-    let source = Source { path: "gateway.toml".into(), text: "é = 1\nb = 2".to_owned() };
+    let source = ConfigSource { path: "gateway.toml".into(), text: "é = 1\nb = 2".to_owned() };
     let places = [0..0, 1..1, 0..1, 1..400, 400..500, 5..8, 11..12, 12..12, usize::MAX..usize::MAX];
     for place in places {
-        let problem =
-            Problem::error("wrong").at(place.clone()).label("here").related(place.clone(), "and here");
-        let drawn = render(&[problem.hint("do better")], &source, Style::Plain);
+        let problem = Diagnostic::error("wrong")
+            .with_span(place.clone())
+            .with_label("here")
+            .with_related(place.clone(), "and here");
+        let drawn = render_diagnostics(&[problem.with_hint("do better")], &source, RenderStyle::Plain);
         assert!(
             drawn.starts_with("error: wrong\n") && drawn.ends_with("hint: do better\n"),
             "{place:?}: {drawn}"
         );
     }
-    let empty = Source { path: "gateway.toml".into(), text: String::new() };
-    assert!(render(&[Problem::warning("odd").at(0..0)], &empty, Style::Plain).contains("gateway.toml"));
+    let empty = ConfigSource { path: "gateway.toml".into(), text: String::new() };
+    assert!(
+        render_diagnostics(&[Diagnostic::warning("odd").with_span(0..0)], &empty, RenderStyle::Plain)
+            .contains("gateway.toml")
+    );
 }
 
 #[test]
@@ -116,8 +121,8 @@ fn survives_deep_nesting() {
 #[test]
 fn renders_the_first_of_many_problems() {
     let shown = |text: String, most: usize| {
-        let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
-        let drawn = render(&loaded.problems, &loaded.source, Style::Plain);
+        let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
+        let drawn = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
         assert_eq!(drawn.matches("error: ").count(), most);
         let more = loaded.problems.len() - most;
         assert!(drawn.ends_with(&format!("\n{more} more not shown\n")), "{}", &drawn[drawn.len() - 200..]);
@@ -131,10 +136,10 @@ fn renders_the_first_of_many_problems() {
 
 #[test]
 fn errors_take_precedence_over_warnings() {
-    let source = Source { path: "gateway.toml".into(), text: String::new() };
-    let mut problems = vec![Problem::warning("odd"); 150];
-    problems.push(Problem::error("wrong"));
-    let drawn = render(&problems, &source, Style::Plain);
+    let source = ConfigSource { path: "gateway.toml".into(), text: String::new() };
+    let mut problems = vec![Diagnostic::warning("odd"); 150];
+    problems.push(Diagnostic::error("wrong"));
+    let drawn = render_diagnostics(&problems, &source, RenderStyle::Plain);
     assert_eq!((drawn.matches("odd").count(), drawn.matches("wrong").count()), (99, 1));
     assert!(drawn.ends_with("\n51 more not shown\n"), "{drawn}");
 }
@@ -150,6 +155,6 @@ fn rejects_a_pipe_without_waiting() {
     let dir = tempfile::TempDir::new().unwrap();
     let pipe = dir.path().join("gateway.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let loaded = load(&pipe, &environment());
+    let loaded = load_config(&pipe, &environment());
     assert!(loaded.config.is_none() && loaded.problems[0].message.ends_with("not a regular file"));
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use moongate_model::call::{
-    Completion, CompletionTarget, Failure, Fault, InputRequest, NeedInput, Outcome, PromptResult, ReadResult,
-    ToolResult,
+    Completion, CompletionTarget, InputNeeded, InputRequest, Outcome, PluginError, PluginErrorDetail,
+    PromptResult, ReadResult, ToolResult,
 };
 use moongate_model::json::Json;
 
@@ -40,7 +40,7 @@ pub(crate) fn read_outcome(given: resources::ReadOutcome) -> Result<Outcome<Read
     Ok(Outcome::Done(ReadResult {
         contents: contents.into_iter().map(resource_contents).collect::<Result<_, _>>().at("contents")?,
         ttl: ttl_ms.map(|ms| Duration::from_millis(ms.into())),
-        shareable: shareable.unwrap_or(false),
+        is_shareable: shareable.unwrap_or(false),
         meta: meta(its_meta)?,
         extra: extra(
             more,
@@ -68,7 +68,7 @@ pub(crate) fn prompt_outcome(given: prompts::PromptOutcome) -> Result<Outcome<Pr
 pub(crate) fn completion(given: completions::Completion) -> Result<Completion, ConvertError> {
     let completions::Completion { values, total, has_more, meta: its_meta, extra: more } = given;
     Ok(Completion {
-        values: values.iter().map(|value| text::line(value, text::MESSAGE)).collect(),
+        values: values.iter().map(|value| text::clean_line(value, text::MAX_MESSAGE_BYTES)).collect(),
         total,
         has_more,
         meta: meta(its_meta)?,
@@ -85,9 +85,9 @@ pub(crate) fn target(target: &CompletionTarget) -> completions::CompletionTarget
 }
 
 /// Questions to the client. The dispatcher checks that the plugin is allowed to ask them.
-fn need_input(given: types::NeedInput) -> Result<NeedInput, ConvertError> {
+fn need_input(given: types::NeedInput) -> Result<InputNeeded, ConvertError> {
     let types::NeedInput { requests, state, meta: its_meta, extra: more } = given;
-    Ok(NeedInput {
+    Ok(InputNeeded {
         requests: requests
             .into_iter()
             .map(|request| {
@@ -111,43 +111,43 @@ fn input_request(given: types::InputRequest) -> Result<InputRequest, ConvertErro
 }
 
 /// A failure reported by the plugin itself.
-pub(crate) fn failure(given: types::Failure) -> Failure {
+pub(crate) fn failure(given: types::Failure) -> PluginError {
     match given {
-        types::Failure::InvalidParams(given) => Failure::InvalidParams(fault(given)),
-        types::Failure::NotFound(given) => Failure::NotFound(fault(given)),
-        types::Failure::MissingCapability(names) => {
-            Failure::MissingCapability(names.iter().map(|name| text::line(name, text::NAME)).collect())
-        }
-        types::Failure::Internal(given) => Failure::Internal(fault(given)),
+        types::Failure::InvalidParams(given) => PluginError::InvalidParams(fault(given)),
+        types::Failure::NotFound(given) => PluginError::NotFound(fault(given)),
+        types::Failure::MissingCapability(names) => PluginError::MissingCapability(
+            names.iter().map(|name| text::clean_line(name, text::MAX_NAME_BYTES)).collect(),
+        ),
+        types::Failure::Internal(given) => PluginError::Internal(fault(given)),
         types::Failure::Custom(types::CustomFault { code, message, data }) => {
             let message = sentence(message);
             let data = data.as_deref().map(lenient);
             // Codes that JSON-RPC and MCP define would have another meaning for the client.
             if (-32768..=-32000).contains(&code) {
-                return Failure::Internal(Fault { message, at: None, data });
+                return PluginError::Internal(PluginErrorDetail { message, pointer: None, data });
             }
-            Failure::Custom { code, message, data }
+            PluginError::Custom { code, message, data }
         }
     }
 }
 
-fn fault(given: types::Fault) -> Fault {
+fn fault(given: types::Fault) -> PluginErrorDetail {
     let types::Fault { message, at, data } = given;
-    Fault {
+    PluginErrorDetail {
         message: sentence(message),
-        at: at.map(|pointer| text::line(&pointer, text::NAME)),
+        pointer: at.map(|pointer| text::clean_line(&pointer, text::MAX_NAME_BYTES)),
         data: data.as_deref().map(lenient),
     }
 }
 
 fn sentence(message: String) -> String {
-    let message = text::block(message, text::MESSAGE);
+    let message = text::clean_block(message, text::MAX_MESSAGE_BYTES);
     if message.trim().is_empty() { "the plugin gave no reason".to_owned() } else { message }
 }
 
 /// The data of a failure. Data that isn't JSON, or is nested too deeply, becomes a string, so that the failure itself
 /// isn't lost.
 fn lenient(data: &str) -> Json {
-    strict(text::json(data.to_owned()))
-        .unwrap_or_else(|_| Json::string(&text::block(data.to_owned(), usize::MAX)))
+    strict(text::clean_json(data.to_owned()))
+        .unwrap_or_else(|_| Json::string(&text::clean_block(data.to_owned(), usize::MAX)))
 }

@@ -47,7 +47,7 @@ fn media(given: types::MediaContent) -> Result<MediaContent, ConvertError> {
     let types::MediaContent { data, mime_type, annotations: hints, meta: its_meta, extra: more } = given;
     Ok(MediaContent {
         data,
-        mime_type: text::line(&mime_type, text::WORD),
+        mime_type: text::clean_line(&mime_type, text::MAX_WORD_BYTES),
         annotations: annotations(hints)?,
         meta: meta(its_meta)?,
         extra: extra(more, &["type", "data", "mimeType", "annotations"])?,

@@ -32,15 +32,15 @@ pub(crate) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Result<Plug
         ["name", "version", "title", "description", "websiteUrl", "icons", "instructions", "configSchema"];
     Ok(PluginInfo {
         name: name(&its_name),
-        version: text::line(&version, text::WORD),
+        version: text::clean_line(&version, text::MAX_WORD_BYTES),
         title: title(its_title),
         description: description(about),
         website_url: website_url.map(|url| name(&url)).filter(|url| !url.is_empty()),
         icons: icons(pictures)?,
         instructions: instructions
-            .map(|text| text::block(text, text::INSTRUCTIONS))
+            .map(|text| text::clean_block(text, text::MAX_INSTRUCTIONS_BYTES))
             .filter(|text| !text.trim().is_empty()),
-        config_schema: config_schema
+        settings_schema: config_schema
             .map(|given| schema::any(given, limits))
             .transpose()
             .at("`config-schema`")?,
@@ -68,13 +68,13 @@ fn list<G, T>(
     }
     let mut seen = BTreeSet::new();
     if let Some(duplicate) = given.iter().map(&key).find(|&key| !seen.insert(key)) {
-        let duplicate = text::line(duplicate, text::WORD);
+        let duplicate = text::clean_line(duplicate, text::MAX_WORD_BYTES);
         return Err(ConvertError::new(format!("duplicate {kind} `{duplicate}`")));
     }
     given
         .into_iter()
         .map(|item| {
-            let place = format!("{kind} `{}`", text::line(key(&item), text::WORD));
+            let place = format!("{kind} `{}`", text::clean_line(key(&item), text::MAX_WORD_BYTES));
             convert(item).at(place)
         })
         .collect()
@@ -261,7 +261,7 @@ fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, ConvertErr
         extra: more,
     } = given;
     // The plugin looks up arguments by this name, so an unclean name is rejected instead of cleaned.
-    if its_name.is_empty() || its_name.len() > text::NAME || its_name.contains(is_hidden) {
+    if its_name.is_empty() || its_name.len() > text::MAX_NAME_BYTES || its_name.contains(is_hidden) {
         return Err(ConvertError::new(
             "the argument's name is empty, too long or contains invisible characters",
         ));

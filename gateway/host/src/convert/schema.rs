@@ -39,16 +39,16 @@ pub(super) fn arguments(given: String, limits: &Limits) -> Result<Json, ConvertE
 fn read(given: String, limits: &Limits) -> Result<(Json, Value), ConvertError> {
     let Limits { schema: max_size, schema_depth: max_depth, .. } = limits;
     if given.len() as u64 > max_size.as_u64() {
-        let size = LimitKey::Schema.shown(given.len() as u64);
+        let size = LimitKey::Schema.format_amount(given.len() as u64);
         return Err(ConvertError::exceeded(LimitKey::Schema, given.len(), &size, max_size.as_u64()));
     }
-    let depth = text::depth(&given);
+    let depth = text::json_depth(&given);
     if depth > *max_depth as usize {
         let found = format!("nested {depth} levels deep");
         return Err(ConvertError::exceeded(LimitKey::SchemaDepth, depth, &found, (*max_depth).into()));
     }
     let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
-    let given = text::json(given);
+    let given = text::clean_json(given);
     let value = parse_strict(&given).map_err(invalid_json)?;
     if !matches!(value, Value::Object(_) | Value::Bool(_)) {
         return Err(ConvertError::new("a schema must be an object, `true` or `false`"));

@@ -1,6 +1,6 @@
 //! Stripped keys, rejected values and re-typed blocks.
 
-use moongate_model::call::{Content, Failure};
+use moongate_model::call::{Content, PluginError};
 
 use super::*;
 use crate::bindings::{prompts, tools};
@@ -157,9 +157,9 @@ fn a_failure_keeps_its_message_but_no_reserved_code() {
             data: Some("not json".to_owned()),
         }))
     };
-    let Failure::Custom { code: 7, message, data } = custom(7) else { panic!() };
+    let PluginError::Custom { code: 7, message, data } = custom(7) else { panic!() };
     assert_eq!((message.as_str(), data.unwrap().get()), ("no luck", "\"not json\""));
-    assert!(matches!(custom(-32601), Failure::Internal(_)));
+    assert!(matches!(custom(-32601), PluginError::Internal(_)));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn refuses_values_nested_too_deep() {
     // The failure isn't lost together with its data.
     for levels in [101, 1_000_000] {
         let fault = types::Fault { message: "no".to_owned(), at: None, data: Some(deep(levels)) };
-        let Failure::Internal(fault) = failure(types::Failure::Internal(fault)) else { panic!() };
+        let PluginError::Internal(fault) = failure(types::Failure::Internal(fault)) else { panic!() };
         assert!(fault.data.unwrap().get().starts_with("\"[[["), "{levels}");
     }
 }

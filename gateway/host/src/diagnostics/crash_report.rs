@@ -27,7 +27,7 @@ impl StderrTail {
             .rev()
             .filter(|line| !line.trim().is_empty())
             .take(MAX_LINES)
-            .map(|line| text::block(line.trim_end().to_owned(), text::SENTENCE))
+            .map(|line| text::clean_block(line.trim_end().to_owned(), text::MAX_SENTENCE_BYTES))
             .take_while(|line| {
                 let fits = line.len() <= room;
                 room = room.saturating_sub(line.len());
@@ -51,7 +51,7 @@ impl fmt::Display for StderrTail {
             if index > 0 {
                 f.write_str(" | ")?;
             }
-            f.write_str(&text::line(line, text::SENTENCE))?;
+            f.write_str(&text::clean_line(line, text::MAX_SENTENCE_BYTES))?;
         }
         Ok(())
     }

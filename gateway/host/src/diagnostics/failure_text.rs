@@ -55,8 +55,8 @@ impl<T: FailureText> FailureText for Result<T, types::Failure> {
                 let Some(message) = message(failure) else { return };
                 let note = format!(" (moongate: {note})");
                 // Messages above the limit are truncated at the end, so make room for the note first.
-                let room = text::MESSAGE.saturating_sub(note.len());
-                *message = text::block(std::mem::take(message), room) + &note;
+                let room = text::MAX_MESSAGE_BYTES.saturating_sub(note.len());
+                *message = text::clean_block(std::mem::take(message), room) + &note;
             }
         }
     }

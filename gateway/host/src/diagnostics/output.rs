@@ -26,12 +26,12 @@ const STDERR_TAIL_BYTES: usize = 8 << 10;
 
 /// An output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum StdStream {
     Stdout,
     Stderr,
 }
 
-impl Stream {
+impl StdStream {
     fn as_str(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
@@ -42,7 +42,7 @@ impl Stream {
 
 /// Both output streams of one call. A reused instance keeps them for its next call.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct CapturedOutput {
     plugin: PluginId,
     buffers: Mutex<Buffers>,
     /// The number of standard streams that the guest holds open, including stdin.
@@ -62,7 +62,7 @@ struct Buffers {
     stderr_tail: Vec<u8>,
 }
 
-impl Output {
+impl CapturedOutput {
     /// `limit` is the maximum number of logged bytes, for both streams together.
     pub(crate) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
         let buffers = Mutex::new(Buffers::new(limit));
@@ -70,19 +70,19 @@ impl Output {
     }
 
     /// Resets the limit for the next call. Call [`Self::finish`] first.
-    pub(crate) fn renew(&self, limit: u64) {
+    pub(crate) fn reset(&self, limit: u64) {
         self.with(|buffers| *buffers = Buffers::new(limit));
     }
 
     /// The number of standard streams that the guest holds open, including stdin.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_streams(&self) -> usize {
         self.held_streams.load(Ordering::Relaxed)
     }
 
     /// Logs incomplete lines and the number of dropped bytes.
     pub(crate) fn finish(&self) {
         self.with(|buffers| {
-            for stream in [Stream::Stdout, Stream::Stderr] {
+            for stream in [StdStream::Stdout, StdStream::Stderr] {
                 let line = std::mem::take(buffers.line(stream));
                 if !line.is_empty() {
                     self.log_line(buffers, stream, &line);
@@ -104,9 +104,9 @@ impl Output {
         self.with(|buffers| StderrTail::of(&String::from_utf8_lossy(&buffers.stderr_tail)))
     }
 
-    fn write(&self, stream: Stream, bytes: &[u8]) {
+    fn write(&self, stream: StdStream, bytes: &[u8]) {
         self.with(|buffers| {
-            if stream == Stream::Stderr {
+            if stream == StdStream::Stderr {
                 buffers.keep_tail(bytes);
             }
             let shown = usize::try_from(buffers.bytes_left).unwrap_or(usize::MAX).min(bytes.len());
@@ -133,13 +133,13 @@ impl Output {
         });
     }
 
-    fn log_line(&self, buffers: &mut Buffers, stream: Stream, line: &[u8]) {
+    fn log_line(&self, buffers: &mut Buffers, stream: StdStream, line: &[u8]) {
         let Some(lines) = buffers.lines_left.checked_sub(1) else {
             buffers.dropped_bytes += line.len() as u64 + 1;
             return;
         };
         buffers.lines_left = lines;
-        let line = text::line(&String::from_utf8_lossy(line), MAX_LINE_BYTES);
+        let line = text::clean_line(&String::from_utf8_lossy(line), MAX_LINE_BYTES);
         tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
     }
 
@@ -161,10 +161,10 @@ impl Buffers {
     }
 
     /// The incomplete line of a stream.
-    fn line(&mut self, stream: Stream) -> &mut Vec<u8> {
+    fn line(&mut self, stream: StdStream) -> &mut Vec<u8> {
         match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
+            StdStream::Stdout => &mut self.stdout,
+            StdStream::Stderr => &mut self.stderr,
         }
     }
 
@@ -178,7 +178,7 @@ impl Buffers {
 
 /// The captured stdout or stderr, as passed to WASI.
 #[derive(Debug)]
-pub(crate) struct CapturedStream(pub(crate) Arc<Output>, pub(crate) Stream);
+pub(crate) struct CapturedStream(pub(crate) Arc<CapturedOutput>, pub(crate) StdStream);
 
 impl IsTerminal for CapturedStream {
     fn is_terminal(&self) -> bool {
@@ -198,7 +198,7 @@ impl StdoutStream for CapturedStream {
 
 /// An empty stdin, as passed to WASI.
 #[derive(Debug)]
-pub(crate) struct EmptyStdin(pub(crate) Arc<Output>);
+pub(crate) struct EmptyStdin(pub(crate) Arc<CapturedOutput>);
 
 impl IsTerminal for EmptyStdin {
     fn is_terminal(&self) -> bool {
@@ -229,10 +229,10 @@ impl InputStream for HeldStdStream {
 
 /// Counts a standard stream as held open until it is dropped.
 #[derive(Debug)]
-struct HeldStdStream(Arc<Output>);
+struct HeldStdStream(Arc<CapturedOutput>);
 
 impl HeldStdStream {
-    fn new(output: Arc<Output>) -> Self {
+    fn new(output: Arc<CapturedOutput>) -> Self {
         output.held_streams.fetch_add(1, Ordering::Relaxed);
         Self(output)
     }
@@ -246,10 +246,10 @@ impl Drop for HeldStdStream {
 
 /// An open stdout or stderr of the guest.
 #[derive(Debug)]
-struct OpenOutputStream(HeldStdStream, Stream);
+struct OpenOutputStream(HeldStdStream, StdStream);
 
 impl OpenOutputStream {
-    fn new(output: Arc<Output>, stream: Stream) -> Self {
+    fn new(output: Arc<CapturedOutput>, stream: StdStream) -> Self {
         Self(HeldStdStream::new(output), stream)
     }
 }

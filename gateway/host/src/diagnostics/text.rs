@@ -6,19 +6,19 @@
 use moongate_model::names;
 
 /// The maximum length of a name or title, in bytes.
-pub(crate) const NAME: usize = 256;
+pub(crate) const MAX_NAME_BYTES: usize = 256;
 /// The maximum length of a media type, size or date, in bytes.
-pub(crate) const WORD: usize = 128;
+pub(crate) const MAX_WORD_BYTES: usize = 128;
 /// The maximum length of a description, in bytes. Some tools include a short manual.
-pub(crate) const DESCRIPTION: usize = 16 << 10;
+pub(crate) const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
 /// The maximum length of instructions, in bytes. Every client passes them to its model.
-pub(crate) const INSTRUCTIONS: usize = 4 << 10;
+pub(crate) const MAX_INSTRUCTIONS_BYTES: usize = 4 << 10;
 /// The maximum length of a failure message, a progress report or a log line, in bytes.
-pub(crate) const MESSAGE: usize = 4 << 10;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4 << 10;
 /// The maximum nesting of JSON.
-pub(crate) const DEPTH: usize = 100;
+pub(crate) const MAX_JSON_DEPTH: usize = 100;
 /// The maximum length of a sentence about a trap or a rejection, in bytes.
-pub(crate) const SENTENCE: usize = 400;
+pub(crate) const MAX_SENTENCE_BYTES: usize = 400;
 
 /// True if the character is removed. Line breaks and tabs are kept.
 pub(crate) fn is_hidden(c: char) -> bool {
@@ -26,20 +26,20 @@ pub(crate) fn is_hidden(c: char) -> bool {
 }
 
 /// Cleans text with several lines, and truncates it to `most` bytes.
-pub(crate) fn block(text: String, most: usize) -> String {
+pub(crate) fn clean_block(text: String, most: usize) -> String {
     let text = if text.contains(is_hidden) { text.replace(is_hidden, "") } else { text };
-    cut(text, most)
+    truncate(text, most)
 }
 
 /// Cleans text of one line, and truncates it to `most` bytes. Line breaks become spaces.
-pub(crate) fn line(text: &str, most: usize) -> String {
+pub(crate) fn clean_line(text: &str, most: usize) -> String {
     let breaks = |c| matches!(c, '\n' | '\t' | '\r' | '\u{2028}' | '\u{2029}');
     let one: String = text.trim().chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
-    block(one, most)
+    clean_block(one, most)
 }
 
 /// Truncates `text` to `most` bytes, with an ellipsis.
-fn cut(mut text: String, most: usize) -> String {
+fn truncate(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
         text.push('…');
@@ -50,7 +50,7 @@ fn cut(mut text: String, most: usize) -> String {
 /// Cleans the strings in JSON text, including escaped characters.
 ///
 /// Numbers, order and white space are kept. Invalid JSON stays invalid.
-pub(crate) fn json(text: String) -> String {
+pub(crate) fn clean_json(text: String) -> String {
     let escapes = ["\\u", "\\b", "\\f", "\\r"].iter().any(|escape| text.contains(escape));
     if !escapes && !text.contains(is_hidden) {
         return text;
@@ -59,7 +59,7 @@ pub(crate) fn json(text: String) -> String {
     let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
         let (length, hidden) = match c {
-            '\\' => escape(rest),
+            '\\' => parse_escape(rest),
             // A carriage return can only be white space between tokens.
             c => (c.len_utf8(), is_hidden(c) && c != '\r'),
         };
@@ -73,7 +73,7 @@ pub(crate) fn json(text: String) -> String {
 }
 
 /// The nesting depth of the arrays and objects in JSON text.
-pub(crate) fn depth(json: &str) -> usize {
+pub(crate) fn json_depth(json: &str) -> usize {
     let mut depth = 0_usize;
     let mut deepest = 0;
     let mut in_string = false;
@@ -98,15 +98,15 @@ pub(crate) fn depth(json: &str) -> usize {
 }
 
 /// The length of the escape at the start of `text`, and `true` if it stands for a hidden character.
-fn escape(text: &str) -> (usize, bool) {
+fn parse_escape(text: &str) -> (usize, bool) {
     match text.as_bytes().get(1) {
         Some(b'b' | b'f' | b'r') => (2, true),
         Some(b'u') => {
-            let Some(first) = unit(text) else { return (1, false) };
+            let Some(first) = parse_code_unit(text) else { return (1, false) };
             if !(0xd800..0xdc00).contains(&first) {
                 return (6, char::from_u32(first).is_some_and(is_hidden));
             }
-            let low = unit(&text[6..]).filter(|low| (0xdc00..0xe000).contains(low));
+            let low = parse_code_unit(&text[6..]).filter(|low| (0xdc00..0xe000).contains(low));
             let Some(low) = low else { return (6, false) };
             let joined = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
             (12, char::from_u32(joined).is_some_and(is_hidden))
@@ -117,7 +117,7 @@ fn escape(text: &str) -> (usize, bool) {
 }
 
 /// The code unit of a `\uXXXX` escape at the start of `text`.
-fn unit(text: &str) -> Option<u32> {
+fn parse_code_unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()
 }

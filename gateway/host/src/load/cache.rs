@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use moongate_system::private_dir::{self, FolderError, Hands};
+use moongate_system::private_dir::{self, Ownership, PrivateDirError};
 
 /// The time without use after which an entry is evicted.
 const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -32,14 +32,14 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// The cache, in a checked directory.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct CodeCache {
     dir: PathBuf,
 }
 
-impl Cache {
+impl CodeCache {
     /// Creates the directory if it is missing, and checks that it is private.
-    pub(crate) fn open(dir: &Path) -> Result<Self, FolderError> {
-        private_dir::private(dir)?;
+    pub(crate) fn open(dir: &Path) -> Result<Self, PrivateDirError> {
+        private_dir::create(dir)?;
         let cache = Self { dir: dir.to_owned() };
         cache.prune();
         Ok(cache)
@@ -64,7 +64,7 @@ impl Cache {
     fn load(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
         let meta = fs::symlink_metadata(&path).ok()?; // another gateway may have removed it
-        if !meta.is_file() || Hands::Own.check(&meta).is_err() {
+        if !meta.is_file() || Ownership::OwnerWrites.check(&meta).is_err() {
             tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
         }
@@ -203,7 +203,7 @@ fn write(path: &Path, code: &[u8]) -> io::Result<()> {
 #[expect(unsafe_code, reason = "the engine runs the machine code in the file")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: a gateway of this user wrote the file: its directory and the file itself belong to this user and aren't
-    // writable by others (checked in `open` and in `Cache::load`). The file is never changed in place, only created by
+    // writable by others (checked in `open` and in `CodeCache::load`). The file is never changed in place, only created by
     // renaming and removed. The engine itself rejects code from another version or with other settings.
     unsafe { Component::deserialize_file(engine, path) }
 }

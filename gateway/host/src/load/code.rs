@@ -1,7 +1,7 @@
 //! Loaded code and its lifetime.
 //!
 //! Code is freed with its last reference: from catalogs that contain the plugin, from running calls, and from
-//! multi-round calls that will call it again. Each loaded component counts as one generation of the plugin. A [`Lease`]
+//! multi-round calls that will call it again. Each loaded component counts as one generation of the plugin. A [`CodeLease`]
 //! is one plugin's reference to code; it can be released while the plugin itself is still referenced.
 
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::component::InstancePre;
 
 use super::exports::Exports;
-use crate::load::Linked;
-use crate::sandbox::store::State;
+use crate::load::LinkedComponent;
+use crate::sandbox::store::StoreState;
 use crate::wasi::linker;
 
 /// A component, ready to be instantiated.
-pub(crate) struct Code {
-    pub(crate) pre: InstancePre<State>,
+pub(crate) struct LoadedCode {
+    pub(crate) pre: InstancePre<StoreState>,
     pub(crate) exports: Exports,
     /// True if it checks for cancellation, and so can end by itself.
     pub(crate) watches_cancel: bool,
@@ -29,14 +29,14 @@ pub(crate) struct Code {
     pub(crate) interfaces: Arc<Interfaces>,
     /// The peak memory of a call, in bytes.
     pub(crate) peak: Arc<AtomicU64>,
-    _counted: Generation,
+    _counted: GenerationGuard,
 }
 
-impl Code {
-    pub(crate) fn new(linked: Linked, size: u64, counted: Generation) -> Arc<Self> {
-        let Linked { pre, exports, imports } = linked;
+impl LoadedCode {
+    pub(crate) fn new(linked: LinkedComponent, size: u64, counted: GenerationGuard) -> Arc<Self> {
+        let LinkedComponent { pre, exports, imports } = linked;
         let linker::Imports { watches_cancel, interfaces } = imports;
-        let interfaces = Arc::new(Interfaces { size, ..interfaces });
+        let interfaces = Arc::new(Interfaces { file_size: size, ..interfaces });
         Arc::new(Self { pre, exports, watches_cancel, interfaces, peak: Arc::default(), _counted: counted })
     }
 }
@@ -47,16 +47,16 @@ pub(crate) struct Generations(Arc<Mutex<BTreeMap<PluginId, u32>>>);
 
 /// Counts a loaded component of a plugin until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Generation {
+pub(crate) struct GenerationGuard {
     plugin: PluginId,
     all: Generations,
 }
 
 impl Generations {
     /// Counts another component.
-    pub(crate) fn add(&self, plugin: PluginId) -> Generation {
+    pub(crate) fn add(&self, plugin: PluginId) -> GenerationGuard {
         *self.lock().entry(plugin.clone()).or_default() += 1;
-        Generation { plugin, all: self.clone() }
+        GenerationGuard { plugin, all: self.clone() }
     }
 
     /// The number of components by plugin. Plugins without any aren't included.
@@ -74,7 +74,7 @@ impl Generations {
     }
 }
 
-impl Drop for Generation {
+impl Drop for GenerationGuard {
     fn drop(&mut self) {
         let mut all = self.all.lock();
         if let Some(count) = all.get_mut(&self.plugin) {
@@ -87,14 +87,14 @@ impl Drop for Generation {
 }
 
 /// One plugin's reference to its code.
-pub(crate) struct Lease<T = Code> {
+pub(crate) struct CodeLease<T = LoadedCode> {
     /// `None` after the release.
     code: RwLock<Option<Arc<T>>>,
     /// Cancelled when running calls must end, and when the lease is dropped.
     aborted: CancellationToken,
 }
 
-impl<T> Lease<T> {
+impl<T> CodeLease<T> {
     pub(crate) fn new(code: Arc<T>) -> Arc<Self> {
         Arc::new(Self { code: RwLock::new(Some(code)), aborted: CancellationToken::new() })
     }
@@ -120,7 +120,7 @@ impl<T> Lease<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Lease<T> {
+impl<T: Send + Sync + 'static> CodeLease<T> {
     /// Releases the code after `delay`, and aborts calls that are still running `grace` later. If the lease is dropped
     /// earlier, no task remains.
     pub(crate) fn release_after(self: &Arc<Self>, delay: Duration, grace: Duration) {
@@ -145,7 +145,7 @@ impl<T: Send + Sync + 'static> Lease<T> {
     }
 }
 
-impl<T> Drop for Lease<T> {
+impl<T> Drop for CodeLease<T> {
     fn drop(&mut self) {
         self.aborted.cancel();
     }

@@ -3,7 +3,7 @@
 //! A component of a few kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compilation
 //! can't be interrupted. So for each component that isn't cached, the program starts itself again. It sends the
 //! component over stdin and receives the machine code over stdout. A program that doesn't support this (a test, another
-//! user of the library) compiles in its own process. `main` calls [`compile_if_asked`] first of all.
+//! user of the library) compiles in its own process. `main` calls [`compile_if_requested`] first of all.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +19,7 @@ use moongate_config::{LimitKey, Limits};
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
-use super::error::{LoadError, TooLow};
+use super::error::{LimitTooLow, LoadError};
 use crate::diagnostics::text;
 use crate::engine;
 
@@ -29,7 +29,7 @@ const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 /// The maximum number of bytes read from the process's stderr. An error can contain long names from the component.
 const MAX_STDERR_BYTES: u64 = 64 << 10;
 
-/// True if this program calls [`compile_if_asked`].
+/// True if this program calls [`compile_if_requested`].
 static SUPPORTS_COMPILE_ARGUMENT: AtomicBool = AtomicBool::new(false);
 
 /// The limits of the compiling process. The defaults are several times what the largest interpreter components need,
@@ -44,7 +44,7 @@ pub(crate) struct CompileLimits {
 
 impl CompileLimits {
     /// The configured limits, or defaults for a component of this length.
-    pub(crate) fn of(length: usize, limits: &Limits) -> Self {
+    pub(crate) fn for_component(length: usize, limits: &Limits) -> Self {
         let length = length as u64;
         let whole_seconds =
             |time: Duration| time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
@@ -89,7 +89,7 @@ impl CompileLimits {
 ///
 /// Call it before anything else, while no other thread runs and nothing has been written to stdout.
 #[must_use]
-pub fn compile_if_asked() -> Option<ExitCode> {
+pub fn compile_if_requested() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(COMPILE_ARGUMENT)) {
         SUPPORTS_COMPILE_ARGUMENT.store(true, Ordering::Relaxed);
@@ -125,7 +125,7 @@ fn compile_in_process(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec
 
 /// Cancels the compilation of a component.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Abort(Arc<Mutex<Compilation>>);
+pub(crate) struct CompileCancellation(Arc<Mutex<Compilation>>);
 
 #[derive(Debug, Default)]
 struct Compilation {
@@ -133,10 +133,10 @@ struct Compilation {
     process: Option<Child>,
 }
 
-impl Abort {
+impl CompileCancellation {
     /// Cancels compilation when the guard is dropped.
-    pub(crate) fn when_dropped(&self) -> AbortWhenDropped {
-        AbortWhenDropped(self.clone())
+    pub(crate) fn when_dropped(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 
     fn cancel(&self) {
@@ -175,10 +175,10 @@ impl Abort {
     }
 }
 
-/// See [`Abort::when_dropped`].
-pub(crate) struct AbortWhenDropped(Abort);
+/// See [`CompileCancellation::when_dropped`].
+pub(crate) struct CancelOnDrop(CompileCancellation);
 
-impl Drop for AbortWhenDropped {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -199,7 +199,7 @@ pub(crate) fn compile(
     engine: &Engine,
     component: &[u8],
     limits: CompileLimits,
-    abort: &Abort,
+    abort: &CompileCancellation,
 ) -> Result<Vec<u8>, LoadError> {
     if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
         return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
@@ -222,7 +222,7 @@ pub(crate) fn compile(
     if status.success() {
         return Ok(code);
     }
-    let default = CompileLimits::of(component.len(), &Limits::default());
+    let default = CompileLimits::for_component(component.len(), &Limits::default());
     Err(exit_error(status, &String::from_utf8_lossy(&errors), limits, default))
 }
 
@@ -250,10 +250,10 @@ fn program(limits: CompileLimits) -> io::Result<Command> {
 /// The reason that the process failed. `default` contains the limits without configuration.
 fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: CompileLimits) -> LoadError {
     let CompileLimits { memory, seconds } = limits;
-    let needs = |what: String, low| LoadError::Compile { needs: what, low };
+    let needs = |what: String, low| LoadError::CompileLimit { needs: what, low };
     let too_low = |key, limit: u64, default: u64| {
-        let low = TooLow::wanting(key, limit.saturating_add(1).max(default));
-        Some(Box::new(TooLow { wanted: None, ..low }))
+        let low = LimitTooLow::needing(key, limit.saturating_add(1).max(default));
+        Some(Box::new(LimitTooLow { needed: None, ..low }))
     };
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
@@ -266,7 +266,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     }
     // Killed by the system when out of memory, or by a user: the component isn't at fault.
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
-        return LoadError::Killed;
+        return LoadError::CompilerKilled;
     }
     if errors.contains("memory allocation of") || errors.contains("Cannot allocate memory") {
         let low = too_low(LimitKey::CompileMemory, memory, default.memory);
@@ -274,7 +274,10 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
         return needs(format!("more than {memory} of memory"), low);
     }
     if status.signal().is_some() || errors.contains("panicked at") {
-        tracing::warn!("the compiler ended with {status}: {}", text::line(errors, 4 * text::SENTENCE));
+        tracing::warn!(
+            "the compiler ended with {status}: {}",
+            text::clean_line(errors, 4 * text::MAX_SENTENCE_BYTES)
+        );
         return needs("more than the compiler can handle".to_owned(), None);
     }
     broken(errors)
@@ -283,9 +286,9 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
 fn broken(errors: &str) -> LoadError {
     // The engine disables it and names it in the error for each function that needs it.
     if errors.contains("component model async") {
-        return LoadError::Async;
+        return LoadError::AsyncFunctions;
     }
-    LoadError::Broken { reason: text::line(errors, text::SENTENCE) }
+    LoadError::InvalidComponent { reason: text::clean_line(errors, text::MAX_SENTENCE_BYTES) }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use moongate_model::manifest::Manifest;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::error::{LoadError, TooLow};
+use super::error::{LimitTooLow, LoadError};
 use super::exports::Exports;
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::convert::{self, ConvertError};
 use crate::diagnostics::failure_text::FailureText;
 use crate::sandbox::call::{GuestCall, Sandbox, SandboxError};
-use crate::sandbox::store::{State, StoreError};
+use crate::sandbox::store::{StoreError, StoreState};
 
 /// The description of a plugin in the contract's types.
 struct Description {
@@ -44,7 +44,7 @@ fn list_result<T>(
     function: &'static str,
     given: Result<Vec<T>, types::Failure>,
 ) -> Result<Vec<T>, LoadError> {
-    given.map_err(|failure| LoadError::Describe {
+    given.map_err(|failure| LoadError::DescribeFailed {
         function: Some(function),
         error: CallError::Refused(convert::failure(failure)),
         low: None,
@@ -59,7 +59,7 @@ impl GuestCall for Describe<'_> {
     async fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> wasmtime::Result<Result<Description, LoadError>> {
         if let Err(error) = exports.check(store, instance) {
@@ -106,14 +106,14 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         Err(SandboxError::Store(StoreError::Grant(error))) => {
             let hint = sandbox.shared.openings.hint(&sandbox.config, &error).await;
             let guest = error.guest().map(str::to_owned);
-            return Err(LoadError::Grant { reason: error.to_string(), hint, guest });
+            return Err(LoadError::GrantedDirectory { reason: error.to_string(), hint, guest });
         }
         Err(SandboxError::Store(StoreError::Engine(error))) => {
             return Err(LoadError::Internal(format!("{error:#}")));
         }
         Err(SandboxError::Call { error, wanted }) => {
             let low = too_low(&error, wanted, limits).map(Box::new);
-            return Err(LoadError::Describe { function, error, low });
+            return Err(LoadError::DescribeFailed { function, error, low });
         }
     };
     let icons = std::iter::once(&description.info.icons)
@@ -122,35 +122,35 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         .chain(description.templates.iter().map(|template| &template.icons))
         .chain(description.prompts.iter().map(|prompt| &prompt.icons));
     convert::warn_of_dropped_icons(id, icons);
-    manifest(description, limits).map_err(|error| LoadError::Manifest {
+    manifest(description, limits).map_err(|error| LoadError::InvalidDescription {
         reason: error.to_string(),
-        low: error.limit().map(|(key, found)| Box::new(TooLow::wanting(key, found))),
+        low: error.limit().map(|(key, found)| Box::new(LimitTooLow::needing(key, found))),
     })
 }
 
 /// The limit that ended describing, if it was one. `wanted` is the amount of memory (bytes) or of table elements that
 /// the plugin needed.
-fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<TooLow> {
+fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<LimitTooLow> {
     let key = match error {
         CallError::Timeout(_) => LimitKey::DescribeTimeout,
         CallError::CpuTime(_) => LimitKey::CpuTime,
         CallError::Memory(_) => LimitKey::Memory,
-        CallError::Tables(_) => LimitKey::TableElements,
+        CallError::TableElements(_) => LimitKey::TableElements,
         CallError::Handles(_) => LimitKey::Handles,
         CallError::TooLarge(_) => LimitKey::Transfer,
         CallError::Refused(_)
         | CallError::NotGranted(_)
         | CallError::Directory(_)
         | CallError::Trap(_)
-        | CallError::BadOutput(_)
+        | CallError::InvalidOutput(_)
         | CallError::Busy(_)
         | CallError::Replaced
         | CallError::Cancelled
         | CallError::Internal(_) => return None,
     };
     Some(match wanted {
-        Some(wanted) => TooLow::wanting(key, wanted),
-        None => TooLow::in_these(limits, key),
+        Some(wanted) => LimitTooLow::needing(key, wanted),
+        None => LimitTooLow::with_unknown_need(limits, key),
     })
 }
 
@@ -162,6 +162,6 @@ fn manifest(description: Description, limits: &Limits) -> Result<Manifest, Conve
         resources: convert::resources(resources, limits)?,
         templates: convert::templates(templates, limits)?,
         prompts: convert::prompts(prompts, limits)?,
-        completes,
+        has_completions: completes,
     })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
-use moongate_config::{LimitKey, Limits, Spot};
+use moongate_config::{LimitKey, Limits, SourceField};
 use moongate_model::call::CallError;
 use moongate_model::names::Digest;
 
@@ -12,7 +12,7 @@ use crate::wasi::http::CaError;
 
 mod hint;
 
-pub use hint::Named;
+pub use hint::PathOrigin;
 
 /// An error when starting the host.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +25,15 @@ pub enum HostError {
     Ticker(#[source] std::io::Error),
     /// The CA file for plugins' requests is invalid.
     #[error(transparent)]
-    Authorities(#[from] CaError),
+    CaFile(#[from] CaError),
 }
 
 /// The reason that a file can't be read. The message follows the path.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum ReadFailure {
     /// The file doesn't exist.
     #[error("doesn't exist{}", absence(link.as_deref(), folder.as_deref()))]
-    Absent {
+    NotFound {
         /// The target, if the path is a symlink.
         link: Option<PathBuf>,
         /// The topmost missing directory of the path.
@@ -43,7 +43,7 @@ pub enum Unreadable {
     },
     /// The gateway's user has no permission to read it.
     #[error("can't be read: permission denied")]
-    Denied,
+    PermissionDenied,
     /// Any other error.
     #[error("can't be read: {0}")]
     Other(std::io::Error),
@@ -51,14 +51,14 @@ pub enum Unreadable {
 
 fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
     match (link, folder) {
-        (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", shown(to)),
-        (None, Some(folder)) => format!(": there is no directory `{}`", shown(folder)),
+        (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", display_path(to)),
+        (None, Some(folder)) => format!(": there is no directory `{}`", display_path(folder)),
         (None, None) => String::new(),
     }
 }
 
 /// A path with control and invisible characters escaped.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
         if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
@@ -68,24 +68,24 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// A limit of the plugin that is too low.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooLow {
+pub struct LimitTooLow {
     /// The key of the limit.
     pub key: LimitKey,
     /// The minimum amount that the plugin needed. `None` if it isn't known.
-    pub wanted: Option<u64>,
+    pub needed: Option<u64>,
     /// A value that is probably sufficient, as TOML. `None` if no permitted value is.
-    pub enough: Option<String>,
+    pub sufficient: Option<String>,
 }
 
-impl TooLow {
+impl LimitTooLow {
     /// A limit with a known needed amount.
-    pub(crate) fn wanting(key: LimitKey, wanted: u64) -> Self {
-        Self { key, wanted: Some(wanted), enough: key.with_room(wanted) }
+    pub(crate) fn needing(key: LimitKey, wanted: u64) -> Self {
+        Self { key, needed: Some(wanted), sufficient: key.suggest_value(wanted) }
     }
 
     /// A limit with an unknown needed amount.
-    pub(crate) fn in_these(limits: &Limits, key: LimitKey) -> Self {
-        Self { key, wanted: None, enough: limits.more_than_now(key) }
+    pub(crate) fn with_unknown_need(limits: &Limits, key: LimitKey) -> Self {
+        Self { key, needed: None, sufficient: limits.suggest_higher(key) }
     }
 }
 
@@ -95,10 +95,12 @@ fn failed_step(function: Option<&str>) -> String {
 }
 
 /// The amount that the plugin needed, if it is known.
-fn needed_amount(low: Option<&TooLow>) -> String {
+fn needed_amount(low: Option<&LimitTooLow>) -> String {
     match low {
-        Some(TooLow { key, wanted: Some(wanted), .. }) => format!(" (it requested {})", key.shown(*wanted)),
-        Some(TooLow { wanted: None, .. }) | None => String::new(),
+        Some(LimitTooLow { key, needed: Some(wanted), .. }) => {
+            format!(" (it requested {})", key.format_amount(*wanted))
+        }
+        Some(LimitTooLow { needed: None, .. }) | None => String::new(),
     }
 }
 
@@ -106,30 +108,30 @@ fn needed_amount(low: Option<&TooLow>) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file can't be read.
-    #[error("`{}` {why}", shown(path))]
+    #[error("`{}` {why}", display_path(path))]
     Read {
         /// The file.
         path: PathBuf,
         /// The reason.
-        why: Unreadable,
+        why: ReadFailure,
     },
     /// The path isn't a file.
-    #[error("`{}` is {}", shown(path), if *directory { "a directory" } else { "not a regular file" })]
-    NoFile {
+    #[error("`{}` is {}", display_path(path), if *directory { "a directory" } else { "not a regular file" })]
+    NotAFile {
         /// The path.
         path: PathBuf,
         /// True for a directory.
         directory: bool,
     },
     /// The file keeps changing.
-    #[error("`{}` is still being written", shown(path))]
-    Unsettled {
+    #[error("`{}` is still being written", display_path(path))]
+    KeepsChanging {
         /// The file.
         path: PathBuf,
     },
     /// The file is too large.
     #[error("the file is larger than `limits.component` allows: {} instead of {}", size.display().iec(), most.display().iec())]
-    TooBig {
+    TooLarge {
         /// The size of the file.
         size: ByteSize,
         /// The limit.
@@ -137,7 +139,7 @@ pub enum LoadError {
     },
     /// The file doesn't have the pinned digest.
     #[error("the file's SHA-256 digest is {found}, not the pinned one")]
-    Digest {
+    DigestMismatch {
         /// The digest of the file.
         found: Digest,
         /// The digest in the configuration.
@@ -157,33 +159,33 @@ pub enum LoadError {
     },
     /// The file starts like a component but can't be compiled.
     #[error("the component is broken: {reason}")]
-    Broken {
+    InvalidComponent {
         /// The compiler's message.
         reason: String,
     },
     /// The component uses async functions of the component model.
     #[error("the component uses the component model's async functions, which this gateway doesn't support")]
-    Async,
+    AsyncFunctions,
     /// Compiling exceeded a limit.
     #[error("compiling the component takes {needs}")]
-    Compile {
+    CompileLimit {
         /// The amount of memory or time.
         needs: String,
         /// The limit to raise. `None` if raising a limit doesn't help.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// The compiling process was killed.
     #[error("the process that compiled the component was killed")]
-    Killed,
+    CompilerKilled,
     /// An instance of the component would be too large.
     #[error("the component needs more than the instance limits allow: {what}")]
-    Demands {
+    InstanceTooLarge {
         /// The engine's message: the amount needed, and the maximum.
         what: String,
     },
     /// The component was built for another version of the contract.
     #[error("the component was built for moongate:plugin@{version}; this gateway supports {spoken}")]
-    Contract {
+    ContractVersion {
         /// The version that it was built for.
         version: String,
         /// The import or export with that version.
@@ -192,32 +194,32 @@ pub enum LoadError {
         spoken: &'static str,
     },
     /// The component imports functions of a later version of the contract.
-    #[error("the component needs {}, which this gateway doesn't offer", list(functions))]
+    #[error("the component needs {}, which this gateway doesn't offer", quoted_list(functions))]
     NewerFunctions {
         /// Interfaces, and functions as `interface.function`.
         functions: Vec<String>,
     },
     /// The component has unknown imports.
-    #[error("the component imports {}, which this gateway doesn't offer", list(imports))]
+    #[error("the component imports {}, which this gateway doesn't offer", quoted_list(imports))]
     UnknownImports {
         /// The imports.
         imports: Vec<String>,
     },
     /// The component imports something with a different type.
     #[error("the component's imports don't match: {reason}")]
-    Import {
+    ImportMismatch {
         /// The linker's message.
         reason: String,
     },
     /// The component isn't a plugin.
     #[error("{}", if *other { "the component doesn't export `lifecycle`, which is required" } else { "the component exports no interface of moongate:plugin" })]
-    NoExports {
+    NotAPlugin {
         /// True if it exports other interfaces of the contract.
         other: bool,
     },
     /// The component exports an interface with a different type than the contract's.
     #[error("the component's export `{interface}` doesn't match the contract: {found}")]
-    Export {
+    ExportMismatch {
         /// The interface.
         interface: String,
         /// The functions that don't match, with the reason.
@@ -225,7 +227,7 @@ pub enum LoadError {
     },
     /// A granted directory can't be opened.
     #[error("{reason}")]
-    Grant {
+    GrantedDirectory {
         /// Its path inside the sandbox, if it is known.
         guest: Option<String>,
         /// The directory and the reason.
@@ -235,21 +237,21 @@ pub enum LoadError {
     },
     /// Describing the plugin failed.
     #[error("{}: {error}{}", failed_step(*function), needed_amount(low.as_deref()))]
-    Describe {
+    DescribeFailed {
         /// The function that was called. `None` if no function was called yet.
         function: Option<&'static str>,
         /// The failure.
         error: CallError,
         /// The exceeded limit. `None` if the error isn't about a limit.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// The description is invalid.
     #[error("invalid plugin description: {reason}")]
-    Manifest {
+    InvalidDescription {
         /// The path to the invalid value, and the reason.
         reason: String,
         /// The exceeded limit. `None` if the error isn't about a limit.
-        low: Option<Box<TooLow>>,
+        low: Option<Box<LimitTooLow>>,
     },
     /// An internal error of the gateway.
     #[error("internal error: {0}")]
@@ -259,33 +261,33 @@ pub enum LoadError {
 impl LoadError {
     /// The configuration value that the error is about. `None` if it is about `source`, or not about the configuration.
     #[must_use]
-    pub fn spot(&self) -> Option<Spot> {
+    pub fn config_field(&self) -> Option<SourceField> {
         let limit = match self {
-            Self::Digest { .. } => return Some(Spot::Sha256),
-            Self::TooBig { .. } => LimitKey::Component,
-            Self::Compile { low, .. } | Self::Manifest { low, .. } | Self::Describe { low, .. } => {
-                low.as_ref()?.key
-            }
+            Self::DigestMismatch { .. } => return Some(SourceField::Sha256),
+            Self::TooLarge { .. } => LimitKey::Component,
+            Self::CompileLimit { low, .. }
+            | Self::InvalidDescription { low, .. }
+            | Self::DescribeFailed { low, .. } => low.as_ref()?.key,
             Self::Read { .. }
-            | Self::NoFile { .. }
-            | Self::Unsettled { .. }
+            | Self::NotAFile { .. }
+            | Self::KeepsChanging { .. }
             | Self::Precompiled
             | Self::CoreModule
             | Self::NotWasm { .. }
-            | Self::Broken { .. }
-            | Self::Async
-            | Self::Killed
-            | Self::Demands { .. }
-            | Self::Contract { .. }
+            | Self::InvalidComponent { .. }
+            | Self::AsyncFunctions
+            | Self::CompilerKilled
+            | Self::InstanceTooLarge { .. }
+            | Self::ContractVersion { .. }
             | Self::NewerFunctions { .. }
             | Self::UnknownImports { .. }
-            | Self::Import { .. }
-            | Self::NoExports { .. }
-            | Self::Export { .. }
-            | Self::Grant { .. }
+            | Self::ImportMismatch { .. }
+            | Self::NotAPlugin { .. }
+            | Self::ExportMismatch { .. }
+            | Self::GrantedDirectory { .. }
             | Self::Internal(_) => return None,
         };
-        Some(Spot::Limit(limit))
+        Some(SourceField::Limit(limit))
     }
 
     /// True if loading the same bytes with the same configuration always fails. Other errors can disappear by
@@ -293,38 +295,39 @@ impl LoadError {
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
-            Self::TooBig { .. }
-            | Self::Digest { .. }
+            Self::TooLarge { .. }
+            | Self::DigestMismatch { .. }
             | Self::Precompiled
             | Self::CoreModule
             | Self::NotWasm { .. }
-            | Self::Broken { .. }
-            | Self::Async
-            | Self::Compile { .. }
-            | Self::Demands { .. }
-            | Self::Contract { .. }
+            | Self::InvalidComponent { .. }
+            | Self::AsyncFunctions
+            | Self::CompileLimit { .. }
+            | Self::InstanceTooLarge { .. }
+            | Self::ContractVersion { .. }
             | Self::NewerFunctions { .. }
             | Self::UnknownImports { .. }
-            | Self::Import { .. }
-            | Self::NoExports { .. }
-            | Self::Export { .. } => true,
+            | Self::ImportMismatch { .. }
+            | Self::NotAPlugin { .. }
+            | Self::ExportMismatch { .. } => true,
             // A description can depend on anything that the plugin can access.
-            Self::Describe { .. }
-            | Self::Manifest { .. }
+            Self::DescribeFailed { .. }
+            | Self::InvalidDescription { .. }
             | Self::Read { .. }
-            | Self::NoFile { .. }
-            | Self::Unsettled { .. }
-            | Self::Killed
-            | Self::Grant { .. }
+            | Self::NotAFile { .. }
+            | Self::KeepsChanging { .. }
+            | Self::CompilerKilled
+            | Self::GrantedDirectory { .. }
             | Self::Internal(_) => false,
         }
     }
 }
 
 /// The first names in backticks, each truncated, because a component can have a million.
-pub(crate) fn list(names: &[String]) -> String {
+pub(crate) fn quoted_list(names: &[String]) -> String {
     const FIRST: usize = 8;
-    let first = names.iter().take(FIRST).map(|name| format!("`{}`", text::line(name, text::WORD)));
+    let first =
+        names.iter().take(FIRST).map(|name| format!("`{}`", text::clean_line(name, text::MAX_WORD_BYTES)));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().checked_sub(FIRST) {
         None | Some(0) => first,

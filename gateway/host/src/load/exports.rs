@@ -9,7 +9,7 @@ use wasmtime::{AsContextMut, Store};
 use super::error::LoadError;
 use crate::bindings::{completions, lifecycle, prompts, resources, tools, types};
 use crate::diagnostics::text;
-use crate::sandbox::store::State;
+use crate::sandbox::store::StoreState;
 use crate::wasi::linker::PACKAGE;
 
 /// The version for looking up exports. It also finds other patch versions.
@@ -49,13 +49,13 @@ macro_rules! mismatches {
 
 impl Exports {
     /// Looks up the interfaces by name.
-    pub(crate) fn find(pre: &InstancePre<State>) -> Result<Self, LoadError> {
+    pub(crate) fn find(pre: &InstancePre<StoreState>) -> Result<Self, LoadError> {
         let has = |interface| pre.component().get_export_index(None, full_name(interface)).is_some();
         let type_error = |interface: &str| {
             let interface = interface.to_owned();
-            move |error: wasmtime::Error| LoadError::Export {
+            move |error: wasmtime::Error| LoadError::ExportMismatch {
                 interface,
-                found: text::line(&format!("{error:#}"), text::SENTENCE),
+                found: text::clean_line(&format!("{error:#}"), text::MAX_SENTENCE_BYTES),
             }
         };
         let tools = has("tools");
@@ -63,7 +63,7 @@ impl Exports {
         let prompts = has("prompts");
         let completions = has("completions");
         if !has("lifecycle") {
-            return Err(LoadError::NoExports { other: tools || resources || prompts || completions });
+            return Err(LoadError::NotAPlugin { other: tools || resources || prompts || completions });
         }
         Ok(Self {
             lifecycle: lifecycle::GuestIndices::new(pre).map_err(type_error("lifecycle"))?,
@@ -84,7 +84,7 @@ impl Exports {
     }
 
     /// Compares the types of all functions with the contract's.
-    pub(crate) fn check(&self, store: &mut Store<State>, instance: &Instance) -> Result<(), LoadError> {
+    pub(crate) fn check(&self, store: &mut Store<StoreState>, instance: &Instance) -> Result<(), LoadError> {
         if let Err(error) = self.lifecycle.load(&mut *store, instance) {
             let found = mismatches!(store, instance, "lifecycle", ["describe": () -> lifecycle::PluginInfo]);
             return Err(mismatch("lifecycle", &found, &error));
@@ -126,7 +126,7 @@ impl Exports {
 
 /// A function of an exported interface.
 fn function(
-    store: &mut Store<State>,
+    store: &mut Store<StoreState>,
     instance: &Instance,
     interface: &str,
     name: &str,
@@ -139,5 +139,8 @@ fn function(
 /// The error for an interface that doesn't match the contract.
 fn mismatch(interface: &str, found: &[String], otherwise: &wasmtime::Error) -> LoadError {
     let found = if found.is_empty() { format!("{otherwise:#}") } else { found.join("; ") };
-    LoadError::Export { interface: interface.to_owned(), found: text::line(&found, 4 * text::SENTENCE) }
+    LoadError::ExportMismatch {
+        interface: interface.to_owned(),
+        found: text::clean_line(&found, 4 * text::MAX_SENTENCE_BYTES),
+    }
 }

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
-use moongate_config::{Entry, PluginConfig, nearest_path};
+use moongate_config::{EntryKind, PluginConfig, nearest_path};
 use moongate_model::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
 
-use super::error::{LoadError, Unreadable};
-use moongate_system::blocking::Lane;
+use super::error::{LoadError, ReadFailure};
+use moongate_system::blocking::BlockingLimiter;
 
 /// The time without changes after which one read is enough. Every write updates the file's times, to within some
 /// milliseconds. A copy that keeps the times of its original still updates the change time, which programs can't set.
@@ -30,19 +30,19 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bytes of a component's file, and their digest.
-pub struct Candidate {
+pub struct ComponentFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: Digest,
 }
 
-impl std::fmt::Debug for Candidate {
+impl std::fmt::Debug for ComponentFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { bytes, digest } = self;
         f.debug_struct("Candidate").field("size", &bytes.len()).field("digest", &digest.short()).finish()
     }
 }
 
-impl Candidate {
+impl ComponentFile {
     /// The SHA-256 digest of the bytes.
     #[must_use]
     pub fn digest(&self) -> &Digest {
@@ -60,17 +60,17 @@ impl Candidate {
         let size = self.size();
         let most = config.limits.component;
         if size > most {
-            return Err(LoadError::TooBig { size, most });
+            return Err(LoadError::TooLarge { size, most });
         }
         match config.sha256.filter(|pinned| *pinned != self.digest) {
-            Some(pinned) => Err(LoadError::Digest { found: self.digest, pinned }),
+            Some(pinned) => Err(LoadError::DigestMismatch { found: self.digest, pinned }),
             None => Ok(()),
         }
     }
 }
 
 /// Reads the plugin's file once it has stopped changing.
-pub(crate) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate, LoadError> {
+pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Result<ComponentFile, LoadError> {
     let most = config.limits.component;
     let attempt = || async {
         let path = config.source.clone();
@@ -78,10 +78,10 @@ pub(crate) async fn read(config: &PluginConfig, lane: &Lane) -> Result<Candidate
         attempt.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading panicked: {error}"))))
     };
     let candidate = match read_settled(&config.source, attempt).await {
-        Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near: _ } }) => {
+        Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, folder, near: _ } }) => {
             let at = path.clone();
-            let near = lane.run(move || nearest_path(&at, Entry::File)).await.ok().flatten();
-            return Err(LoadError::Read { path, why: Unreadable::Absent { link: None, folder, near } });
+            let near = lane.run(move || nearest_path(&at, EntryKind::File)).await.ok().flatten();
+            return Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, folder, near } });
         }
         result => result?,
     };
@@ -123,7 +123,7 @@ impl FileStamp {
 
 /// One read of the file.
 struct ReadAttempt {
-    candidate: Candidate,
+    candidate: ComponentFile,
     /// The open file before it was read.
     before: FileStamp,
     /// The file at the path after reading.
@@ -145,7 +145,7 @@ impl ReadAttempt {
 }
 
 /// Reads until two consecutive reads agree. Keeps the bytes of only one read in memory at a time.
-async fn read_settled<F>(path: &Path, mut read_once: impl FnMut() -> F) -> Result<Candidate, LoadError>
+async fn read_settled<F>(path: &Path, mut read_once: impl FnMut() -> F) -> Result<ComponentFile, LoadError>
 where
     F: Future<Output = Result<ReadAttempt, LoadError>>,
 {
@@ -163,10 +163,10 @@ where
         let is_last = Instant::now() >= deadline;
         match read_once().await {
             Ok(read) if previous.is_some_and(|previous| read.agrees(previous)) => return Ok(read.candidate),
-            Ok(_) if is_last => return Err(LoadError::Unsettled { path: path.to_owned() }),
+            Ok(_) if is_last => return Err(LoadError::KeepsChanging { path: path.to_owned() }),
             Ok(read) => previous = Some((read.after, read.candidate.digest)),
             // The file existed a moment ago, so it is being replaced.
-            Err(LoadError::Read { why: Unreadable::Absent { .. }, .. }) if !is_last => previous = None,
+            Err(LoadError::Read { why: ReadFailure::NotFound { .. }, .. }) if !is_last => previous = None,
             Err(error) => return Err(error),
         }
     }
@@ -181,9 +181,9 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(unread)?;
     let meta = file.metadata().map_err(unread)?;
     if !meta.is_file() {
-        return Err(LoadError::NoFile { path: path.to_owned(), directory: meta.is_dir() });
+        return Err(LoadError::NotAFile { path: path.to_owned(), directory: meta.is_dir() });
     }
-    let too_big = |size| LoadError::TooBig { size: ByteSize::b(size), most };
+    let too_big = |size| LoadError::TooLarge { size: ByteSize::b(size), most };
     if meta.len() > most.as_u64() {
         return Err(too_big(meta.len()));
     }
@@ -195,21 +195,26 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
     }
     let digest = Digest::of(&bytes);
     let after = FileStamp::of(&fs::metadata(path).map_err(unread)?);
-    Ok(ReadAttempt { candidate: Candidate { bytes, digest }, before: FileStamp::of(&meta), after, started })
+    Ok(ReadAttempt {
+        candidate: ComponentFile { bytes, digest },
+        before: FileStamp::of(&meta),
+        after,
+        started,
+    })
 }
 
 /// The reason that the file can't be read, with details about its path. A similar path is searched for only once, after
 /// the last attempt.
-fn unreadable(path: &Path, error: io::Error) -> Unreadable {
+fn unreadable(path: &Path, error: io::Error) -> ReadFailure {
     match error.kind() {
         io::ErrorKind::NotFound => {
             let link = fs::read_link(path).ok();
             let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
             let folder = missing.last().map(Path::to_owned);
-            Unreadable::Absent { link, folder, near: None }
+            ReadFailure::NotFound { link, folder, near: None }
         }
-        io::ErrorKind::PermissionDenied => Unreadable::Denied,
-        _ => Unreadable::Other(error),
+        io::ErrorKind::PermissionDenied => ReadFailure::PermissionDenied,
+        _ => ReadFailure::Other(error),
     }
 }
 

@@ -9,7 +9,7 @@ use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
 use crate::tests::{Guest, component, config, host, load, load_file};
-use crate::{Candidate, LoadError, Named, WasmHost};
+use crate::{ComponentFile, LoadError, PathOrigin, WasmHost};
 
 /// The error of loading these bytes.
 async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
@@ -21,8 +21,8 @@ async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> Loa
 
 /// The hint, for a file that the configuration of plugin `p` names.
 fn hint(error: &LoadError) -> Option<String> {
-    let config = PluginConfig::bare(PluginId::new("p").unwrap(), "p.wasm".into());
-    error.hint(Named::InTable(&config))
+    let config = PluginConfig::ungranted(PluginId::new("p").unwrap(), "p.wasm".into());
+    error.hint(PathOrigin::Config(&config))
 }
 
 async fn message(bytes: &[u8]) -> String {
@@ -66,7 +66,7 @@ async fn refuses_components_with_async_functions() {
     let returns = wat("(component (core func (canon task.return)))");
     for bytes in [cancels, returns] {
         let error = load_error(&bytes, |_| {}).await;
-        assert!(matches!(error, LoadError::Async), "{error}");
+        assert!(matches!(error, LoadError::AsyncFunctions), "{error}");
         assert_eq!(hint(&error).unwrap(), "build it without async (componentize-qjs: `--sync`)");
     }
 }
@@ -82,12 +82,12 @@ async fn refuses_machine_code() {
 async fn checks_size_digest_and_type_of_the_file() {
     let bytes = Guest::default().build();
     let error = load_error(&bytes, |config| config.limits.component = ByteSize::b(1000)).await;
-    assert!(matches!(error, LoadError::TooBig { .. }), "{error}");
+    assert!(matches!(error, LoadError::TooLarge { .. }), "{error}");
     let error = load_error(&bytes, |config| config.sha256 = Some(Digest::of(b"another"))).await;
     let hint = hint(&error).unwrap();
     assert!(hint.contains(&Digest::of(&bytes).to_string()), "{hint}");
     let error = load_error(&bytes, |config| assert!(config.source.pop())).await;
-    assert!(matches!(error, LoadError::NoFile { directory: true, .. }), "{error}");
+    assert!(matches!(error, LoadError::NotAFile { directory: true, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -175,7 +175,10 @@ async fn refuses_an_import_of_the_wrong_type() {
     let wrong = wat(r#"(component (import "moongate:plugin/request@0.1.0" (instance
             (export "cancelled" (func (result u32))))))"#);
     let error = load_error(&wrong, |_| {}).await;
-    assert!(matches!(&error, LoadError::Import { reason } if reason.contains("cancelled")), "{error}");
+    assert!(
+        matches!(&error, LoadError::ImportMismatch { reason } if reason.contains("cancelled")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -224,7 +227,7 @@ async fn checks_the_description() {
 }
 
 /// Writes and reads a component's file.
-async fn candidate(host: &WasmHost, config: &Arc<PluginConfig>, guest: &Guest) -> Candidate {
+async fn candidate(host: &WasmHost, config: &Arc<PluginConfig>, guest: &Guest) -> ComponentFile {
     std::fs::write(&config.source, guest.build()).unwrap();
     host.read(config).await.unwrap()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_config::{Instances, PluginConfig};
+use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::names::Principal;
 use tokio::time::Instant;
@@ -19,21 +19,21 @@ use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::cpu_meter::{Meter, Metered};
+use super::cpu_meter::{CpuMeter, MeteredFuture};
 use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
-use super::store::{self, State, StoreDeps, StoreError};
+use super::store::{self, StoreDeps, StoreError, StoreState};
 use super::trap::classify;
-use crate::change_inbox::{Changes, Inbox};
+use crate::change_inbox::{CallChanges, ChangeInbox};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
 use crate::engine::Ticker;
-use crate::load::code::{Code, Lease};
+use crate::load::code::{CodeLease, LoadedCode};
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
 use crate::wasi::grant_audit::LoggedWarnings;
 use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
-use crate::wasi::preopens::{GrantError, Openings};
+use crate::wasi::preopens::{DirectoryError, DirectoryOpener};
 
 /// A call of one of the guest's exported functions.
 pub(crate) trait GuestCall: Send {
@@ -44,7 +44,7 @@ pub(crate) trait GuestCall: Send {
     fn invoke(
         self,
         exports: &Exports,
-        store: &mut Store<State>,
+        store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
@@ -53,10 +53,10 @@ pub(crate) trait GuestCall: Send {
 pub(crate) struct HostResources {
     pub(crate) ticker: Ticker,
     /// Receives the changes that plugins report.
-    pub(crate) inbox: Option<Arc<Inbox>>,
+    pub(crate) inbox: Option<Arc<ChangeInbox>>,
     pub(crate) stores: KeyValueStores,
-    pub(crate) outlet: Arc<OutboundHttp>,
-    pub(crate) openings: Arc<Openings>,
+    pub(crate) outbound_http: Arc<OutboundHttp>,
+    pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
     pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
     /// The maximum number of files that a call can have open.
@@ -65,7 +65,7 @@ pub(crate) struct HostResources {
 
 /// An idle instance in its store.
 pub(crate) struct PooledInstance {
-    store: Store<State>,
+    store: Store<StoreState>,
     instance: Instance,
     reuse: ReuseState,
 }
@@ -90,7 +90,7 @@ enum CallOrigin {
 
 /// The instance of a running call.
 struct InstanceLease {
-    store: Store<State>,
+    store: Store<StoreState>,
     /// `None` until the component is instantiated.
     instance: Option<Instance>,
     /// `None` if the instance serves this call only.
@@ -100,11 +100,11 @@ struct InstanceLease {
 /// A component that is ready to be instantiated, with the permissions of its instances.
 pub(crate) struct Sandbox {
     pub(crate) config: Arc<PluginConfig>,
-    pub(crate) code: Arc<Lease>,
+    pub(crate) code: Arc<CodeLease>,
     /// The key-value stores that it can use.
-    pub(crate) access: StoreAccess,
+    pub(crate) store_access: StoreAccess,
     /// The missing grants and exceeded limits that were already logged.
-    pub(crate) warned: Arc<LoggedWarnings>,
+    pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
     /// Its idle instances.
     pub(crate) pool: PluginPool<PooledInstance>,
@@ -159,16 +159,25 @@ enum CallEnd<T> {
 }
 
 impl Sandbox {
-    pub(crate) fn new(config: Arc<PluginConfig>, code: Arc<Code>, shared: Arc<HostResources>) -> Self {
+    pub(crate) fn new(config: Arc<PluginConfig>, code: Arc<LoadedCode>, shared: Arc<HostResources>) -> Self {
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
-        let sender = RequestSender::new(Arc::clone(&shared.outlet), Arc::clone(&config));
-        Self { config, code: Lease::new(code), access, warned: Arc::default(), sender, pool, shared }
+        let sender = RequestSender::new(Arc::clone(&shared.outbound_http), Arc::clone(&config));
+        Self {
+            config,
+            code: CodeLease::new(code),
+            store_access: access,
+            logged_warnings: Arc::default(),
+            sender,
+            pool,
+            shared,
+        }
     }
 
     /// The same code with another configuration.
     pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, access: _, warned, sender, pool: _, shared } = self;
+        let Self { config: before, code, store_access: _, logged_warnings: warned, sender, pool: _, shared } =
+            self;
         let (warned, sender) = if Arc::ptr_eq(before, &config) {
             (Arc::clone(warned), Arc::clone(sender))
         } else {
@@ -176,7 +185,15 @@ impl Sandbox {
         };
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
-        Self { access, config, code: code.renew(), warned, sender, pool, shared: Arc::clone(shared) }
+        Self {
+            store_access: access,
+            config,
+            code: code.renew(),
+            logged_warnings: warned,
+            sender,
+            pool,
+            shared: Arc::clone(shared),
+        }
     }
 
     /// Calls an instance for a client.
@@ -189,10 +206,10 @@ impl Sandbox {
         call: C,
     ) -> Result<C::Output, CallError> {
         let reuse_for = match self.config.instances {
-            Instances::Reused if instance_pool::can_reuse(&context.principal) => {
+            InstancePolicy::Reused if instance_pool::can_reuse(&context.principal) => {
                 Some(context.principal.clone())
             }
-            Instances::Reused | Instances::Fresh => None,
+            InstancePolicy::Reused | InstancePolicy::Fresh => None,
         };
         let result = self.run(context, CallOrigin::Client { reuse_for }, call).await;
         result.map_err(|error| match error {
@@ -229,9 +246,9 @@ impl Sandbox {
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
-        let meter = Meter::new(limits.cpu_time);
+        let meter = CpuMeter::new(limits.cpu_time);
         let deadline = std::time::Instant::now() + timeout;
-        let deps = self.store_deps(Changes::new(self.config.id.clone(), inbox), &code);
+        let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
@@ -249,8 +266,9 @@ impl Sandbox {
                 Ok(call.invoke(&code.exports, store, instance).await?)
             });
             // Only the host's own functions can panic. A panic ends only this call.
-            let work =
-                pin!(AssertUnwindSafe(Metered { meter: Arc::clone(&meter), inner: work }).catch_unwind());
+            let work = pin!(
+                AssertUnwindSafe(MeteredFuture { meter: Arc::clone(&meter), inner: work }).catch_unwind()
+            );
             // A guest that doesn't check for cancellation would only continue as before.
             let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
             supervise(work, timeout, &cancel, grace, self.code.aborted()).await
@@ -287,7 +305,7 @@ impl Sandbox {
             (CallEnd::Panicked, _) => CallError::Internal("a host function panicked".to_owned()),
             (CallEnd::TimedOut, Some(_)) => CallError::Timeout(timeout),
             // Without a store, a call waits only for granted directories.
-            (CallEnd::TimedOut, None) => match self.shared.openings.silent(&self.config) {
+            (CallEnd::TimedOut, None) => match self.shared.openings.timeout_error(&self.config) {
                 Some(error) => return Err(StoreError::Grant(error).into()),
                 None => CallError::Timeout(timeout),
             },
@@ -313,7 +331,7 @@ impl Sandbox {
                 state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
             }
         }
-        if !matches!(error, CallError::Memory(_) | CallError::Tables(_)) {
+        if !matches!(error, CallError::Memory(_) | CallError::TableElements(_)) {
             return SandboxError::Call { error, wanted: None };
         }
         let wanted = state.memory_limiter().wanted();
@@ -326,11 +344,11 @@ impl Sandbox {
     }
 
     /// The shared parts that a call uses.
-    fn store_deps(&self, changes: Changes, code: &Code) -> StoreDeps {
+    fn store_deps(&self, changes: CallChanges, code: &LoadedCode) -> StoreDeps {
         StoreDeps {
             changes,
-            store_access: self.access.clone(),
-            logged_warnings: Arc::clone(&self.warned),
+            store_access: self.store_access.clone(),
+            logged_warnings: Arc::clone(&self.logged_warnings),
             sender: Arc::clone(&self.sender),
             peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
@@ -341,25 +359,26 @@ impl Sandbox {
     /// the instance can be reused for afterwards; `None` means no reuse.
     async fn lease(
         &self,
-        code: &Code,
+        code: &LoadedCode,
         reuse_for: Option<Principal>,
         context: Arc<CallContext>,
         deadline: std::time::Instant,
-        meter: &Arc<Meter>,
+        meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
         let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
         if let Some(PooledInstance { mut store, instance, reuse }) =
-            pooled.filter(|pooled| pooled.reuse.directories == opened.places)
+            pooled.filter(|pooled| pooled.reuse.directories == opened.identities)
         {
             store.data_mut().attach(opened, context, deadline, meter, deps);
             store.set_epoch_deadline(1);
             return Ok(InstanceLease { store, instance: Some(instance), reuse: Some(reuse) });
         }
         self.shared.instance_pool.make_room(|| self.shared.ticker.count());
-        let directories = opened.places.clone();
-        let store = store::store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
+        let directories = opened.identities.clone();
+        let store =
+            store::new_store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
         let reuse = reuse_for.map(|principal| ReuseState { principal, calls_served: 0, directories });
         Ok(InstanceLease { store, instance: None, reuse })
     }
@@ -395,16 +414,20 @@ impl Sandbox {
             grant.hint(None)
         );
         CallError::Directory(match grant {
-            GrantError::Failed { guest, .. } => format!("the granted directory `{guest}` can't be opened"),
-            GrantError::Silent { guest, .. } => format!("the granted directory `{guest}` doesn't respond"),
-            GrantError::Unbegun => grant.to_string(),
+            DirectoryError::Failed { guest, .. } => {
+                format!("the granted directory `{guest}` can't be opened")
+            }
+            DirectoryError::NotResponding { guest, .. } => {
+                format!("the granted directory `{guest}` doesn't respond")
+            }
+            DirectoryError::NotStarted => grant.to_string(),
         })
     }
 }
 
 /// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer
 /// already shows the same line.
-fn report_missing_grants<T: FailureText>(state: &State, answer: &mut T) {
+fn report_missing_grants<T: FailureText>(state: &StoreState, answer: &mut T) {
     if !answer.is_failure() {
         state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
         return;

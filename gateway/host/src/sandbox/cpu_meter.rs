@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct CpuMeter {
     /// In nanoseconds.
     limit: u64,
     /// The time of earlier polls, in nanoseconds.
@@ -22,14 +22,14 @@ pub(crate) struct Meter {
     poll_start: AtomicU64,
 }
 
-impl Meter {
+impl CpuMeter {
     pub(crate) fn new(limit: Duration) -> Arc<Self> {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Arc::new(Self { limit, used: AtomicU64::new(0), poll_start: AtomicU64::new(0) })
     }
 
     /// True if the call exceeded its limit. Must be called during a poll.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         let now = thread_cpu_time().saturating_sub(self.poll_start.load(Ordering::Relaxed));
         self.used.load(Ordering::Relaxed).saturating_add(now) > self.limit
     }
@@ -44,12 +44,12 @@ fn thread_cpu_time() -> u64 {
 }
 
 /// A future that meters its polls.
-pub(crate) struct Metered<'a, F> {
-    pub(crate) meter: Arc<Meter>,
+pub(crate) struct MeteredFuture<'a, F> {
+    pub(crate) meter: Arc<CpuMeter>,
     pub(crate) inner: Pin<&'a mut F>,
 }
 
-impl<F: Future> Future for Metered<'_, F> {
+impl<F: Future> Future for MeteredFuture<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

@@ -16,10 +16,10 @@ use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
-use crate::change_inbox::Changes;
-use crate::diagnostics::output::Output;
+use crate::change_inbox::CallChanges;
+use crate::diagnostics::output::CapturedOutput;
 use crate::engine;
-use crate::sandbox::cpu_meter::Meter;
+use crate::sandbox::cpu_meter::CpuMeter;
 use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
 use crate::wasi::cli::{CliState, CliView};
@@ -30,14 +30,14 @@ use crate::wasi::http::linker::{HttpParts, HttpView};
 use crate::wasi::http::{HttpState, RequestSender};
 use crate::wasi::keyvalue::StoreAccess;
 use crate::wasi::keyvalue::host::{KeyValueState, KeyValueView};
-use crate::wasi::preopens::{GrantError, Opened};
+use crate::wasi::preopens::{DirectoryError, OpenedDirectories};
 
 /// The host's side of one call.
-pub(crate) struct State {
+pub(crate) struct StoreState {
     wasi: WasiCtx,
     table: ResourceTable,
     limiter: MemoryLimiter,
-    cpu_meter: Arc<Meter>,
+    cpu_meter: Arc<CpuMeter>,
     config: Arc<PluginConfig>,
     audit: GrantAudit,
     contract: ContractState,
@@ -51,37 +51,37 @@ pub(crate) struct State {
 static IDLE_CONTEXT: LazyLock<Arc<CallContext>> =
     LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
 
-impl WasiView for State {
+impl WasiView for StoreState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-impl CliView for State {
+impl CliView for StoreState {
     fn cli_state(&mut self) -> &mut CliState {
         &mut self.cli
     }
 }
 
-impl FilesView for State {
+impl FilesView for StoreState {
     fn files(&mut self) -> FilesCtxView<'_> {
         FilesCtxView { ctx: &mut self.wasi, table: &mut self.table, state: &mut self.files }
     }
 }
 
-impl WasiHttpView for State {
+impl WasiHttpView for StoreState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         self.http.view(&mut self.table)
     }
 }
 
-impl HttpView for State {
+impl HttpView for StoreState {
     fn http_parts(&mut self) -> HttpParts<'_> {
         HttpParts { state: &mut self.http, table: &mut self.table }
     }
 }
 
-impl Drop for State {
+impl Drop for StoreState {
     fn drop(&mut self) {
         self.finish();
     }
@@ -91,14 +91,14 @@ impl Drop for State {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error(transparent)]
-    Grant(#[from] GrantError),
+    Grant(#[from] DirectoryError),
     #[error("no instance slot is free: {0:#}")]
     Engine(wasmtime::Error),
 }
 
 /// The parts of the plugin and the host that a store refers to.
 pub(crate) struct StoreDeps {
-    pub(crate) changes: Changes,
+    pub(crate) changes: CallChanges,
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
@@ -112,23 +112,23 @@ pub(crate) struct StoreDeps {
 ///
 /// # Errors
 /// There is no room for an instance.
-pub(crate) fn store(
+pub(crate) fn new_store(
     engine: &Engine,
     config: &Arc<PluginConfig>,
-    opened: Opened,
+    opened: OpenedDirectories,
     context: Arc<CallContext>,
     deadline: Instant,
-    cpu_meter: &Arc<Meter>,
+    cpu_meter: &Arc<CpuMeter>,
     deps: StoreDeps,
-) -> Result<Store<State>, StoreError> {
+) -> Result<Store<StoreState>, StoreError> {
     let limits = &config.limits;
     let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
-    let output = Output::new(config.id.clone(), limits.output.as_u64());
+    let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
-    let audit = GrantAudit::new(config.id.clone(), context.ledger.clone(), logged_warnings);
-    let state = State {
-        wasi: opened.context(&config.allow, &output),
+    let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings);
+    let state = StoreState {
+        wasi: opened.into_context(&config.allow, &output),
         table,
         limiter: MemoryLimiter::new(limits, peak_memory),
         cpu_meter: Arc::clone(cpu_meter),
@@ -145,7 +145,7 @@ pub(crate) fn store(
     store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
     store.set_max_component_handles(limits.handles as usize);
     store.epoch_deadline_callback(|store| {
-        if store.data().cpu_meter.is_over() {
+        if store.data().cpu_meter.is_exhausted() {
             return Ok(UpdateDeadline::Interrupt);
         }
         // Not the plain yield, which wakes the task at once: tokio would then check its timers and sockets only at
@@ -163,7 +163,7 @@ fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
     open_files.saturating_sub(granted).max(open_files::MIN_PER_CALL)
 }
 
-impl State {
+impl StoreState {
     pub(crate) fn config(&self) -> &PluginConfig {
         &self.config
     }
@@ -172,7 +172,7 @@ impl State {
         &self.audit
     }
 
-    pub(crate) fn output(&self) -> &Output {
+    pub(crate) fn output(&self) -> &CapturedOutput {
         self.cli.output()
     }
 
@@ -208,8 +208,10 @@ impl State {
     /// Logs denied growth and remaining output at the end of a call.
     fn finish(&mut self) {
         match self.limiter.refused {
-            Some(Refused::Memory) => self.audit.report_limit("memory", "was denied more memory"),
-            Some(Refused::Tables) => self.audit.report_limit("table_elements", "was denied larger tables"),
+            Some(RefusedGrowth::Memory) => self.audit.report_limit("memory", "was denied more memory"),
+            Some(RefusedGrowth::Tables) => {
+                self.audit.report_limit("table_elements", "was denied larger tables")
+            }
             None => {}
         }
         self.cli.output().finish();
@@ -226,14 +228,14 @@ impl State {
             let leaked = handles - expected;
             tracing::debug!(plugin = %self.config.id, "instance isn't reused: the call left {leaked} handles open");
         }
-        handles == expected && self.limiter.memory.used() <= self.config.limits.reusable_memory()
+        handles == expected && self.limiter.memory.used() <= self.config.limits.max_reusable_memory()
     }
 
     /// Detaches the instance from its call. Changes that the call reported are passed on now, not with the next call.
     pub(crate) fn detach(&mut self) {
         self.finish();
         let audit = self.audit.without_call();
-        let changes = Changes::new(self.config.id.clone(), None);
+        let changes = CallChanges::new(self.config.id.clone(), None);
         self.contract = ContractState::new(
             Arc::clone(&self.config),
             Arc::clone(&IDLE_CONTEXT),
@@ -252,16 +254,16 @@ impl State {
     /// exist.
     pub(crate) fn attach(
         &mut self,
-        opened: Opened,
+        opened: OpenedDirectories,
         context: Arc<CallContext>,
         deadline: Instant,
-        cpu_meter: &Arc<Meter>,
+        cpu_meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) {
         let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
-        let audit = GrantAudit::new(self.config.id.clone(), context.ledger.clone(), logged_warnings);
+        let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings);
         let config = &self.config;
-        self.cli.output().renew(config.limits.output.as_u64());
+        self.cli.output().reset(config.limits.output.as_u64());
         let Self {
             wasi,
             table: _,
@@ -275,7 +277,7 @@ impl State {
             http,
             key_value,
         } = self;
-        *wasi = opened.context(&config.allow, cli.output());
+        *wasi = opened.into_context(&config.allow, cli.output());
         limiter.forget_refusals();
         *meter = Arc::clone(cpu_meter);
         *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
@@ -292,7 +294,7 @@ impl State {
 pub(crate) struct MemoryLimiter {
     memory: ByteQuota,
     table_elements: CountQuota,
-    refused: Option<Refused>,
+    refused: Option<RefusedGrowth>,
     /// The total amount that the denied growth would have led to.
     wanted: Option<u64>,
     /// The maximum memory that any call has used.
@@ -301,7 +303,7 @@ pub(crate) struct MemoryLimiter {
 
 /// The last denied growth. The guest can continue without it; if the guest traps, this is the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedGrowth {
     Memory,
     Tables,
 }
@@ -322,7 +324,7 @@ impl MemoryLimiter {
         self.wanted
     }
 
-    pub(crate) fn refused(&self) -> Option<Refused> {
+    pub(crate) fn refused(&self) -> Option<RefusedGrowth> {
         self.refused
     }
 
@@ -339,7 +341,7 @@ impl ResourceLimiter for MemoryLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
         if !self.memory.take(growth) {
-            self.refused = Some(Refused::Memory);
+            self.refused = Some(RefusedGrowth::Memory);
             self.wanted = Some(self.memory.used().saturating_add(growth));
             return Ok(false);
         }
@@ -350,7 +352,7 @@ impl ResourceLimiter for MemoryLimiter {
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let growth = desired.saturating_sub(current) as u64;
         if !self.table_elements.take(growth) {
-            self.refused = Some(Refused::Tables);
+            self.refused = Some(RefusedGrowth::Tables);
             self.wanted = Some(self.table_elements.used().saturating_add(growth));
             return Ok(false);
         }

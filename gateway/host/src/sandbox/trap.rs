@@ -4,18 +4,18 @@
 //! each of them, so that an engine update with different text is noticed.
 
 use moongate_config::Limits;
-use moongate_model::call::{Busy, CallError};
+use moongate_model::call::{BusyReason, CallError};
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
 
-use super::store::{Refused, State};
+use super::store::{RefusedGrowth, StoreState};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::text;
 
 /// The reason that a call failed. `stderr_tail` is read only if the guest aborted.
 pub(crate) fn classify<'t>(
     error: &wasmtime::Error,
-    state: &State,
+    state: &StoreState,
     limits: &Limits,
     stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
@@ -23,7 +23,7 @@ pub(crate) fn classify<'t>(
         return classify_trap(*trap, state, limits, stderr_tail);
     }
     if error.is::<PoolConcurrencyLimitError>() {
-        return CallError::Busy(Busy::Gateway);
+        return CallError::Busy(BusyReason::Gateway);
     }
     // Without the exit code, because WASI has two `exit` functions, and one of them turns any code other than 0 into 1.
     if error.is::<I32Exit>() {
@@ -43,12 +43,12 @@ pub(crate) fn classify<'t>(
     if let Some(refused) = state.memory_limiter().refused() {
         return limit_error(refused, limits);
     }
-    CallError::Trap(text::line(&cause, text::SENTENCE))
+    CallError::Trap(text::clean_line(&cause, text::MAX_SENTENCE_BYTES))
 }
 
 fn classify_trap<'t>(
     trap: Trap,
-    state: &State,
+    state: &StoreState,
     limits: &Limits,
     stderr_tail: impl FnOnce() -> Option<&'t StderrTail>,
 ) -> CallError {
@@ -81,12 +81,12 @@ fn classify_trap<'t>(
         },
         other => other.to_string().trim_start_matches("wasm trap: ").to_owned(),
     };
-    CallError::Trap(text::line(&reason, text::SENTENCE))
+    CallError::Trap(text::clean_line(&reason, text::MAX_SENTENCE_BYTES))
 }
 
-fn limit_error(refused: Refused, limits: &Limits) -> CallError {
+fn limit_error(refused: RefusedGrowth, limits: &Limits) -> CallError {
     match refused {
-        Refused::Memory => CallError::Memory(limits.memory.as_u64()),
-        Refused::Tables => CallError::Tables(limits.table_elements),
+        RefusedGrowth::Memory => CallError::Memory(limits.memory.as_u64()),
+        RefusedGrowth::Tables => CallError::TableElements(limits.table_elements),
     }
 }

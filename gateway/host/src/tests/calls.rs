@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use moongate_config::{DirGrant, DirMode, PluginConfig};
-use moongate_model::call::{Busy, CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_model::call::{BusyReason, CallContext, CallError, Content, Outcome, ToolResult};
 use moongate_model::names::{Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load, load_file};
-use crate::{HostOptions, Inbox, OutgoingOptions, WasmHost, WasmPlugin};
+use super::{Guest, host, idle_gauges, load, load_file};
+use crate::{ChangeInbox, HostOptions, OutgoingOptions, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
     let context = Arc::new(CallContext::internal(Principal::Local));
@@ -28,7 +28,7 @@ async fn called(guest: Guest, change: impl FnOnce(&mut PluginConfig)) -> Result<
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &guest, change).await;
     let result = call(&plugin).await;
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
     result
 }
 
@@ -94,7 +94,7 @@ async fn cancellation_ends_a_call() {
     let given_up =
         tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
     assert!(given_up.is_err());
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn limits_table_elements() {
         ..Guest::default()
     };
     let error = called(guest, |config| config.limits.table_elements = 100).await.unwrap_err();
-    assert_eq!(error, CallError::Tables(100));
+    assert_eq!(error, CallError::TableElements(100));
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn refuses_invalid_structured_json() {
     let good = called(guest(r#"(data (i32.const 3500) "{\"a\":\n1}")"#), |_| {}).await;
     assert_eq!(
         good.unwrap_err(),
-        CallError::BadOutput(
+        CallError::InvalidOutput(
             "`structured`: invalid JSON: EOF while parsing an object at line 2 column 1".to_owned()
         )
     );
@@ -237,24 +237,24 @@ async fn calls_above_the_pool_size_fail_as_busy() {
     })
     .await;
     let calls = futures_util::future::join_all((0..20).map(|_| call(&plugin))).await;
-    let busy = calls.iter().filter(|result| **result == Err(CallError::Busy(Busy::Gateway))).count();
+    let busy = calls.iter().filter(|result| **result == Err(CallError::Busy(BusyReason::Gateway))).count();
     let late = calls.iter().filter(|result| matches!(result, Err(CallError::Timeout(_)))).count();
     // The four concurrent calls, and some spare slots.
     assert!(late >= 4 && busy > 0 && late + busy == 20, "{late} {busy}");
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
 async fn a_guest_can_end_by_itself_after_cancellation() {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
-    let cache = dir.path().join("cache");
+    let inbox: Arc<ChangeInbox> = Arc::default();
+    let cache_dir = dir.path().join("cache");
     let options = HostOptions {
-        cache,
-        state: None,
-        concurrency: 1,
-        inbox: Some(Arc::clone(&inbox)),
-        outgoing: OutgoingOptions::default(),
+        cache_dir,
+        state_dir: None,
+        max_concurrent_calls: 1,
+        change_inbox: Some(Arc::clone(&inbox)),
+        outgoing_http: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
@@ -296,7 +296,7 @@ async fn a_guest_that_ignores_cancellation_ends_after_the_grace() {
         });
         assert_eq!(result.unwrap_err(), CallError::Cancelled);
         assert!(started.elapsed() >= grace, "it ended before its grace of {grace:?}");
-        assert_eq!(host.gauges(), at_rest());
+        assert_eq!(host.gauges(), idle_gauges());
     }
 }
 
@@ -306,10 +306,10 @@ async fn a_missing_directory_is_named_without_its_host_path() {
     let granted = dir.path().join("granted");
     std::fs::create_dir(&granted).unwrap();
     let grant = DirGrant {
-        place: 0..0,
-        host: granted.clone(),
-        named: granted.clone(),
-        guest: "/notes".to_owned(),
+        span: 0..0,
+        host_path: granted.clone(),
+        unresolved_host_path: granted.clone(),
+        guest_path: "/notes".to_owned(),
         mode: DirMode::ReadOnly,
     };
     let host = host(dir.path());

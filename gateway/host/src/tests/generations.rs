@@ -10,9 +10,9 @@ use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, config, host, load, load_file};
+use super::{Guest, config, host, idle_gauges, load, load_file};
 use crate::wasi::keyvalue::StoreAccess;
-use crate::{Candidate, Gauges, WasmHost, WasmPlugin};
+use crate::{ComponentFile, HostGauges, WasmHost, WasmPlugin};
 
 /// Calls the guest's tool and drops the result.
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
@@ -40,17 +40,17 @@ async fn another_configuration_shares_the_code() {
     let guest = Guest::that("(loop $again (br $again))");
     let limit = |limit| move |config: &mut PluginConfig| config.limits.timeout = Duration::from_millis(limit);
     let before = load(&host, dir.path(), &guest, limit(20)).await;
-    let after = before.reconfigured(changed(&before, limit(10)));
+    let after = before.with_config(changed(&before, limit(10)));
     assert_eq!(call(&before).await, Err(CallError::Timeout(Duration::from_millis(20))));
     assert_eq!(call(&after).await, Err(CallError::Timeout(Duration::from_millis(10))));
     assert_eq!((after.digest(), after.manifest()), (before.digest(), before.manifest()));
-    let relisted = after.described_anew().await.unwrap();
+    let relisted = after.describe_again().await.unwrap();
     assert_eq!(generations(&host), 1);
     drop((before, after));
     assert_eq!(call(&relisted).await, Err(CallError::Timeout(Duration::from_millis(10))));
     assert_eq!(generations(&host), 1);
     drop(relisted);
-    assert_eq!((generations(&host), host.gauges()), (0, Gauges::default()));
+    assert_eq!((generations(&host), host.gauges()), (0, HostGauges::default()));
 }
 
 #[tokio::test]
@@ -68,11 +68,11 @@ async fn a_new_configuration_can_change_the_description() {
     };
     let before = load(&host, dir.path(), &guest, |_| {}).await;
     let set = changed(&before, |config| {
-        config.config.insert("k".to_owned(), Secret::new("v".to_owned()));
+        config.settings.insert("k".to_owned(), Secret::new("v".to_owned()));
     });
-    let after = before.reconfigured(set);
+    let after = before.with_config(set);
     assert_eq!(after.manifest().tools[0].name.as_str(), "run");
-    assert_eq!(after.described_anew().await.unwrap().manifest().tools[0].name.as_str(), "ru");
+    assert_eq!(after.describe_again().await.unwrap().manifest().tools[0].name.as_str(), "ru");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn each_loaded_file_is_a_generation_until_it_is_dropped() {
     load_file(&host, &config).await.unwrap_err();
     assert_eq!(generations(&host), 2);
     drop(first);
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -106,14 +106,14 @@ async fn a_running_call_keeps_its_code() {
             plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
         })
     };
-    while host.gauges().calls == 0 {
+    while host.gauges().running_calls == 0 {
         tokio::task::yield_now().await;
     }
     drop(plugin);
     assert_eq!(generations(&host), 1);
     cancel.cancel();
     assert_eq!(running.await.unwrap(), Err(CallError::Cancelled));
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), HostGauges::default());
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn calls_of_a_retired_plugin_fail_as_replaced() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let before = load(&host, dir.path(), &Guest::default(), |_| {}).await;
-    let after = before.reconfigured(changed(&before, |_| {}));
+    let after = before.with_config(changed(&before, |_| {}));
     before.retire(Duration::from_secs(3600));
     assert_eq!(call(&before).await, Ok(()));
     before.retire(Duration::ZERO);
@@ -136,8 +136,8 @@ async fn calls_of_a_retired_plugin_fail_as_replaced() {
     assert_eq!(call(&after).await, Ok(()));
     drop(after);
     // The old plugin is still referenced, but its code is released.
-    assert_eq!(host.gauges(), Gauges::default());
-    let error = before.described_anew().await.unwrap_err();
+    assert_eq!(host.gauges(), HostGauges::default());
+    let error = before.describe_again().await.unwrap_err();
     assert!(error.to_string().contains("replaced"), "{error}");
 }
 
@@ -151,7 +151,7 @@ async fn a_call_ends_when_its_code_is_released() {
         plugin.sandbox.code.release_after(Duration::ZERO, Duration::ZERO);
     });
     assert_eq!(ended, Err(CallError::Replaced));
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), HostGauges::default());
 }
 
 #[tokio::test]
@@ -159,17 +159,17 @@ async fn state_outlives_code_and_configuration() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let own = |config: &mut PluginConfig| config.allow.state = StateGrant::Own;
-    let kept = |plugin: &WasmPlugin| match &plugin.sandbox.access {
+    let kept = |plugin: &WasmPlugin| match &plugin.sandbox.store_access {
         StoreAccess::Granted(kept) => Arc::clone(kept),
         StoreAccess::Refused => panic!("state isn't granted"),
     };
     let first = load(&host, dir.path(), &Guest::default(), own).await;
     kept(&first).set("key".to_owned(), b"value".to_vec(), 1000).await.unwrap();
     let shared = StoreName::new("shared").unwrap();
-    let moved = first.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Shared(shared)));
+    let moved = first.with_config(changed(&first, |config| config.allow.state = StateGrant::Shared(shared)));
     assert_eq!(kept(&moved).get("key".to_owned()).await.unwrap(), None);
-    let refused = moved.reconfigured(changed(&first, |config| config.allow.state = StateGrant::Refused));
-    assert!(matches!(refused.sandbox.access, StoreAccess::Refused));
+    let refused = moved.with_config(changed(&first, |config| config.allow.state = StateGrant::NotGranted));
+    assert!(matches!(refused.sandbox.store_access, StoreAccess::Refused));
     drop((first, moved, refused));
     let second = load(&host, dir.path(), &Guest::that("nop"), own).await;
     assert_eq!(kept(&second).get("key".to_owned()).await.unwrap().as_deref(), Some(&b"value"[..]));
@@ -202,7 +202,7 @@ async fn two_hundred_reloads_leave_no_code_behind() {
     assert!(held > 0, "code isn't mapped from the cache");
     for at in 0..200 {
         let bytes = guests[at % guests.len()].clone();
-        let candidate = Candidate { digest: Digest::of(&bytes), bytes };
+        let candidate = ComponentFile { digest: Digest::of(&bytes), bytes };
         serving = host.load(Arc::clone(&serving.sandbox.config), candidate).await.unwrap();
         // A slot of the pool now has memory, and keeps it for the next call.
         call(&serving).await.unwrap();
@@ -210,7 +210,7 @@ async fn two_hundred_reloads_leave_no_code_behind() {
             assert_eq!(mappings(dir.path()), held, "after {at}");
         }
     }
-    assert_eq!(host.gauges(), at_rest());
+    assert_eq!(host.gauges(), idle_gauges());
     drop(serving);
     assert_eq!((mappings(dir.path()), descriptors(dir.path())), (0, 0));
 }

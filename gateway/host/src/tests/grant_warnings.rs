@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use moongate_config::{DirGrant, DirMode};
-use moongate_model::call::{CallContext, CallError, Entry, Ledger};
+use moongate_model::call::{CallContext, CallError, GrantEvent, GrantReport};
 use moongate_model::names::{Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
@@ -53,19 +53,19 @@ async fn warnings_and_missing(
     let guest = Guest { world: PREOPENS, fields, body, ..Guest::default() };
     let plugin = load(&host, dir.path(), &guest, |config| {
         let grant = |guest: &&str| DirGrant {
-            place: 0..0,
-            host: place.clone(),
-            named: place.clone(),
-            guest: (*guest).to_owned(),
+            span: 0..0,
+            host_path: place.clone(),
+            unresolved_host_path: place.clone(),
+            guest_path: (*guest).to_owned(),
             mode: DirMode::ReadOnly,
         };
         config.allow.dirs = granted.iter().map(grant).collect();
     })
     .await;
-    let ledger: Arc<Ledger> = Arc::default();
+    let ledger: Arc<GrantReport> = Arc::default();
     for _ in 0..2 {
         let context = CallContext::internal(Principal::Local);
-        let context = CallContext { ledger: Some(Arc::clone(&ledger)), ..context };
+        let context = CallContext { grant_report: Some(Arc::clone(&ledger)), ..context };
         let answer = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
         match (answer, body.contains(FAILS)) {
             (Ok(_), false) => {}
@@ -75,11 +75,11 @@ async fn warnings_and_missing(
             (answer, _) => panic!("{answer:?}"),
         }
     }
-    let lacked = ledger.entries().into_iter().filter_map(|entry| match entry {
-        Entry::Lacked { wanted, cure } => {
+    let lacked = ledger.events().into_iter().filter_map(|entry| match entry {
+        GrantEvent::Missing { wanted, cure } => {
             Some(format!("{wanted}; {}", cure.as_ref().map(moongate_config::grant_line).unwrap_or_default()))
         }
-        Entry::Used(_) | Entry::HeldBack { .. } => None,
+        GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
     });
     (warnings.lines(), lacked.collect())
 }
@@ -121,7 +121,7 @@ async fn exceeding_memory_while_loading_is_only_an_error() {
     for _ in 0..2 {
         let error = load_file(&host, &config).await.unwrap_err();
         assert!(
-            matches!(error, LoadError::Describe { error: CallError::Memory(_), low: Some(_), .. }),
+            matches!(error, LoadError::DescribeFailed { error: CallError::Memory(_), low: Some(_), .. }),
             "{error}"
         );
     }

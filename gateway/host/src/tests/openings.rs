@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use moongate_config::{DirGrant, DirMode, Instances, PluginConfig};
+use moongate_config::{DirGrant, DirMode, InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::names::{PluginId, Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load, load_file};
-use crate::wasi::preopens::{GrantError, Openings, Paths};
+use super::{Guest, host, idle_gauges, load, load_file};
+use crate::wasi::preopens::{DirectoryError, DirectoryOpener, PathResolver};
 use crate::{LoadError, WasmHost, WasmPlugin};
 
 /// The timeout of calls that only the timeout can end.
@@ -58,7 +58,7 @@ impl Disk {
     }
 }
 
-impl Paths for Disk {
+impl PathResolver for Disk {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let mut dead = self.dead.lock().unwrap();
         if dead.directories.contains(path) {
@@ -88,7 +88,8 @@ impl Bench {
         let dir = TempDir::new().unwrap();
         let mut host = host(dir.path());
         let disk: Arc<Disk> = Arc::default();
-        Arc::get_mut(&mut host.shared).unwrap().openings = Openings::through(Arc::<Disk>::clone(&disk));
+        Arc::get_mut(&mut host.shared).unwrap().openings =
+            DirectoryOpener::with_paths(Arc::<Disk>::clone(&disk));
         for name in ["well", "dead"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
@@ -106,10 +107,10 @@ impl Bench {
         change: impl FnOnce(&mut PluginConfig),
     ) -> Arc<WasmPlugin> {
         let grant = |name: &&str| DirGrant {
-            place: 0..0,
-            host: self.path(name),
-            named: self.path(name),
-            guest: format!("/{name}"),
+            span: 0..0,
+            host_path: self.path(name),
+            unresolved_host_path: self.path(name),
+            guest_path: format!("/{name}"),
             mode: DirMode::ReadOnly,
         };
         load(&self.host, self.dir.path(), &Guest::default(), |config| {
@@ -129,9 +130,9 @@ impl Drop for Bench {
 
 /// The plugin with a long timeout.
 fn patient(plugin: &WasmPlugin) -> WasmPlugin {
-    let mut config = (**plugin.table()).clone();
+    let mut config = (**plugin.config()).clone();
     config.limits.timeout = Duration::from_secs(60);
-    plugin.reconfigured(Arc::new(config))
+    plugin.with_config(Arc::new(config))
 }
 
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
@@ -166,13 +167,16 @@ async fn a_silent_directory_fails_only_its_own_calls() {
     }
     assert_eq!(bench.disk.waiting(), 4, "each call left a thread behind");
     // New code and new configurations of the same plugin share the limit.
-    assert_eq!(call(&stuck.reconfigured(Arc::clone(stuck.table()))).await, Err(silent("/dead")));
-    let mut table = (**stuck.table()).clone();
+    assert_eq!(call(&stuck.with_config(Arc::clone(stuck.config()))).await, Err(silent("/dead")));
+    let mut table = (**stuck.config()).clone();
     table.limits.describe_timeout = SHORT_TIMEOUT;
     let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
     let place = bench.path("dead").display().to_string();
     assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't respond"));
-    assert_eq!(error.hint(crate::Named::ByHand).as_deref(), Some("check that its file system responds"));
+    assert_eq!(
+        error.hint(crate::PathOrigin::CommandLine).as_deref(),
+        Some("check that its file system responds")
+    );
     assert_eq!(bench.disk.waiting(), 4);
     bench.disk.revive();
     assert_eq!(call(&patient(&stuck)).await, Ok(()));
@@ -184,10 +188,10 @@ async fn names_the_silent_directory_if_it_is_known() {
     let patient = |config: &mut PluginConfig| config.limits.timeout = Duration::from_secs(600);
     let plugin = bench.load("stuck", &["well", "dead"], patient).await;
     let openings = &bench.host.shared.openings;
-    let silent = |table: &PluginConfig| openings.silent(table).unwrap();
-    assert!(matches!(silent(plugin.table()), GrantError::Unbegun), "no thread has started");
+    let silent = |table: &PluginConfig| openings.timeout_error(table).unwrap();
+    assert!(matches!(silent(plugin.config()), DirectoryError::NotStarted), "no thread has started");
     bench.disk.kill(&bench.path("dead"));
-    let is_named = |error: &GrantError, guest: &str| error.guest() == Some(guest);
+    let is_named = |error: &DirectoryError, guest: &str| error.guest() == Some(guest);
     tokio::select! {
         biased;
         ended = call(&plugin) => panic!("{ended:?}"),
@@ -200,13 +204,13 @@ async fn names_the_silent_directory_if_it_is_known() {
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(2) => {}
     }
-    assert!(is_named(&silent(plugin.table()), "/dead"));
+    assert!(is_named(&silent(plugin.config()), "/dead"));
     // A configuration without that grant names another unresponsive directory.
-    let mut table = (**plugin.table()).clone();
+    let mut table = (**plugin.config()).clone();
     table.allow.dirs.pop();
     assert!(is_named(&silent(&table), "/well"));
     table.allow.dirs.clear();
-    assert!(openings.silent(&table).is_none());
+    assert!(openings.timeout_error(&table).is_none());
 }
 
 #[tokio::test]
@@ -220,7 +224,9 @@ async fn only_loading_searches_for_a_similar_directory() {
     }
     let searches = || bench.disk.dead.lock().unwrap().searches;
     assert_eq!(searches(), 0);
-    let LoadError::Grant { hint, .. } = plugin.described_anew().await.unwrap_err() else { panic!() };
+    let LoadError::GrantedDirectory { hint, .. } = plugin.describe_again().await.unwrap_err() else {
+        panic!()
+    };
     assert_eq!((hint.as_str(), searches()), ("did you mean `/a\\u{1b}[2Jb`?", 1));
 }
 
@@ -240,24 +246,24 @@ async fn cancellation_ends_a_call_that_waits_for_a_directory() {
     });
     assert_eq!(ended.unwrap_err(), CallError::Cancelled);
     bench.disk.revive();
-    assert_eq!(bench.host.gauges(), at_rest());
+    assert_eq!(bench.host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
 async fn an_idle_instance_survives_a_silent_directory() {
     let bench = Bench::new();
-    let reused = |config: &mut PluginConfig| config.instances = Instances::Reused;
+    let reused = |config: &mut PluginConfig| config.instances = InstancePolicy::Reused;
     let plugin = bench.load("reused", &["dead"], reused).await;
     assert_eq!(call(&plugin).await, Ok(()));
-    assert_eq!(bench.host.gauges().idle, 1);
+    assert_eq!(bench.host.gauges().idle_instances, 1);
     bench.disk.kill(&bench.path("dead"));
     tokio::select! {
         biased;
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(1) => {}
     }
-    assert_eq!(bench.host.gauges().idle, 1, "it was dropped with the call");
+    assert_eq!(bench.host.gauges().idle_instances, 1, "it was dropped with the call");
     bench.disk.revive();
     assert_eq!(call(&plugin).await, Ok(()));
-    assert_eq!(bench.host.gauges().idle, 1);
+    assert_eq!(bench.host.gauges().idle_instances, 1);
 }

@@ -11,7 +11,7 @@ use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
 use super::{Guest, Warnings, load};
-use crate::{HostOptions, Inbox, OutgoingOptions, Reported, WasmHost};
+use crate::{ChangeInbox, HostOptions, OutgoingOptions, ReportedChanges, WasmHost};
 
 /// Records log lines and progress.
 #[derive(Debug, Default)]
@@ -35,16 +35,16 @@ impl CallSink for RecordingSink {
 async fn called(
     guest: Guest,
     change: impl FnOnce(&mut PluginConfig),
-) -> (Result<ToolResult, CallError>, Vec<String>, Option<Reported>) {
+) -> (Result<ToolResult, CallError>, Vec<String>, Option<ReportedChanges>) {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
+    let inbox: Arc<ChangeInbox> = Arc::default();
     let cache = dir.path().join("cache");
     let options = HostOptions {
-        cache,
-        state: None,
-        concurrency: 1,
-        inbox: Some(Arc::clone(&inbox)),
-        outgoing: OutgoingOptions::default(),
+        cache_dir: cache,
+        state_dir: None,
+        max_concurrent_calls: 1,
+        change_inbox: Some(Arc::clone(&inbox)),
+        outgoing_http: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options).unwrap();
     let plugin = load(&host, dir.path(), &guest, change).await;
@@ -159,7 +159,7 @@ async fn reports_changes_once_even_if_the_call_fails() {
     let (result, _, changes) = called(guest, |_| {}).await;
     assert!(matches!(result, Err(CallError::Trap(_))));
     let resources = BTreeSet::from([ResourceUri::new("file:///a").unwrap()]);
-    assert_eq!(changes, Some(Reported { lists: true, resources }));
+    assert_eq!(changes, Some(ReportedChanges { lists: true, resources }));
 }
 
 #[tokio::test]
@@ -184,7 +184,8 @@ async fn the_guest_gets_its_caller_and_settings() {
             (i64.store (i32.const 3208) (i64.load (i32.const 3608)))",
         ..Guest::default()
     };
-    let key = |config: &mut PluginConfig| drop(config.config.insert("key".to_owned(), Secret::new("value")));
+    let key =
+        |config: &mut PluginConfig| drop(config.settings.insert("key".to_owned(), Secret::new("value")));
     let (result, _, _) = called(setting, key).await;
     assert_eq!(result.unwrap().content, ToolResult::error("value").content);
 }
@@ -192,14 +193,14 @@ async fn the_guest_gets_its_caller_and_settings() {
 #[tokio::test]
 async fn ignores_changes_reported_while_describing() {
     let dir = TempDir::new().unwrap();
-    let inbox: Arc<Inbox> = Arc::default();
-    let cache = dir.path().join("cache");
+    let inbox: Arc<ChangeInbox> = Arc::default();
+    let cache_dir = dir.path().join("cache");
     let options = HostOptions {
-        cache,
-        state: None,
-        concurrency: 1,
-        inbox: Some(Arc::clone(&inbox)),
-        outgoing: OutgoingOptions::default(),
+        cache_dir,
+        state_dir: None,
+        max_concurrent_calls: 1,
+        change_inbox: Some(Arc::clone(&inbox)),
+        outgoing_http: OutgoingOptions::default(),
     };
     let host = WasmHost::new(options).unwrap();
     let guest = Guest {
@@ -209,7 +210,7 @@ async fn ignores_changes_reported_while_describing() {
         ..Guest::default()
     };
     let plugin = load(&host, dir.path(), &guest, |_| {}).await;
-    plugin.described_anew().await.unwrap();
+    plugin.describe_again().await.unwrap();
     assert!(inbox.take_now().is_empty(), "it would be described again for ever");
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Instances, PluginConfig};
+use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, Content};
 use moongate_model::names::{Principal, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
-use super::{Guest, at_rest, host, load};
-use crate::{Gauges, WasmPlugin};
+use super::{Guest, host, idle_gauges, load};
+use crate::{HostGauges, WasmPlugin};
 
 /// Returns the number of calls that the instance has served. Once it has served any, describing traps.
 const COUNTS: Guest = Guest {
@@ -27,7 +27,7 @@ const COUNTS: Guest = Guest {
 };
 
 fn reused(config: &mut PluginConfig) {
-    config.instances = Instances::Reused;
+    config.instances = InstancePolicy::Reused;
 }
 
 async fn call_as(plugin: &WasmPlugin, principal: Principal) -> String {
@@ -47,18 +47,18 @@ async fn reuses_instances_for_the_same_principal() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
-    assert_eq!(host.gauges(), at_rest(), "the describing instance isn't kept");
+    assert_eq!(host.gauges(), idle_gauges(), "the describing instance isn't kept");
     assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
     let ann = || Principal::Named("ann".into());
     assert_eq!(call_as(&plugin, ann()).await, "1");
     assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
     assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
     assert_eq!((call(&plugin).await, call_as(&plugin, ann()).await), ("3".to_owned(), "2".to_owned()));
-    let Gauges { idle, instances, memories, stacks, calls, .. } = host.gauges();
-    assert_eq!((idle, instances, memories, stacks, calls), (2, 2, 2, 2, 0));
-    assert_eq!(host.idle().into_values().collect::<Vec<_>>(), [2]);
-    host.end_idle();
-    assert_eq!(host.gauges(), at_rest());
+    let HostGauges { idle_instances, instances, memories, stacks, running_calls, .. } = host.gauges();
+    assert_eq!((idle_instances, instances, memories, stacks, running_calls), (2, 2, 2, 2, 0));
+    assert_eq!(host.idle_instances().into_values().collect::<Vec<_>>(), [2]);
+    host.drop_idle_instances();
+    assert_eq!(host.gauges(), idle_gauges());
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn drops_an_instance_with_leaked_handles() {
     let plugin = load(&host, dir.path(), &leaks, reused).await;
     for _ in 0..3 {
         assert_eq!(call(&plugin).await, "1");
-        assert_eq!(host.gauges(), at_rest());
+        assert_eq!(host.gauges(), idle_gauges());
     }
 }
 
@@ -116,17 +116,17 @@ async fn a_retired_plugin_keeps_no_idle_instances() {
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
     assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
-    let again = plugin.described_anew().await.unwrap();
+    let again = plugin.describe_again().await.unwrap();
     assert_eq!(call(&again).await, "1");
-    let regranted = plugin.reconfigured(Arc::clone(plugin.table()));
+    let regranted = plugin.with_config(Arc::clone(plugin.config()));
     assert_eq!(call(&regranted).await, "1");
-    assert_eq!(host.gauges().idle, 3);
+    assert_eq!(host.gauges().idle_instances, 3);
     // Multi-round calls can still call it for a while, but its instances aren't kept.
     plugin.retire(Duration::from_secs(3600));
-    assert_eq!(host.gauges().idle, 2);
+    assert_eq!(host.gauges().idle_instances, 2);
     assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "1".to_owned()));
     drop((plugin, again, regranted));
-    assert_eq!(host.gauges(), Gauges::default());
+    assert_eq!(host.gauges(), HostGauges::default());
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn idle_instances_are_evicted_for_calls() {
     for caller in 0..9 {
         assert_eq!(call_as(&plugin, Principal::Named(caller.to_string().into())).await, "1");
     }
-    assert_eq!(host.gauges().idle, 4, "the limit on concurrent calls");
+    assert_eq!(host.gauges().idle_instances, 4, "the limit on concurrent calls");
     let calls: Vec<_> = (0..4).map(|_| call_as(&plugin, Principal::Anonymous)).collect();
     assert_eq!(futures_util::future::join_all(calls).await, ["1"; 4]);
     assert!(host.gauges().instances <= 4, "{:?}", host.gauges());

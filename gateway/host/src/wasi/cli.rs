@@ -15,20 +15,20 @@ use wasmtime_wasi::p2::bindings::cli::environment::Host as _;
 use wasmtime_wasi::p2::bindings::cli::{stderr::Host as _, stdin::Host as _, stdout::Host as _};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
-use crate::diagnostics::output::Output;
+use crate::diagnostics::output::CapturedOutput;
 use crate::wasi::grant_audit::GrantAudit;
 
 /// A store's part for standard streams and the environment.
 #[derive(Debug)]
 pub(crate) struct CliState {
-    output: Arc<Output>,
+    output: Arc<CapturedOutput>,
     audit: GrantAudit,
     /// The handles of the guest's standard streams. The guest may have dropped them since.
     stream_handles: BTreeSet<u32>,
 }
 
 impl CliState {
-    pub(crate) fn new(output: Arc<Output>, audit: GrantAudit) -> Self {
+    pub(crate) fn new(output: Arc<CapturedOutput>, audit: GrantAudit) -> Self {
         Self { output, audit, stream_handles: BTreeSet::new() }
     }
 
@@ -37,7 +37,7 @@ impl CliState {
         self.audit = audit;
     }
 
-    pub(crate) fn output(&self) -> &Arc<Output> {
+    pub(crate) fn output(&self) -> &Arc<CapturedOutput> {
         &self.output
     }
 
@@ -57,7 +57,7 @@ impl CliState {
                 streams += 1;
             }
         }
-        (streams == self.output.held()).then_some(handles)
+        (streams == self.output.held_streams()).then_some(handles)
     }
 }
 

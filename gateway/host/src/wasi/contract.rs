@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use moongate_config::{ClientFeature, PluginConfig};
-use moongate_model::call::{CallContext, Cure, LogLevel};
+use moongate_model::call::{CallContext, GrantFix, LogLevel};
 use moongate_model::json::Json;
 use moongate_model::names::PluginId;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::bindings::{cancellation, changes, config_store, log, progress, request, types};
-use crate::change_inbox::Changes;
+use crate::change_inbox::CallChanges;
 use crate::diagnostics::text;
 use crate::sandbox::quota::CountQuota;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
@@ -29,7 +29,7 @@ pub(crate) struct ContractState {
     context: Arc<CallContext>,
     /// The time at which the gateway ends the call.
     deadline: Instant,
-    changes: Changes,
+    changes: CallChanges,
     log: LogState,
     progress: ProgressState,
     audit: GrantAudit,
@@ -57,7 +57,7 @@ impl ContractState {
         config: Arc<PluginConfig>,
         context: Arc<CallContext>,
         deadline: Instant,
-        changes: Changes,
+        changes: CallChanges,
         audit: GrantAudit,
     ) -> Self {
         let max_reports = config.limits.log_lines;
@@ -126,7 +126,7 @@ impl request::Host for ContractState {
         // The client supports it, so only the grant is missing.
         self.audit.report_missing(&MissingGrant {
             wanted: format!("to ask the client for {}", feature.as_str()),
-            fix: Some(Cure::Line(feature.cure())),
+            fix: Some(GrantFix::Line(feature.suggest_grant())),
         });
         Ok(false)
     }
@@ -141,7 +141,7 @@ impl request::Host for ContractState {
     }
 
     fn state(&mut self) -> Result<Option<Vec<u8>>> {
-        Ok(self.context.state.as_deref().map(<[u8]>::to_vec))
+        Ok(self.context.round_state.as_deref().map(<[u8]>::to_vec))
     }
 
     fn remaining_ms(&mut self) -> Result<Option<u32>> {
@@ -239,8 +239,10 @@ const MAX_JSON_BYTES: usize = 64 << 10;
 /// of data that is too large.
 fn line_data(data: String) -> Json {
     match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
-        Ok(value) if data.len() <= MAX_JSON_BYTES && text::depth(&data) <= text::DEPTH => Json::from(value),
-        Ok(_) | Err(_) => Json::string(&text::block(data, text::MESSAGE)),
+        Ok(value) if data.len() <= MAX_JSON_BYTES && text::json_depth(&data) <= text::MAX_JSON_DEPTH => {
+            Json::from(value)
+        }
+        Ok(_) | Err(_) => Json::string(&text::clean_block(data, text::MAX_MESSAGE_BYTES)),
     }
 }
 
@@ -271,11 +273,16 @@ impl log::Host for ContractState {
             log.dropped += u64::from(!is_counted);
             return Ok(());
         }
-        let logger = logger.map(|name| text::line(&name, text::WORD));
-        let data = line_data(text::json(data));
+        let logger = logger.map(|name| text::clean_line(&name, text::MAX_WORD_BYTES));
+        let data = line_data(text::clean_json(data));
         if is_logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
-            write_line(&self.config.id, level, logger.as_deref(), &text::line(&message, text::MESSAGE));
+            write_line(
+                &self.config.id,
+                level,
+                logger.as_deref(),
+                &text::clean_line(&message, text::MAX_MESSAGE_BYTES),
+            );
         }
         if is_wanted {
             self.context.sink.log(level, logger.as_deref(), &data);
@@ -295,7 +302,7 @@ impl progress::Host for ContractState {
             return Ok(());
         }
         progress.last = Some(current);
-        let message = message.map(|message| text::line(&message, text::MESSAGE));
+        let message = message.map(|message| text::clean_line(&message, text::MAX_MESSAGE_BYTES));
         self.context.sink.progress(current, total.filter(|total| total.is_finite()), message.as_deref());
         Ok(())
     }
@@ -327,7 +334,7 @@ impl changes::Host for ContractState {
 
 impl config_store::Host for ContractState {
     fn get(&mut self, key: String) -> Result<std::result::Result<Option<String>, config_store::Error>> {
-        let value = self.config.config.get(&key);
+        let value = self.config.settings.get(&key);
         if value.is_some() {
             self.audit.note_used(|| format!("config {key}"));
         }
@@ -335,10 +342,10 @@ impl config_store::Host for ContractState {
     }
 
     fn get_all(&mut self) -> Result<std::result::Result<Vec<(String, String)>, config_store::Error>> {
-        for key in self.config.config.keys() {
+        for key in self.config.settings.keys() {
             self.audit.note_used(|| format!("config {key}"));
         }
-        let all = self.config.config.iter();
+        let all = self.config.settings.iter();
         Ok(Ok(all.map(|(key, value)| (key.clone(), value.expose().to_owned())).collect()))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moongate_model::call::{Cure, Entry, Ledger};
+use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
 use moongate_model::names::PluginId;
 
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
@@ -28,7 +28,7 @@ pub(crate) struct LoggedWarnings {
 #[derive(Debug, Clone)]
 pub(crate) struct GrantAudit {
     plugin: PluginId,
-    ledger: Option<Arc<Ledger>>,
+    ledger: Option<Arc<GrantReport>>,
     logged: Arc<LoggedWarnings>,
     caller_note: Arc<Mutex<Option<CallerNote>>>,
 }
@@ -47,23 +47,23 @@ pub(crate) struct MissingGrant {
     /// A noun, such as `GET https://example.com`, or an infinitive with `to`.
     pub(crate) wanted: String,
     /// `None` if it can't be granted.
-    pub(crate) fix: Option<Cure>,
+    pub(crate) fix: Option<GrantFix>,
 }
 
 impl MissingGrant {
     fn wanted(&self) -> String {
-        text::line(&self.wanted, text::SENTENCE)
+        text::clean_line(&self.wanted, text::MAX_SENTENCE_BYTES)
     }
 
     /// The fix, if it can be shown unchanged: a line that was truncated or cleaned would grant something else, or break
     /// the file.
-    fn shown_fix(&self) -> Option<Cure> {
+    fn shown_fix(&self) -> Option<GrantFix> {
         self.fix.clone().filter(|fix| is_unchanged_by_cleaning(&moongate_config::grant_line(fix)))
     }
 }
 
 fn is_unchanged_by_cleaning(line: &str) -> bool {
-    line == text::line(line, text::SENTENCE)
+    line == text::clean_line(line, text::MAX_SENTENCE_BYTES)
 }
 
 /// The predicate of a sentence whose subject is the plugin.
@@ -75,7 +75,11 @@ fn denied(wanted: &str) -> String {
 }
 
 impl GrantAudit {
-    pub(crate) fn new(plugin: PluginId, ledger: Option<Arc<Ledger>>, logged: Arc<LoggedWarnings>) -> Self {
+    pub(crate) fn new(
+        plugin: PluginId,
+        ledger: Option<Arc<GrantReport>>,
+        logged: Arc<LoggedWarnings>,
+    ) -> Self {
         Self { plugin, ledger, logged, caller_note: Arc::default() }
     }
 
@@ -87,7 +91,7 @@ impl GrantAudit {
     /// Notes that a grant was used. The text is created only if the call has a ledger.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::Used(text::line(&grant(), text::SENTENCE)));
+            ledger.record(GrantEvent::Used(text::clean_line(&grant(), text::MAX_SENTENCE_BYTES)));
         }
     }
 
@@ -114,7 +118,7 @@ impl GrantAudit {
 
     fn note_limit(&self, key: Option<&'static str>, did: &str) {
         if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::HeldBack { key, what: text::line(did, text::SENTENCE) });
+            ledger.record(GrantEvent::Limited { key, what: text::clean_line(did, text::MAX_SENTENCE_BYTES) });
         }
     }
 
@@ -154,7 +158,7 @@ impl GrantAudit {
 
     fn note_missing(&self, missing: &MissingGrant) {
         if let Some(ledger) = &self.ledger {
-            ledger.note(Entry::Lacked { wanted: missing.wanted(), cure: missing.shown_fix() });
+            ledger.record(GrantEvent::Missing { wanted: missing.wanted(), cure: missing.shown_fix() });
         }
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderName, Request, Response};
-use moongate_config::{HttpOrigin, PluginConfig, Reserved};
+use moongate_config::{HttpOrigin, PluginConfig, ReservedHeader};
 use moongate_model::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
@@ -48,7 +48,7 @@ use quota::HttpQuota;
 use self_addresses::SelfAddresses;
 use tls::TrustRoots;
 
-pub use counters::Requests;
+pub use counters::RequestCounts;
 pub use tls::CaError;
 
 /// The maximum size of one request's headers, in bytes, with names, values and overhead.
@@ -61,7 +61,7 @@ const BODY_CHUNK_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, Default)]
 pub struct OutgoingOptions {
     /// The gateway's own listeners. A plugin's request never goes there, regardless of its grants.
-    pub own: Vec<SocketAddr>,
+    pub own_listeners: Vec<SocketAddr>,
     /// A PEM file with CA certificates to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
 }
@@ -82,12 +82,12 @@ impl OutboundHttp {
     }
 
     /// The numbers of requests of each plugin.
-    pub(crate) fn requests(&self) -> BTreeMap<PluginId, Requests> {
+    pub(crate) fn requests(&self) -> BTreeMap<PluginId, RequestCounts> {
         self.counters.all()
     }
 
     fn with_resolver(options: OutgoingOptions, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
-        let OutgoingOptions { own, ca_file } = options;
+        let OutgoingOptions { own_listeners: own, ca_file } = options;
         Ok(Arc::new(Self {
             resolver,
             self_addresses: SelfAddresses::new(own),
@@ -199,7 +199,7 @@ impl WasiHttpHooks for CallRequests {
 
 /// Headers that aren't passed to plugins: those of the connection, which doesn't belong to the plugin.
 fn is_hidden(name: &HeaderName) -> bool {
-    Reserved::of(name.as_str()) == Some(Reserved::Framing)
+    ReservedHeader::of(name.as_str()) == Some(ReservedHeader::Framing)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use moongate_model::names::{PluginId, StoreName};
 use self::database::DATABASE_FILE;
 use self::disk::{DiskStore, StateDatabase};
 use self::memory::MemoryStore;
-use moongate_system::blocking::Lane;
+use moongate_system::blocking::BlockingLimiter;
 use moongate_system::private_dir;
 
 /// The maximum length of a key, in bytes.
@@ -38,7 +38,7 @@ const MAX_PAGE_KEYS: usize = 500;
 
 /// A problem that keeps state from being stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateProblem {
+pub struct StateDiagnostic {
     /// The file or directory, and the problem with it.
     pub reason: String,
     /// The hint for the operator.
@@ -47,32 +47,34 @@ pub struct StateProblem {
 
 /// The result of a read-only search for state in a directory.
 #[derive(Debug)]
-pub enum StateFound {
+pub enum StateProbe {
     /// The directory contains state.
     Some,
     /// The directory contains no state yet, and state can be created.
     None,
     /// The directory contains no state, and state can't be created.
-    Problem(StateProblem),
+    Problem(StateDiagnostic),
 }
 
 /// Looks for state in a directory, and checks if state can be created there. It runs on a blocking thread, because the
 /// directory's file system may not respond.
-pub async fn look_for_state(dir: &Path) -> StateFound {
+pub async fn probe_state(dir: &Path) -> StateProbe {
     let dir = dir.to_owned();
-    Lane::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| match error.try_into_panic() {
-        Ok(panic) => std::panic::resume_unwind(panic),
-        Err(_) => StateFound::None, // a task that hasn't started is dropped only when the process ends
+    BlockingLimiter::new(1).run(move || look(&dir)).await.unwrap_or_else(|error| {
+        match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => StateProbe::None, // a task that hasn't started is dropped only when the process ends
+        }
     })
 }
 
-fn look(dir: &Path) -> StateFound {
+fn look(dir: &Path) -> StateProbe {
     if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() {
-        return StateFound::Some;
+        return StateProbe::Some;
     }
-    match private_dir::would_be_private(dir) {
-        Ok(()) => StateFound::None,
-        Err(error) => StateFound::Problem(StateProblem { reason: error.to_string(), hint: error.hint() }),
+    match private_dir::check_creatable(dir) {
+        Ok(()) => StateProbe::None,
+        Err(error) => StateProbe::Problem(StateDiagnostic { reason: error.to_string(), hint: error.hint() }),
     }
 }
 
@@ -134,9 +136,9 @@ pub(crate) struct KeyPage {
 pub(crate) enum KeyValueError {
     #[error("the key has {0} bytes, and the limit is {MAX_KEY_BYTES}; use a shorter key, such as a hash")]
     KeyTooLong(usize),
-    #[error("the value has {}, and the limit is {}; split it over several keys", size(*.0 as u64), size(MAX_VALUE_BYTES as u64))]
+    #[error("the value has {}, and the limit is {}; split it over several keys", display_size(*.0 as u64), display_size(MAX_VALUE_BYTES as u64))]
     ValueTooLong(usize),
-    #[error("the plugin's state would be larger than {} (`limits.state`)", size(*.0))]
+    #[error("the plugin's state would be larger than {} (`limits.state`)", display_size(*.0))]
     Full(u64),
     #[error("the key's value isn't a 64-bit integer in decimal digits")]
     NotANumber,
@@ -149,7 +151,7 @@ pub(crate) enum KeyValueError {
     Unavailable,
 }
 
-fn size(bytes: u64) -> String {
+fn display_size(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
 
@@ -173,7 +175,7 @@ impl KeyValueStores {
     /// The store of a plugin.
     pub(crate) fn of(&self, config: &PluginConfig) -> StoreAccess {
         let owner = match &config.allow.state {
-            StateGrant::Refused => return StoreAccess::Refused,
+            StateGrant::NotGranted => return StoreAccess::Refused,
             StateGrant::Own => StoreOwner::Plugin(config.id.clone()),
             StateGrant::Shared(name) => StoreOwner::Name(name.clone()),
         };
@@ -191,7 +193,7 @@ impl KeyValueStores {
     }
 
     /// The reason that the disk currently can't be used. `None` if it can, or if no plugin is granted a store on it.
-    pub(crate) async fn problem(&self) -> Option<StateProblem> {
+    pub(crate) async fn problem(&self) -> Option<StateDiagnostic> {
         match &self.disk {
             Some(disk) => disk.problem().await,
             None => None,
@@ -202,7 +204,7 @@ impl KeyValueStores {
 impl KeyValueStore {
     /// The value of a key.
     pub(crate) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).get(&key)),
             Backend::Disk(store) => store.get(key).await,
@@ -211,7 +213,7 @@ impl KeyValueStore {
 
     /// True if the key has a value.
     pub(crate) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).get(&key).is_some()),
             Backend::Disk(store) => store.exists(key).await,
@@ -220,7 +222,7 @@ impl KeyValueStore {
 
     /// Sets a key. `limit` is the maximum size of the store.
     pub(crate) async fn set(&self, key: String, value: Vec<u8>, limit: u64) -> Result<(), KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         let value = stored_value(value)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).put(key, value, limit),
@@ -230,7 +232,7 @@ impl KeyValueStore {
 
     /// Removes a key. A missing key isn't an error.
     pub(crate) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => {
                 lock(memory).delete(&key);
@@ -242,7 +244,7 @@ impl KeyValueStore {
 
     /// The keys after `cursor`, ordered by their bytes. A key that isn't removed is listed exactly once, regardless of
     /// other changes between two pages.
-    pub(crate) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
+    pub(crate) async fn first_page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
         match &self.backend {
             Backend::Memory(memory) => Ok(lock(memory).page(cursor.as_deref())),
             Backend::Disk(store) => store.page(cursor).await,
@@ -251,7 +253,7 @@ impl KeyValueStore {
 
     /// Adds to a number, which is stored in decimal digits. A missing key counts as zero.
     pub(crate) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).increment(key, delta, limit),
             Backend::Disk(store) => store.increment(key, delta, limit).await,
@@ -266,7 +268,7 @@ impl KeyValueStore {
         value: Vec<u8>,
         limit: u64,
     ) -> Result<Result<(), SwapConflict>, KeyValueError> {
-        check(&key)?;
+        check_key(&key)?;
         let value = stored_value(value)?;
         match &self.backend {
             Backend::Memory(memory) => lock(memory).swap(key, seen.as_ref(), value, limit),
@@ -279,7 +281,7 @@ fn lock(memory: &Mutex<MemoryStore>) -> MutexGuard<'_, MemoryStore> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn check(key: &str) -> Result<(), KeyValueError> {
+fn check_key(key: &str) -> Result<(), KeyValueError> {
     if key.len() > MAX_KEY_BYTES { Err(KeyValueError::KeyTooLong(key.len())) } else { Ok(()) }
 }
 
@@ -307,7 +309,7 @@ fn new_store_size(size: u64, before: u64, after: u64, limit: u64) -> Result<u64,
 }
 
 /// The sum of a stored number and `delta`.
-fn sum(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
+fn add_to_number(value: Option<&[u8]>, delta: i64) -> Result<i64, KeyValueError> {
     let number = match value {
         None => 0,
         Some(value) => number(value).ok_or(KeyValueError::NotANumber)?,

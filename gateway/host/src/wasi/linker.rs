@@ -3,7 +3,7 @@
 //! The linker would also reject an unknown import, but its message doesn't help an operator. So imports are compared
 //! with a table first. A test links each entry of the table.
 
-use moongate_model::manifest::{Interfaces, Need};
+use moongate_model::manifest::{GuestCapability, Interfaces};
 use wasmtime::Engine;
 use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, HasSelf, Linker};
@@ -12,8 +12,8 @@ use crate::bindings::{
     cancellation, changes, config_store, kv_atomics, kv_store, log, progress, request, types,
 };
 use crate::diagnostics::text;
-use crate::load::error::{LoadError, list};
-use crate::sandbox::store::State;
+use crate::load::error::{LoadError, quoted_list};
+use crate::sandbox::store::StoreState;
 use crate::wasi::contract::{CancellationData, ContractState};
 use crate::wasi::http::linker as http;
 use crate::wasi::keyvalue::host::KeyValueData;
@@ -91,22 +91,22 @@ const DRAFT_IMPORTS: [&str; 3] = [
 ];
 
 /// A linker with everything that plugins can import.
-pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::add_to_linker(&mut linker)?;
     http::add_to_linker(&mut linker)?;
     cli::add_to_linker(&mut linker)?;
     type Contract = HasSelf<ContractState>;
-    types::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    request::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    log::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    progress::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    changes::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    config_store::add_to_linker::<State, Contract>(&mut linker, State::contract)?;
-    cancellation::add_to_linker::<State, CancellationData>(&mut linker, State::cancellation)?;
-    kv_store::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
-    kv_atomics::add_to_linker::<State, KeyValueData>(&mut linker, State::key_value)?;
+    types::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    request::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    log::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    progress::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    changes::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    config_store::add_to_linker::<StoreState, Contract>(&mut linker, StoreState::contract)?;
+    cancellation::add_to_linker::<StoreState, CancellationData>(&mut linker, StoreState::cancellation)?;
+    kv_store::add_to_linker::<StoreState, KeyValueData>(&mut linker, StoreState::key_value)?;
+    kv_atomics::add_to_linker::<StoreState, KeyValueData>(&mut linker, StoreState::key_value)?;
     Ok(linker)
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
     for (name, item) in component.imports(engine) {
         interfaces.imports.push(name.to_owned());
         if let ComponentItem::ComponentInstance(instance) = &item.ty {
-            interfaces.needs.extend(need_of(engine, name, instance));
+            interfaces.capabilities.extend(need_of(engine, name, instance));
         }
         let Some((interface, version)) = contract_interface(name) else {
             if !is_known(name) {
@@ -169,7 +169,7 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
     if !ignored.is_empty() {
         tracing::warn!(
             "the component also exports {}, which this gateway doesn't know and ignores",
-            list(&ignored)
+            quoted_list(&ignored)
         );
     }
     if !newer.is_empty() {
@@ -183,7 +183,7 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
 
 /// The need for a grant, determined from an imported interface. For some interfaces it depends on their functions,
 /// because standard libraries import more of them than they use.
-fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<Need> {
+fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<GuestCapability> {
     let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
     let imports = |wanted: &str| {
         let mut functions = instance.exports(engine);
@@ -191,12 +191,12 @@ fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<
             .any(|(function, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)) && function == wanted)
     };
     match interface {
-        "wasi:filesystem/types" => imports("[method]descriptor.open-at").then_some(Need::Files),
-        "wasi:http/outgoing-handler" => imports("handle").then_some(Need::Http),
-        "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(Need::State),
-        "wasi:cli/environment" => imports("get-environment").then_some(Need::Variables),
-        "wasi:config/store" => Some(Need::Settings),
-        "moongate:plugin/request" => imports("answer").then_some(Need::Client),
+        "wasi:filesystem/types" => imports("[method]descriptor.open-at").then_some(GuestCapability::Files),
+        "wasi:http/outgoing-handler" => imports("handle").then_some(GuestCapability::Http),
+        "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(GuestCapability::State),
+        "wasi:cli/environment" => imports("get-environment").then_some(GuestCapability::Variables),
+        "wasi:config/store" => Some(GuestCapability::Settings),
+        "moongate:plugin/request" => imports("answer").then_some(GuestCapability::Client),
         _ => None,
     }
 }
@@ -213,9 +213,9 @@ fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
     if is_patch {
         return Ok(());
     }
-    Err(LoadError::Contract {
-        version: text::line(version, text::WORD),
-        name: text::line(name, text::WORD),
+    Err(LoadError::ContractVersion {
+        version: text::clean_line(version, text::MAX_WORD_BYTES),
+        name: text::clean_line(name, text::MAX_WORD_BYTES),
         spoken: CONTRACT_VERSION,
     })
 }

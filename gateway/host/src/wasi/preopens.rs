@@ -6,7 +6,7 @@
 //! allowed to reach.
 //!
 //! A directory's file system may not respond. So the directory is opened on a blocking thread, within the call's time,
-//! and within the plugin's own limit on such threads ([`Lane`](moongate_system::blocking::Lane)), which doesn't affect
+//! and within the plugin's own limit on such threads ([`BlockingLimiter`](moongate_system::blocking::Lane)), which doesn't affect
 //! other plugins.
 
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use moongate_config::{DirGrant, DirMode, Entry, Grants, PluginConfig, nearest_path};
+use moongate_config::{DirGrant, DirMode, EntryKind, Grants, PluginConfig, nearest_path};
 use moongate_model::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
-use crate::diagnostics::output::{CapturedStream, EmptyStdin, Output, Stream};
-use crate::load::error::shown;
-use moongate_system::blocking::Lanes;
+use crate::diagnostics::output::{CapturedOutput, CapturedStream, EmptyStdin, StdStream};
+use crate::load::error::display_path;
+use moongate_system::blocking::PluginBlockingLimiters;
 
 /// The maximum number of random bytes that a guest can request at once.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
@@ -33,47 +33,47 @@ const MAX_CONCURRENT_OPENS: usize = 4;
 
 /// An error when opening granted directories.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GrantError {
-    #[error("the granted directory `{}` can't be opened: {reason}", shown(host))]
+pub(crate) enum DirectoryError {
+    #[error("the granted directory `{}` can't be opened: {reason}", display_path(host))]
     Failed { host: PathBuf, guest: String, reason: String },
-    #[error("the granted directory `{}` doesn't respond", shown(host))]
-    Silent { host: PathBuf, guest: String },
+    #[error("the granted directory `{}` doesn't respond", display_path(host))]
+    NotResponding { host: PathBuf, guest: String },
     /// No thread has started with any of them, so the blocking one isn't known.
     #[error("no granted directory was opened in time")]
-    Unbegun,
+    NotStarted,
 }
 
-impl GrantError {
+impl DirectoryError {
     fn failed(dir: &DirGrant, reason: String) -> Self {
-        Self::Failed { host: dir.host.clone(), guest: dir.guest.clone(), reason }
+        Self::Failed { host: dir.host_path.clone(), guest: dir.guest_path.clone(), reason }
     }
 
     /// The guest's path of the directory.
     pub(crate) fn guest(&self) -> Option<&str> {
         match self {
-            Self::Failed { guest, .. } | Self::Silent { guest, .. } => Some(guest),
-            Self::Unbegun => None,
+            Self::Failed { guest, .. } | Self::NotResponding { guest, .. } => Some(guest),
+            Self::NotStarted => None,
         }
     }
 
     /// The hint for the operator. `near` is an existing directory with a similar path.
     pub(crate) fn hint(&self, near: Option<&Path>) -> String {
         if let Some(near) = near {
-            return format!("did you mean `{}`?", shown(near));
+            return format!("did you mean `{}`?", display_path(near));
         }
         let hint = match self {
             Self::Failed { .. } => {
                 "create the directory, or correct or remove the grant; relative paths start in the directory of `gateway.toml`"
             }
-            Self::Silent { .. } => "check that its file system responds",
-            Self::Unbegun => "check that their file systems respond and that the machine isn't overloaded",
+            Self::NotResponding { .. } => "check that its file system responds",
+            Self::NotStarted => "check that their file systems respond and that the machine isn't overloaded",
         };
         hint.to_owned()
     }
 }
 
 /// Access to file systems. It blocks, for ever if a file system doesn't respond.
-pub(crate) trait Paths: Send + Sync {
+pub(crate) trait PathResolver: Send + Sync {
     /// Resolves a path, following symlinks.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
@@ -84,27 +84,27 @@ pub(crate) trait Paths: Send + Sync {
 /// The file systems of this machine.
 struct SystemPaths;
 
-impl Paths for SystemPaths {
+impl PathResolver for SystemPaths {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         fs::canonicalize(path)
     }
 
     fn nearest(&self, path: &Path) -> Option<PathBuf> {
-        nearest_path(path, Entry::Directory)
+        nearest_path(path, EntryKind::Directory)
     }
 }
 
 /// Opens granted directories, for all plugins.
-pub(crate) struct Openings {
-    paths: Arc<dyn Paths>,
-    lanes: Lanes,
+pub(crate) struct DirectoryOpener {
+    paths: Arc<dyn PathResolver>,
+    limiters: PluginBlockingLimiters,
     /// The running attempts of each plugin to open directories, in the order in which they started.
-    running: Mutex<HashMap<PluginId, Vec<Weak<Opening>>>>,
+    running: Mutex<HashMap<PluginId, Vec<Weak<OpeningInProgress>>>>,
 }
 
 /// Directories that are being opened.
 #[derive(Debug)]
-struct Opening {
+struct OpeningInProgress {
     config: Arc<PluginConfig>,
     /// The index of the directory that is currently being opened.
     index: AtomicUsize,
@@ -112,43 +112,50 @@ struct Opening {
 
 /// The opened directories of one configuration.
 #[derive(Default)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedDirectories {
     wasi: WasiCtxBuilder,
     /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
-    pub(crate) places: Vec<(u64, u64)>,
+    pub(crate) identities: Vec<(u64, u64)>,
 }
 
-impl Openings {
+impl DirectoryOpener {
     pub(crate) fn new() -> Arc<Self> {
-        Self::through(Arc::new(SystemPaths))
+        Self::with_paths(Arc::new(SystemPaths))
     }
 
-    pub(crate) fn through(paths: Arc<dyn Paths>) -> Arc<Self> {
-        Arc::new(Self { paths, lanes: Lanes::new(MAX_CONCURRENT_OPENS), running: Mutex::default() })
+    pub(crate) fn with_paths(paths: Arc<dyn PathResolver>) -> Arc<Self> {
+        Arc::new(Self {
+            paths,
+            limiters: PluginBlockingLimiters::new(MAX_CONCURRENT_OPENS),
+            running: Mutex::default(),
+        })
     }
 
     /// Opens the granted directories, without a time limit.
     ///
     /// # Errors
     /// A directory is missing, isn't readable, or now leads elsewhere.
-    pub(crate) async fn open(self: &Arc<Self>, config: &Arc<PluginConfig>) -> Result<Opened, GrantError> {
-        let Some(first) = config.allow.dirs.first() else { return Ok(Opened::default()) };
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        config: &Arc<PluginConfig>,
+    ) -> Result<OpenedDirectories, DirectoryError> {
+        let Some(first) = config.allow.dirs.first() else { return Ok(OpenedDirectories::default()) };
         let this = Arc::clone(self);
         let its = Arc::clone(config);
-        let opened = self.lanes.of(&config.id).run(move || this.run(its)).await;
+        let opened = self.limiters.for_plugin(&config.id).run(move || this.open_all(its)).await;
         opened.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // A task that hasn't started is dropped only when the gateway ends.
-            Err(_) => Err(GrantError::failed(first, "the gateway is shutting down".to_owned())),
+            Err(_) => Err(DirectoryError::failed(first, "the gateway is shutting down".to_owned())),
         })
     }
 
     /// The hint for an error. It looks for a similar directory, which no call waits for.
-    pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &GrantError) -> String {
-        let GrantError::Failed { host, .. } = error else { return error.hint(None) };
+    pub(crate) async fn hint(&self, plugin: &PluginConfig, error: &DirectoryError) -> String {
+        let DirectoryError::Failed { host, .. } = error else { return error.hint(None) };
         let paths = Arc::clone(&self.paths);
         let host = host.clone();
-        let lane = self.lanes.of(&plugin.id);
+        let lane = self.limiters.for_plugin(&plugin.id);
         let look = lane.run(move || paths.nearest(&host));
         let near = tokio::time::timeout(plugin.limits.describe_timeout, look).await;
         error.hint(near.ok().and_then(Result::ok).flatten().as_deref())
@@ -157,34 +164,34 @@ impl Openings {
     /// The error that a directory of this configuration didn't respond in time. `None` if it grants none. The blocking
     /// directory is the one that the plugin has waited for longest: if it occupies all threads, other calls wait for it
     /// as well. A directory that is no longer granted is named only if there is no other.
-    pub(crate) fn silent(&self, config: &PluginConfig) -> Option<GrantError> {
+    pub(crate) fn timeout_error(&self, config: &PluginConfig) -> Option<DirectoryError> {
         let granted = &config.allow.dirs;
         if granted.is_empty() {
             return None;
         }
         let running: Vec<_> =
             self.running().get(&config.id).into_iter().flatten().filter_map(Weak::upgrade).collect();
-        let waited_for = || running.iter().filter_map(|opening| opening.now());
-        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host == dir.host);
+        let waited_for = || running.iter().filter_map(|opening| opening.current());
+        let is_granted = |dir: &&DirGrant| granted.iter().any(|its| its.host_path == dir.host_path);
         let stuck = waited_for().find(is_granted).or_else(|| waited_for().next());
-        Some(stuck.map_or(GrantError::Unbegun, |dir| GrantError::Silent {
-            host: dir.host.clone(),
-            guest: dir.guest.clone(),
+        Some(stuck.map_or(DirectoryError::NotStarted, |dir| DirectoryError::NotResponding {
+            host: dir.host_path.clone(),
+            guest: dir.guest_path.clone(),
         }))
     }
 
-    fn run(&self, config: Arc<PluginConfig>) -> Result<Opened, GrantError> {
-        let opening = Arc::new(Opening { config, index: AtomicUsize::new(0) });
-        self.note(&opening);
-        let mut opened = Opened::default();
+    fn open_all(&self, config: Arc<PluginConfig>) -> Result<OpenedDirectories, DirectoryError> {
+        let opening = Arc::new(OpeningInProgress { config, index: AtomicUsize::new(0) });
+        self.register(&opening);
+        let mut opened = OpenedDirectories::default();
         for dir in &opening.config.allow.dirs {
-            opened.add(dir, &*self.paths).map_err(|reason| GrantError::failed(dir, reason))?;
+            opened.add(dir, &*self.paths).map_err(|reason| DirectoryError::failed(dir, reason))?;
             opening.index.fetch_add(1, Ordering::Relaxed);
         }
         Ok(opened)
     }
 
-    fn note(&self, opening: &Arc<Opening>) {
+    fn register(&self, opening: &Arc<OpeningInProgress>) {
         let mut running = self.running();
         running.retain(|_, openings| {
             openings.retain(|opening| opening.strong_count() > 0);
@@ -193,22 +200,22 @@ impl Openings {
         running.entry(opening.config.id.clone()).or_default().push(Arc::downgrade(opening));
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<Opening>>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<PluginId, Vec<Weak<OpeningInProgress>>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Opening {
-    fn now(&self) -> Option<&DirGrant> {
+impl OpeningInProgress {
+    fn current(&self) -> Option<&DirGrant> {
         self.config.allow.dirs.get(self.index.load(Ordering::Relaxed))
     }
 }
 
-impl Opened {
+impl OpenedDirectories {
     /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory,
     /// so only the operator could have changed it between the check and opening it.
-    fn add(&mut self, dir: &DirGrant, paths: &dyn Paths) -> Result<(), String> {
-        let DirGrant { host, guest, mode, place: _, named: _ } = dir;
+    fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
+        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: _ } = dir;
         let perms = match mode {
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
@@ -218,21 +225,21 @@ impl Opened {
         if resolved != *host {
             return Err(format!(
                 "its path now leads to `{}`; reload to use it, if it can be granted",
-                shown(&resolved)
+                display_path(&resolved)
             ));
         }
         let found = fs::metadata(host).map_err(reason)?;
-        self.places.push((found.dev(), found.ino()));
+        self.identities.push((found.dev(), found.ino()));
         self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
         Ok(())
     }
 
     /// The context of one call.
-    pub(crate) fn context(mut self, grants: &Grants, output: &Arc<Output>) -> WasiCtx {
+    pub(crate) fn into_context(mut self, grants: &Grants, output: &Arc<CapturedOutput>) -> WasiCtx {
         self.wasi
             .stdin(EmptyStdin(Arc::clone(output)))
-            .stdout(CapturedStream(Arc::clone(output), Stream::Stdout))
-            .stderr(CapturedStream(Arc::clone(output), Stream::Stderr))
+            .stdout(CapturedStream(Arc::clone(output), StdStream::Stdout))
+            .stderr(CapturedStream(Arc::clone(output), StdStream::Stderr))
             .max_random_size(MAX_RANDOM_BYTES)
             .allow_tcp(false)
             .allow_udp(false)

@@ -12,7 +12,7 @@ use crate::json::Json;
 pub enum CallError {
     /// The plugin returned an error.
     #[error("{0}")]
-    Refused(Failure),
+    Refused(PluginError),
     /// The plugin exceeded its time limit.
     #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
@@ -24,7 +24,7 @@ pub enum CallError {
     Memory(u64),
     /// The plugin trapped after it was denied more table elements.
     #[error("exceeded the limit of {0} table elements")]
-    Tables(u32),
+    TableElements(u32),
     /// The plugin held too many handles at the same time.
     #[error("exceeded the limit of {0} handles")]
     Handles(u32),
@@ -36,7 +36,7 @@ pub enum CallError {
     Trap(String),
     /// The plugin's answer is invalid.
     #[error("invalid answer: {0}")]
-    BadOutput(String),
+    InvalidOutput(String),
     /// The plugin requested a client feature that isn't granted. The message says which, and how to grant it.
     #[error("{0}")]
     NotGranted(String),
@@ -45,7 +45,7 @@ pub enum CallError {
     Directory(String),
     /// Too many calls are waiting.
     #[error("{0}")]
-    Busy(Busy),
+    Busy(BusyReason),
     /// The plugin was replaced or removed, and the caller returned to the old version too late.
     #[error("it was replaced while this request waited; send the request again to use the new version")]
     Replaced,
@@ -66,11 +66,11 @@ impl CallError {
             Self::Timeout(_) => "timeout",
             Self::CpuTime(_) => "cpu_time",
             Self::Memory(_) => "memory",
-            Self::Tables(_) => "tables",
+            Self::TableElements(_) => "tables",
             Self::Handles(_) => "handles",
             Self::TooLarge(_) => "too_large",
             Self::Trap(_) => "trap",
-            Self::BadOutput(_) => "bad_output",
+            Self::InvalidOutput(_) => "bad_output",
             Self::NotGranted(_) => "not_granted",
             Self::Directory(_) => "directory",
             Self::Busy(_) => "busy",
@@ -87,16 +87,16 @@ impl CallError {
             Self::Timeout(_) => Some("timeout"),
             Self::CpuTime(_) => Some("cpu_time"),
             Self::Memory(_) => Some("memory"),
-            Self::Tables(_) => Some("table_elements"),
+            Self::TableElements(_) => Some("table_elements"),
             Self::Handles(_) => Some("handles"),
             Self::TooLarge(_) => Some("transfer"),
-            Self::Busy(Busy::Plugin { .. }) => Some("queue"),
+            Self::Busy(BusyReason::Plugin { .. }) => Some("queue"),
             Self::Refused(_)
             | Self::Trap(_)
-            | Self::BadOutput(_)
+            | Self::InvalidOutput(_)
             | Self::NotGranted(_)
             | Self::Directory(_)
-            | Self::Busy(Busy::Gateway)
+            | Self::Busy(BusyReason::Gateway)
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
@@ -106,7 +106,7 @@ impl CallError {
 
 /// The limit on waiting calls that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Busy {
+pub enum BusyReason {
     /// The limit of one plugin.
     #[error("busy: {running} calls are running and {waiting} are waiting; try again later")]
     Plugin {
@@ -123,20 +123,20 @@ pub enum Busy {
 /// An error that the plugin returned. A problem that a tool finds while it runs isn't one of these but a
 /// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
+pub enum PluginError {
     /// The parameters are wrong.
     #[error("{}", .0.message)]
-    InvalidParams(Fault),
+    InvalidParams(PluginErrorDetail),
     /// There is no tool, prompt or resource with that name.
     #[error("{}", .0.message)]
-    NotFound(Fault),
+    NotFound(PluginErrorDetail),
     /// The client doesn't support a required feature. Names are as in
     /// [`Capabilities::has`](crate::call::Capabilities::has).
     #[error("the client doesn't support: {}", .0.join(", "))]
     MissingCapability(Vec<String>),
     /// The plugin failed.
     #[error("{}", .0.message)]
-    Internal(Fault),
+    Internal(PluginErrorDetail),
     /// A plugin-specific error.
     #[error("{message}")]
     Custom {
@@ -151,11 +151,11 @@ pub enum Failure {
 
 /// An error message, and the place in the input.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fault {
+pub struct PluginErrorDetail {
     /// The message: one sentence.
     pub message: String,
     /// The place in the input, as a JSON pointer (RFC 6901).
-    pub at: Option<String>,
+    pub pointer: Option<String>,
     /// Data for programs.
     pub data: Option<Json>,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::json::Json;
-use crate::manifest::{Annotations, Entries, Resource, Role};
+use crate::manifest::{Annotations, JsonMembers, Resource, Role};
 use crate::names::{PromptName, ResourceUri};
 
 /// The outcome of a call that didn't fail.
@@ -12,20 +12,20 @@ pub enum Outcome<T> {
     /// A result.
     Done(T),
     /// Questions to the client. The call is repeated with the answers.
-    NeedInput(NeedInput),
+    NeedInput(InputNeeded),
 }
 
 /// A request for input: ask the client, then call again from the top.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NeedInput {
+pub struct InputNeeded {
     /// The questions.
     pub requests: Vec<InputRequest>,
     /// The plugin's own state, returned with the answers.
     pub state: Option<Vec<u8>>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// One question to the client.
@@ -49,9 +49,9 @@ pub struct ToolResult {
     /// Whether the tool failed; `content` says why.
     pub is_error: bool,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 impl ToolResult {
@@ -70,11 +70,11 @@ pub struct ReadResult {
     /// How long clients may cache it. `None` means not at all.
     pub ttl: Option<Duration>,
     /// Whether a cache may give the copy to other callers.
-    pub shareable: bool,
+    pub is_shareable: bool,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A filled-in prompt.
@@ -85,9 +85,9 @@ pub struct PromptResult {
     /// The messages.
     pub messages: Vec<PromptMessage>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// One message of a prompt.
@@ -98,7 +98,7 @@ pub struct PromptMessage {
     /// The content.
     pub content: Content,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// Suggested values, best first.
@@ -111,9 +111,9 @@ pub struct Completion {
     /// Whether there are more suggestions than `values`.
     pub has_more: Option<bool>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// The owner of the argument that is completed.
@@ -158,9 +158,9 @@ pub struct TextContent {
     /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// An image or audio.
@@ -173,9 +173,9 @@ pub struct MediaContent {
     /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A resource embedded in a message.
@@ -186,9 +186,9 @@ pub struct EmbeddedResource {
     /// Its audience and importance.
     pub annotations: Option<Annotations>,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// A resource, or a part of one, with its content.
@@ -201,9 +201,9 @@ pub struct ResourceContents {
     /// Its content.
     pub body: ResourceBody,
     /// MCP's `_meta`.
-    pub meta: Entries,
+    pub meta: JsonMembers,
     /// Members that aren't modelled yet.
-    pub extra: Entries,
+    pub extra: JsonMembers,
 }
 
 /// The content of a resource.

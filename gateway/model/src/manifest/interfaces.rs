@@ -10,14 +10,14 @@ pub struct Interfaces {
     /// The full names of its exports, in order.
     pub exports: Vec<String>,
     /// The capabilities that need a grant, judging by the functions that it imports.
-    pub needs: BTreeSet<Need>,
+    pub capabilities: BTreeSet<GuestCapability>,
     /// The size of its file, in bytes.
-    pub size: u64,
+    pub file_size: u64,
 }
 
 /// A capability that works only as far as `gateway.toml` grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Need {
+pub enum GuestCapability {
     /// Opening files (`wasi:filesystem/types`).
     Files,
     /// Sending requests (`wasi:http/outgoing-handler`).
@@ -32,14 +32,14 @@ pub enum Need {
     Client,
 }
 
-impl Need {
+impl GuestCapability {
     /// All capabilities.
     pub const ALL: [Self; 6] =
         [Self::Files, Self::Http, Self::State, Self::Variables, Self::Settings, Self::Client];
 
     /// The key of `gateway.toml` that grants it: in the plugin's `allow` table, except for `config`.
     #[must_use]
-    pub fn key(self) -> &'static str {
+    pub fn config_key(self) -> &'static str {
         match self {
             Self::Files => "dirs",
             Self::Http => "http",
@@ -52,7 +52,7 @@ impl Need {
 
     /// A verb phrase that completes "it can".
     #[must_use]
-    pub fn verb(self) -> &'static str {
+    pub fn verb_phrase(self) -> &'static str {
         match self {
             Self::Files => "open files",
             Self::Http => "send requests",
@@ -75,7 +75,7 @@ impl Need {
 
     /// An example line of `gateway.toml` that grants it.
     #[must_use]
-    pub fn example(self) -> &'static str {
+    pub fn example_line(self) -> &'static str {
         match self {
             Self::Files => "dirs = [{ host = \"./notes\", guest = \"/notes\", mode = \"ro\" }]",
             Self::Http => "http = [\"https://example.com\"]",

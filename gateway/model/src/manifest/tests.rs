@@ -12,16 +12,16 @@ fn finds_the_literal_prefix_of_a_template() {
 #[test]
 fn rejects_templates_without_a_specific_prefix() {
     for (text, error) in [
-        ("{x}", TemplateError::ShortPrefix),
-        ("test:{x}", TemplateError::ShortPrefix),
-        ("test://{host}/x", TemplateError::ShortPrefix),
-        ("test://a", TemplateError::NoVariable),
-        ("test://a/{x", TemplateError::Braces),
-        ("test://a/{x{y}}", TemplateError::Braces),
-        ("test://a/x}", TemplateError::Braces),
-        ("test://a/{x}\n", TemplateError::Hidden),
-        ("test://a/{x}\u{202e}", TemplateError::Hidden),
-        ("test://a/{\u{e0041}}", TemplateError::Hidden),
+        ("{x}", UriTemplateError::ShortPrefix),
+        ("test:{x}", UriTemplateError::ShortPrefix),
+        ("test://{host}/x", UriTemplateError::ShortPrefix),
+        ("test://a", UriTemplateError::NoVariable),
+        ("test://a/{x", UriTemplateError::Braces),
+        ("test://a/{x{y}}", UriTemplateError::Braces),
+        ("test://a/x}", UriTemplateError::Braces),
+        ("test://a/{x}\n", UriTemplateError::Hidden),
+        ("test://a/{x}\u{202e}", UriTemplateError::Hidden),
+        ("test://a/{\u{e0041}}", UriTemplateError::Hidden),
     ] {
         assert_eq!(UriTemplate::new(text), Err(error), "{text}");
     }

@@ -3,34 +3,37 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::diagnostic::Problem;
+use crate::diagnostic::Diagnostic;
 use crate::names::{Digest, PublicName};
 
-use super::admit::{self, ConflictTable, Resolution};
-use super::{Candidate, Catalog, Member, PromptEntry, Refused, ResourceEntry, TemplateEntry, ToolEntry};
+use super::conflict_resolution::{self, ConflictTable, Resolution};
+use super::{
+    Catalog, CatalogCandidate, CatalogPlugin, PromptEntry, RefusedPlugin, ResourceEntry, TemplateEntry,
+    ToolEntry,
+};
 
 /// A catalog, and the problems found while building it.
 #[derive(Debug)]
-pub struct Build {
+pub struct CatalogBuild {
     /// The catalog.
     pub catalog: Catalog,
     /// For each candidate the number of the version that serves; 0 is the best. `None` means that the plugin isn't in
     /// the catalog.
-    pub picks: Vec<Option<usize>>,
+    pub versions: Vec<Option<usize>>,
     /// Plugins that are left out, or serve only in an earlier version, because they conflict with others.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedPlugin>,
     /// Probable mistakes, and problems that make calls fail although the plugin serves.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl Catalog {
     /// Joins `members` as [`Self::join`] does. A member that was in `previous` with an equivalent policy falls back to
     /// that version if it conflicts now.
     #[must_use]
-    pub fn build(generation: u64, members: Vec<Member>, previous: Option<&Self>) -> Build {
-        let with_before = |member: Member| match before(&member, previous) {
-            Some(before) => Candidate::new(member).or(before),
-            None => Candidate::new(member),
+    pub fn build(generation: u64, members: Vec<CatalogPlugin>, previous: Option<&Self>) -> CatalogBuild {
+        let with_before = |member: CatalogPlugin| match earlier_version(&member, previous) {
+            Some(before) => CatalogCandidate::new(member).with_fallback(before),
+            None => CatalogCandidate::new(member),
         };
         let candidates: Vec<_> = members.into_iter().map(with_before).collect();
         Self::join(generation, &candidates, previous)
@@ -43,35 +46,37 @@ impl Catalog {
     /// that fits. So a change that can't be used takes nothing away, neither from the plugin that changed nor from
     /// another one.
     #[must_use]
-    pub fn join(generation: u64, candidates: &[Candidate], previous: Option<&Self>) -> Build {
-        let Resolution { table, picks, refused } = admit::settle(candidates, previous);
+    pub fn join(generation: u64, candidates: &[CatalogCandidate], previous: Option<&Self>) -> CatalogBuild {
+        let Resolution { table, picks, refused } =
+            conflict_resolution::resolve_conflicts(candidates, previous);
         // Includes the problems of refused versions: an unknown name in `rename` may be the cause.
-        let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.up_to(*pick));
-        let problems = tried.flat_map(Member::problems).collect();
+        let tried =
+            candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.versions_up_to(*pick));
+        let problems = tried.flat_map(CatalogPlugin::problems).collect();
         let (catalog, problems) = CatalogBuilder { table, problems }.finish(generation);
-        Build { catalog, picks, refused, problems }
+        CatalogBuild { catalog, versions: picks, refused, problems }
     }
 }
 
 /// The version of the plugin in `previous`, unless it is the same one or its policy was a different one.
-fn before(member: &Member, previous: Option<&Catalog>) -> Option<Member> {
-    let before = previous?.member(member.id())?;
-    if before.is(member) { None } else { before.moved_to(Arc::clone(member.policy())) }
+fn earlier_version(member: &CatalogPlugin, previous: Option<&Catalog>) -> Option<CatalogPlugin> {
+    let before = previous?.plugin(member.id())?;
+    if before.is_same_load(member) { None } else { before.with_policy(Arc::clone(member.policy())) }
 }
 
 /// A catalog under construction, after conflict resolution.
 struct CatalogBuilder {
     table: ConflictTable,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
 }
 
 impl CatalogBuilder {
     /// Lists the offers of the admitted plugins.
-    fn finish(mut self, generation: u64) -> (Catalog, Vec<Problem>) {
+    fn finish(mut self, generation: u64) -> (Catalog, Vec<Diagnostic>) {
         let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();
         let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
         self.table.claims.renumber(place);
-        let members: Vec<Arc<Member>> =
+        let members: Vec<Arc<CatalogPlugin>> =
             admitted.iter().map(|at| Arc::new(self.table.members[*at].clone())).collect();
         let mut tools = Vec::new();
         let mut prompts = Vec::new();
@@ -79,35 +84,47 @@ impl CatalogBuilder {
         let mut templates = Vec::new();
         for (owner, member) in members.iter().enumerate() {
             let offer = member.offer();
-            tools.extend((0..offer.tools.len()).map(|at| ToolEntry { member: Arc::clone(member), at }));
-            prompts.extend((0..offer.prompts.len()).map(|at| PromptEntry { member: Arc::clone(member), at }));
+            tools
+                .extend((0..offer.tools.len()).map(|at| ToolEntry { member: Arc::clone(member), index: at }));
+            prompts.extend(
+                (0..offer.prompts.len()).map(|at| PromptEntry { member: Arc::clone(member), index: at }),
+            );
             let manifest = member.plugin().manifest();
             for (at, resource) in manifest.resources.iter().enumerate() {
-                if self.keeps(owner, member, resource.uri.as_str()) {
-                    resources.push(ResourceEntry { member: Arc::clone(member), at });
+                if self.still_owns(owner, member, resource.uri.as_str()) {
+                    resources.push(ResourceEntry { member: Arc::clone(member), index: at });
                 }
             }
             for (at, template) in manifest.templates.iter().enumerate() {
-                if self.keeps(owner, member, template.uri_template.prefix()) {
-                    templates.push(TemplateEntry { member: Arc::clone(member), at });
+                if self.still_owns(owner, member, template.uri_template.prefix()) {
+                    templates.push(TemplateEntry { member: Arc::clone(member), index: at });
                 }
             }
         }
-        self.look_alikes("tool", tools.iter().map(|entry| (entry.public(), entry.member())));
-        self.look_alikes("prompt", prompts.iter().map(|entry| (entry.public(), entry.member())));
+        self.warn_of_similar_names("tool", tools.iter().map(|entry| (entry.public_name(), entry.plugin())));
+        self.warn_of_similar_names(
+            "prompt",
+            prompts.iter().map(|entry| (entry.public_name(), entry.plugin())),
+        );
         let digests = [
-            all(tools.iter().map(ToolEntry::digest)),
-            all(prompts.iter().map(PromptEntry::digest)),
-            all(resources
-                .iter()
-                .map(ResourceEntry::digest)
-                .chain([Digest::of(b"templates")])
-                .chain(templates.iter().map(TemplateEntry::digest))),
+            combined_digest(tools.iter().map(ToolEntry::digest)),
+            combined_digest(prompts.iter().map(PromptEntry::digest)),
+            combined_digest(
+                resources
+                    .iter()
+                    .map(ResourceEntry::digest)
+                    .chain([Digest::of(b"templates")])
+                    .chain(templates.iter().map(TemplateEntry::digest)),
+            ),
         ];
         let catalog = Catalog {
             generation,
-            tool_at: tools.iter().enumerate().map(|(at, entry)| (entry.public().clone(), at)).collect(),
-            prompt_at: prompts.iter().enumerate().map(|(at, entry)| (entry.public().clone(), at)).collect(),
+            tool_at: tools.iter().enumerate().map(|(at, entry)| (entry.public_name().clone(), at)).collect(),
+            prompt_at: prompts
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| (entry.public_name().clone(), at))
+                .collect(),
             resource_at: resources
                 .iter()
                 .enumerate()
@@ -125,22 +142,22 @@ impl CatalogBuilder {
     }
 
     /// Reports whether the text still belongs to the plugin, or the configuration grants it to another.
-    fn keeps(&mut self, owner: usize, member: &Member, text: &str) -> bool {
+    fn still_owns(&mut self, owner: usize, member: &CatalogPlugin, text: &str) -> bool {
         let keeps = self.table.claims.holds(owner, text);
         if !keeps {
             let id = member.id();
             let message =
                 format!("`{text}` of plugin `{id}` is not listed: `uris` grants it to another plugin");
-            self.problems.push(Problem::warning(message).at(member.policy().place.clone()));
+            self.problems.push(Diagnostic::warning(message).with_span(member.policy().place.clone()));
         }
         keeps
     }
 
     /// Warns of names that differ only in case, `-` and `_`. Hosts that normalise names would merge them.
-    fn look_alikes<'a>(
+    fn warn_of_similar_names<'a>(
         &mut self,
         kind: &str,
-        names: impl Iterator<Item = (&'a PublicName, &'a Arc<Member>)>,
+        names: impl Iterator<Item = (&'a PublicName, &'a Arc<CatalogPlugin>)>,
     ) {
         let mut seen = HashMap::<String, &PublicName>::new();
         for (name, member) in names {
@@ -153,13 +170,15 @@ impl CatalogBuilder {
                 let hint = format!(
                     "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
                 );
-                self.problems.push(Problem::warning(message).at(member.policy().place.clone()).hint(hint));
+                self.problems.push(
+                    Diagnostic::warning(message).with_span(member.policy().place.clone()).with_hint(hint),
+                );
             }
         }
     }
 }
 
 /// The digest of a sequence of digests.
-fn all(digests: impl Iterator<Item = Digest>) -> Digest {
+fn combined_digest(digests: impl Iterator<Item = Digest>) -> Digest {
     Digest::of(&digests.flat_map(|digest| *digest.as_bytes()).collect::<Vec<u8>>())
 }

@@ -7,23 +7,23 @@
 
 use std::collections::BTreeMap;
 
-use super::Member;
+use super::CatalogPlugin;
 
 /// The owner of each claimed URI and prefix. Owners are indices of plugins.
 #[derive(Debug, Default)]
 pub(super) struct UriClaims {
     by_text: BTreeMap<String, UriClaim>,
     /// The number of claimed template prefixes of each length.
-    lengths: BTreeMap<usize, usize>,
+    prefix_lengths: BTreeMap<usize, usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct UriClaim {
     owner: usize,
     /// The URI itself is listed.
-    exact: bool,
+    is_exact: bool,
     /// The claim covers every URI that starts with it.
-    prefix: bool,
+    is_prefix: bool,
 }
 
 /// An overlap with another claim.
@@ -32,7 +32,7 @@ pub(super) struct ClaimOverlap {
     pub(super) rival: usize,
     /// The narrower of the two claims.
     pub(super) text: String,
-    pub(super) settled: OverlapOwner,
+    pub(super) owner: OverlapOwner,
 }
 
 /// The owner of an overlap.
@@ -47,7 +47,7 @@ pub(super) enum OverlapOwner {
 }
 
 /// The claims of one plugin: each text once, with whether it is a listed URI and whether it is a prefix.
-pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
+pub(super) fn claims_of(member: &CatalogPlugin) -> BTreeMap<&str, (bool, bool)> {
     let manifest = member.plugin().manifest();
     let mut all = BTreeMap::<&str, (bool, bool)>::new();
     for resource in &manifest.resources {
@@ -61,14 +61,14 @@ pub(super) fn claimed(member: &Member) -> BTreeMap<&str, (bool, bool)> {
 
 impl UriClaims {
     /// All overlaps with the claims of `member`. `members` are the plugins that the existing claims belong to.
-    pub(super) fn overlaps(&self, member: &Member, members: &[Member]) -> Vec<ClaimOverlap> {
+    pub(super) fn overlaps(&self, member: &CatalogPlugin, members: &[CatalogPlugin]) -> Vec<ClaimOverlap> {
         let mut found = Vec::new();
         let mut note = |rival: usize, text: &str| {
-            let settled = settle(text, member, &members[rival]);
-            found.push(ClaimOverlap { rival, text: text.to_owned(), settled });
+            let settled = overlap_owner(text, member, &members[rival]);
+            found.push(ClaimOverlap { rival, text: text.to_owned(), owner: settled });
         };
-        for (text, (_, prefix)) in claimed(member) {
-            for (_, above) in self.above(text).filter(|(above, _)| above.len() < text.len()) {
+        for (text, (_, prefix)) in claims_of(member) {
+            for (_, above) in self.claimed_prefixes(text).filter(|(above, _)| above.len() < text.len()) {
                 note(above.owner, text);
             }
             let same_or_below = self.by_text.range(text.to_owned()..);
@@ -83,8 +83,8 @@ impl UriClaims {
     }
 
     /// Adds the claims of `member`, owned by `owner`, and settles the overlaps by the configuration.
-    pub(super) fn take(&mut self, owner: usize, member: &Member, overlaps: &[ClaimOverlap]) {
-        for ClaimOverlap { rival, text, settled } in overlaps {
+    pub(super) fn add(&mut self, owner: usize, member: &CatalogPlugin, overlaps: &[ClaimOverlap]) {
+        for ClaimOverlap { rival, text, owner: settled } in overlaps {
             // The rival keeps its wider claims: the longest prefix counts.
             if *settled == OverlapOwner::NewPlugin
                 && self.by_text.get(text).is_some_and(|claim| claim.owner == *rival)
@@ -92,12 +92,12 @@ impl UriClaims {
                 self.remove(text);
             }
         }
-        for (text, (exact, prefix)) in claimed(member) {
-            let granted_away = |it: &ClaimOverlap| it.settled == OverlapOwner::Rival && it.text == text;
+        for (text, (exact, prefix)) in claims_of(member) {
+            let granted_away = |it: &ClaimOverlap| it.owner == OverlapOwner::Rival && it.text == text;
             if !overlaps.iter().any(granted_away) {
-                self.by_text.insert(text.to_owned(), UriClaim { owner, exact, prefix });
+                self.by_text.insert(text.to_owned(), UriClaim { owner, is_exact: exact, is_prefix: prefix });
                 if prefix {
-                    *self.lengths.entry(text.len()).or_default() += 1;
+                    *self.prefix_lengths.entry(text.len()).or_default() += 1;
                 }
             }
         }
@@ -115,37 +115,37 @@ impl UriClaims {
 
     /// The plugin that owns `uri`.
     pub(super) fn owner(&self, uri: &str) -> Option<usize> {
-        if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.exact) {
+        if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.is_exact) {
             return Some(claim.owner);
         }
-        self.above(uri).map(|(_, claim)| claim.owner).next()
+        self.claimed_prefixes(uri).map(|(_, claim)| claim.owner).next()
     }
 
     /// The claimed prefixes of `text`, longest first.
-    fn above<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, UriClaim)> {
-        self.lengths.range(..=text.len()).rev().filter_map(move |(length, _)| {
+    fn claimed_prefixes<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, UriClaim)> {
+        self.prefix_lengths.range(..=text.len()).rev().filter_map(move |(length, _)| {
             let start = text.get(..*length)?;
-            let claim = self.by_text.get(start).filter(|claim| claim.prefix)?;
+            let claim = self.by_text.get(start).filter(|claim| claim.is_prefix)?;
             Some((start, *claim))
         })
     }
 
     fn remove(&mut self, text: &str) {
         let Some(claim) = self.by_text.remove(text) else { return };
-        if claim.prefix
-            && let Some(count) = self.lengths.get_mut(&text.len())
+        if claim.is_prefix
+            && let Some(count) = self.prefix_lengths.get_mut(&text.len())
         {
             *count -= 1;
             if *count == 0 {
-                self.lengths.remove(&text.len());
+                self.prefix_lengths.remove(&text.len());
             }
         }
     }
 }
 
 /// The plugin that the configuration grants `text` to: the longest matching grant counts.
-fn settle(text: &str, asker: &Member, rival: &Member) -> OverlapOwner {
-    let granted = |member: &Member| {
+fn overlap_owner(text: &str, asker: &CatalogPlugin, rival: &CatalogPlugin) -> OverlapOwner {
+    let granted = |member: &CatalogPlugin| {
         member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
     };
     match granted(asker).cmp(&granted(rival)) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Problem;
+use crate::diagnostic::Diagnostic;
 use crate::names::PluginId;
 
 /// The number of names in one message.
@@ -10,7 +10,7 @@ const MAX_LISTED_NAMES: usize = 5;
 
 /// A plugin that doesn't serve because of conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedPlugin {
     /// The plugin.
     pub plugin: PluginId,
     /// The byte range of its key in the configuration file.
@@ -18,7 +18,7 @@ pub struct Refused {
     /// The conflicts; never empty.
     pub conflicts: Vec<PluginConflict>,
     /// Its replacement.
-    pub instead: Replacement,
+    pub replacement: Replacement,
 }
 
 /// The replacement of a refused plugin.
@@ -34,9 +34,9 @@ pub enum Replacement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginConflict {
     /// The plugin that serves.
-    pub with: PluginId,
+    pub other: PluginId,
     /// The byte range of its key in the configuration file.
-    pub with_place: Range<usize>,
+    pub other_place: Range<usize>,
     /// The kind of names that collide.
     pub subject: ConflictSubject,
     /// The public names, or the URIs and URI prefixes, that collide.
@@ -65,17 +65,17 @@ pub enum RestartEffect {
     SwapsPlugins,
 }
 
-impl Refused {
+impl RefusedPlugin {
     /// One problem for each conflict, with both places and the fix.
     #[must_use]
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<Diagnostic> {
         self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()
     }
 
-    fn problem(&self, conflict: &PluginConflict) -> Problem {
-        let Self { plugin, place, conflicts: _, instead } = self;
-        let PluginConflict { with, with_place, subject, names, restart } = conflict;
-        let listed = listed(names);
+    fn problem(&self, conflict: &PluginConflict) -> Diagnostic {
+        let Self { plugin, place, conflicts: _, replacement: instead } = self;
+        let PluginConflict { other: with, other_place: with_place, subject, names, restart } = conflict;
+        let listed = list_names(names);
         let (s, other) = if names.len() == 1 { ("", "another name") } else { ("s", "other names") };
         let what = match subject {
             ConflictSubject::Tool => format!("both offer the tool{s} {listed}"),
@@ -104,15 +104,15 @@ impl Refused {
                 )
             }
         };
-        Problem::error(format!("plugins `{with}` and `{plugin}` {what}: {instead}{restart}"))
-            .at(place.clone())
-            .label("refused")
-            .related(with_place.clone(), "keeps serving")
-            .hint(cure)
+        Diagnostic::error(format!("plugins `{with}` and `{plugin}` {what}: {instead}{restart}"))
+            .with_span(place.clone())
+            .with_label("refused")
+            .with_related(with_place.clone(), "keeps serving")
+            .with_hint(cure)
     }
 }
 
-fn listed(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(MAX_LISTED_NAMES).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(MAX_LISTED_NAMES) {
         0 => shown.join(", "),

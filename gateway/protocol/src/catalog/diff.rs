@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::names::PluginId;
 use crate::text::quotable;
 
-use super::{Catalog, Member, PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
+use super::{Catalog, CatalogPlugin, PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 mod hints;
 mod lines;
@@ -20,7 +20,7 @@ pub use parts::ItemPart;
 
 /// All differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Diff {
+pub struct CatalogDiff {
     /// Tools, by public name.
     pub tools: KindDiff,
     /// Prompts, by public name.
@@ -39,27 +39,27 @@ pub struct KindDiff {
     /// Removed items.
     pub removed: Vec<String>,
     /// Changed items.
-    pub changed: Vec<Change>,
+    pub changed: Vec<ItemChange>,
     /// Whether the remaining items are in another order.
     pub reordered: bool,
 }
 
 /// A changed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ItemChange {
     /// Its name or URI.
     pub name: String,
     /// The parts that differ; never empty.
     pub parts: Vec<ItemPart>,
     /// The hints that promise more safety than before. Only tools have hints.
-    pub weaker: Vec<WeakerHint>,
+    pub weaker_hints: Vec<WeakerHint>,
 }
 
 /// An item of a list, comparable with another one of the same name.
 trait DiffItem {
     fn key(&self) -> &str;
 
-    fn member(&self) -> &Member;
+    fn member(&self) -> &CatalogPlugin;
 
     /// The index of the item in its plugin's offer.
     fn at(&self) -> usize;
@@ -74,7 +74,7 @@ enum ResourceItem<'c> {
     Template(&'c TemplateEntry),
 }
 
-impl Diff {
+impl CatalogDiff {
     /// The differences from `old` to `new`. Empty if and only if clients see the same, that is, if all
     /// [`Catalog::digest`]s are equal.
     #[must_use]
@@ -82,8 +82,8 @@ impl Diff {
         Self {
             tools: KindDiff::between(old.tools(), new.tools()),
             prompts: KindDiff::between(old.prompts(), new.prompts()),
-            resources: KindDiff::between(&places(old), &places(new)),
-            instructions: instructions(old, new),
+            resources: KindDiff::between(&resource_items(old), &resource_items(new)),
+            instructions: changed_instructions(old, new),
         }
     }
 
@@ -95,8 +95,8 @@ impl Diff {
     }
 
     /// The tools whose hints promise more safety than before: clients may ask users less before they call them.
-    pub fn weakened(&self) -> impl Iterator<Item = &Change> {
-        self.tools.changed.iter().filter(|change| !change.weaker.is_empty())
+    pub fn weakened_tools(&self) -> impl Iterator<Item = &ItemChange> {
+        self.tools.changed.iter().filter(|change| !change.weaker_hints.is_empty())
     }
 }
 
@@ -109,11 +109,11 @@ impl KindDiff {
         };
         let changed = now.iter().filter_map(|(key, item)| {
             let before = before.get(key)?;
-            if item.member().is(before.member()) && item.at() == before.at() {
+            if item.member().is_same_load(before.member()) && item.at() == before.at() {
                 return None; // most plugins, at most times
             }
             let (parts, weaker) = item.compared(before);
-            (!parts.is_empty()).then(|| Change { name: quotable(key), parts, weaker })
+            (!parts.is_empty()).then(|| ItemChange { name: quotable(key), parts, weaker_hints: weaker })
         });
         let stayed = |item: &&I| before.contains_key(item.key()) && now.contains_key(item.key());
         let order = |items: &'_ [I]| -> Vec<String> {
@@ -139,15 +139,15 @@ fn by_key<I: DiffItem>(items: &[I]) -> BTreeMap<&str, &I> {
     items.iter().map(|item| (item.key(), item)).collect()
 }
 
-fn places(catalog: &Catalog) -> Vec<ResourceItem<'_>> {
+fn resource_items(catalog: &Catalog) -> Vec<ResourceItem<'_>> {
     let templates = catalog.templates().iter().map(ResourceItem::Template);
     catalog.resources().iter().map(ResourceItem::Resource).chain(templates).collect()
 }
 
 /// The plugins whose granted instructions differ.
-fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
+fn changed_instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     fn advice(catalog: &Catalog) -> BTreeMap<&PluginId, &str> {
-        let granted = catalog.members().iter().filter(|member| member.policy().instructions);
+        let granted = catalog.plugins().iter().filter(|member| member.policy().instructions);
         let all =
             granted.map(|member| (member.id(), member.plugin().manifest().info.instructions.as_deref()));
         all.filter_map(|(id, instructions)| Some((id, instructions?))).collect()
@@ -160,38 +160,38 @@ fn instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
 
 impl DiffItem for ToolEntry {
     fn key(&self) -> &str {
-        self.public().as_str()
+        self.public_name().as_str()
     }
 
-    fn member(&self) -> &Member {
+    fn member(&self) -> &CatalogPlugin {
         &self.member
     }
 
     fn at(&self) -> usize {
-        self.at
+        self.index
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let weaker = WeakerHint::between(&before.tool().hints, &self.tool().hints);
-        (parts::of_tool(before, self), weaker)
+        (parts::tool_parts(before, self), weaker)
     }
 }
 
 impl DiffItem for PromptEntry {
     fn key(&self) -> &str {
-        self.public().as_str()
+        self.public_name().as_str()
     }
 
-    fn member(&self) -> &Member {
+    fn member(&self) -> &CatalogPlugin {
         &self.member
     }
 
     fn at(&self) -> usize {
-        self.at
+        self.index
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
-        (parts::of_prompt(before, self), Vec::new())
+        (parts::prompt_parts(before, self), Vec::new())
     }
 }
 
@@ -203,7 +203,7 @@ impl DiffItem for ResourceItem<'_> {
         }
     }
 
-    fn member(&self) -> &Member {
+    fn member(&self) -> &CatalogPlugin {
         match self {
             Self::Resource(entry) => &entry.member,
             Self::Template(entry) => &entry.member,
@@ -212,15 +212,15 @@ impl DiffItem for ResourceItem<'_> {
 
     fn at(&self) -> usize {
         match self {
-            Self::Resource(entry) => entry.at,
-            Self::Template(entry) => entry.at,
+            Self::Resource(entry) => entry.index,
+            Self::Template(entry) => entry.index,
         }
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let parts = match (before, self) {
-            (Self::Resource(before), Self::Resource(now)) => parts::of_resource(before, now),
-            (Self::Template(before), Self::Template(now)) => parts::of_template(before, now),
+            (Self::Resource(before), Self::Resource(now)) => parts::resource_parts(before, now),
+            (Self::Template(before), Self::Template(now)) => parts::template_parts(before, now),
             // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
                 vec![ItemPart::Origin]

@@ -6,158 +6,158 @@ use crate::json::Json;
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool};
 use crate::names::{Digest, PublicName};
 
-use super::{HeaderArgument, Member, Schema};
+use super::{CatalogPlugin, HeaderArgument, Schema};
 
 /// A tool that clients may call.
 #[derive(Debug, Clone)]
 pub struct ToolEntry {
-    pub(super) member: Arc<Member>,
+    pub(super) member: Arc<CatalogPlugin>,
     /// The index in the member's offered tools.
-    pub(super) at: usize,
+    pub(super) index: usize,
 }
 
 /// A prompt that clients may get.
 #[derive(Debug, Clone)]
 pub struct PromptEntry {
-    pub(super) member: Arc<Member>,
+    pub(super) member: Arc<CatalogPlugin>,
     /// The index in the member's offered prompts.
-    pub(super) at: usize,
+    pub(super) index: usize,
 }
 
 /// A listed resource.
 #[derive(Debug, Clone)]
 pub struct ResourceEntry {
-    pub(super) member: Arc<Member>,
+    pub(super) member: Arc<CatalogPlugin>,
     /// The index in the manifest's resources.
-    pub(super) at: usize,
+    pub(super) index: usize,
 }
 
 /// A resource template.
 #[derive(Debug, Clone)]
 pub struct TemplateEntry {
-    pub(super) member: Arc<Member>,
+    pub(super) member: Arc<CatalogPlugin>,
     /// The index in the manifest's templates.
-    pub(super) at: usize,
+    pub(super) index: usize,
 }
 
 impl ToolEntry {
     /// The plugin.
     #[must_use]
-    pub fn member(&self) -> &Arc<Member> {
+    pub fn plugin(&self) -> &Arc<CatalogPlugin> {
         &self.member
     }
 
     /// The public name.
     #[must_use]
-    pub fn public(&self) -> &PublicName {
-        &self.member.offer().tools[self.at].public
+    pub fn public_name(&self) -> &PublicName {
+        &self.member.offer().tools[self.index].public
     }
 
     /// The plugin's description of the tool. Its `name` is the plugin's own.
     #[must_use]
     pub fn tool(&self) -> &Tool {
-        &self.member.plugin().manifest().tools[self.member.offer().tools[self.at].at]
+        &self.member.plugin().manifest().tools[self.member.offer().tools[self.index].index]
     }
 
     /// The schema of its arguments, as clients see it.
     #[must_use]
     pub fn shown_input(&self) -> &Json {
-        self.member.offer().tools[self.at].shown.input(self.tool())
+        self.member.offer().tools[self.index].shown.input(self.tool())
     }
 
     /// The schema of its structured result, as clients see it.
     #[must_use]
     pub fn shown_output(&self) -> Option<&Json> {
-        self.member.offer().tools[self.at].shown.output(self.tool())
+        self.member.offer().tools[self.index].shown.output(self.tool())
     }
 
     /// The arguments that clients repeat in HTTP headers.
     #[must_use]
-    pub fn headers(&self) -> &[HeaderArgument] {
-        &self.member.offer().tools[self.at].shown.headers
+    pub fn header_arguments(&self) -> &[HeaderArgument] {
+        &self.member.offer().tools[self.index].shown.headers
     }
 
     /// The schema that arguments are checked against.
     #[must_use]
-    pub fn input(&self) -> &Schema {
-        &self.member.offer().tools[self.at].input
+    pub fn input_schema(&self) -> &Schema {
+        &self.member.offer().tools[self.index].input
     }
 
     /// The schema that structured results are checked against.
     #[must_use]
-    pub fn output(&self) -> Option<&Schema> {
-        self.member.offer().tools[self.at].output.as_ref()
+    pub fn output_schema(&self) -> Option<&Schema> {
+        self.member.offer().tools[self.index].output.as_ref()
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().tools[self.at].digest
+        self.member.offer().tools[self.index].digest
     }
 }
 
 impl PromptEntry {
     /// The plugin.
     #[must_use]
-    pub fn member(&self) -> &Arc<Member> {
+    pub fn plugin(&self) -> &Arc<CatalogPlugin> {
         &self.member
     }
 
     /// The public name.
     #[must_use]
-    pub fn public(&self) -> &PublicName {
-        &self.member.offer().prompts[self.at].public
+    pub fn public_name(&self) -> &PublicName {
+        &self.member.offer().prompts[self.index].public
     }
 
     /// The plugin's description of the prompt. Its `name` is the plugin's own.
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
-        &self.member.plugin().manifest().prompts[self.member.offer().prompts[self.at].at]
+        &self.member.plugin().manifest().prompts[self.member.offer().prompts[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().prompts[self.at].digest
+        self.member.offer().prompts[self.index].digest
     }
 }
 
 impl ResourceEntry {
     /// The plugin.
     #[must_use]
-    pub fn member(&self) -> &Arc<Member> {
+    pub fn plugin(&self) -> &Arc<CatalogPlugin> {
         &self.member
     }
 
     /// The plugin's description of the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
-        &self.member.plugin().manifest().resources[self.at]
+        &self.member.plugin().manifest().resources[self.index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().resources[self.at]
+        self.member.offer().resources[self.index]
     }
 }
 
 impl TemplateEntry {
     /// The plugin.
     #[must_use]
-    pub fn member(&self) -> &Arc<Member> {
+    pub fn plugin(&self) -> &Arc<CatalogPlugin> {
         &self.member
     }
 
     /// The plugin's description of the template.
     #[must_use]
     pub fn template(&self) -> &ResourceTemplate {
-        &self.member.plugin().manifest().templates[self.at]
+        &self.member.plugin().manifest().templates[self.index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().templates[self.at]
+        self.member.offer().templates[self.index]
     }
 }

@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use crate::names::PluginId;
 use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, ToolFilter};
 
-use super::{Build, Catalog, Member};
+use super::{Catalog, CatalogBuild, CatalogPlugin};
 
 pub use crate::test_support::{FakePlugin, FakePlugin as Fake, ready};
 
@@ -38,14 +38,14 @@ pub trait FakeMember {
     ///
     /// # Panics
     /// The plugin can't be offered under that policy.
-    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> Member;
+    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin;
 }
 
 impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
-    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> Member {
+    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin {
         let mut policy = bare_policy(&self.id);
         set(&mut policy);
-        Member::new(Arc::new(self), Arc::new(policy)).expect("a plugin that can be offered")
+        CatalogPlugin::new(Arc::new(self), Arc::new(policy)).expect("a plugin that can be offered")
     }
 }
 
@@ -54,8 +54,8 @@ impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
 /// # Panics
 /// Two plugins conflict.
 #[must_use]
-pub fn catalog(members: Vec<Member>) -> Arc<Catalog> {
-    let Build { catalog, refused, .. } = Catalog::build(1, members, None);
+pub fn catalog(members: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(1, members, None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }

@@ -11,7 +11,7 @@ mod inline;
 mod merge;
 
 use inline::ReferenceInliner;
-use merge::{absorb, alternatives};
+use merge::{merge_all_of, merge_alternatives};
 
 /// The subject of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +31,16 @@ pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
     let Value::Object(root) = whole else { return whole };
     Value::Object(match describes {
         SchemaSubject::Arguments => {
-            let mut flat = flattened(root);
+            let mut flat = flatten(root);
             flat.insert("type".to_owned(), json!("object"));
             flat
         }
-        SchemaSubject::Result => plain(root),
+        SchemaSubject::Result => without_combinators(root),
     })
 }
 
 /// An object's schema, with the members from its combinators merged into its own.
-fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
+fn flatten(mut schema: Map<String, Value>) -> Map<String, Value> {
     if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
     }
@@ -50,16 +50,16 @@ fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
         schema.shift_remove(key);
     }
     for branch in branches(all) {
-        absorb(&mut schema, branch);
+        merge_all_of(&mut schema, branch);
     }
     for list in [any, one] {
-        alternatives(&mut schema, &branches(list));
+        merge_alternatives(&mut schema, &branches(list));
     }
     // Either may apply, or neither.
     let mut maybe = branches(Some(Value::Array(then.into_iter().chain(other).collect())));
     if !maybe.is_empty() {
         maybe.push(Map::new());
-        alternatives(&mut schema, &maybe);
+        merge_alternatives(&mut schema, &maybe);
     }
     schema
 }
@@ -68,7 +68,7 @@ fn flattened(mut schema: Map<String, Value>) -> Map<String, Value> {
 fn branches(list: Option<Value>) -> Vec<Map<String, Value>> {
     let Some(Value::Array(list)) = list else { return Vec::new() };
     let branch = |branch| match branch {
-        Value::Object(branch) => allows_objects(&branch).then(|| flattened(branch)),
+        Value::Object(branch) => allows_objects(&branch).then(|| flatten(branch)),
         Value::Bool(true) => Some(Map::new()),
         Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
     };
@@ -84,7 +84,7 @@ fn allows_objects(schema: &Map<String, Value>) -> bool {
 }
 
 /// A schema without the combinators at its top. It allows more than before.
-fn plain(mut schema: Map<String, Value>) -> Map<String, Value> {
+fn without_combinators(mut schema: Map<String, Value>) -> Map<String, Value> {
     if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
     }

@@ -14,11 +14,11 @@ use crate::policy::SchemaBounds;
 
 mod cost;
 mod pattern;
-mod words;
+mod describe;
 
 use cost::SchemaCost;
-use words::ErrorDescriber;
-pub(super) use words::{ValueError, ValueErrorKind};
+use describe::ErrorDescriber;
+pub(super) use describe::{ValueError, ValueErrorKind};
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
 const MAX_PATTERN_SIZE: usize = 1 << 20;
@@ -58,10 +58,10 @@ struct Compiled {
 
 /// A schema that the gateway can't run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (at `{at}`)")]
+#[error("{message} (at `{pointer}`)")]
 pub struct SchemaError {
     /// The place in the schema, as a JSON pointer. Empty means the schema itself.
-    pub at: String,
+    pub pointer: String,
     /// The reason.
     pub message: String,
 }
@@ -69,11 +69,11 @@ pub struct SchemaError {
 /// A value that doesn't match a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct MismatchError {
+pub struct SchemaMismatchError {
     /// One sentence for each of the first invalid members.
     pub message: String,
     /// The place of the first of them, as a JSON pointer.
-    pub at: Option<String>,
+    pub pointer: Option<String>,
 }
 
 impl Schema {
@@ -83,14 +83,17 @@ impl Schema {
     /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to other documents, or needs more
     /// work than can be bounded.
     pub fn compile(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
-        Self::read(text, bounds).map_err(|SchemaError { at, message }| SchemaError {
-            at: words::cut(&at),
-            message: words::sentence(&message),
+        Self::compile_unsanitised(text, bounds).map_err(|SchemaError { pointer: at, message }| SchemaError {
+            pointer: describe::quote(&at),
+            message: describe::quote_long(&message),
         })
     }
 
-    fn read(text: &Json, SchemaBounds { max_size, max_depth }: SchemaBounds) -> Result<Self, SchemaError> {
-        let root = |message: String| SchemaError { at: String::new(), message };
+    fn compile_unsanitised(
+        text: &Json,
+        SchemaBounds { max_size, max_depth }: SchemaBounds,
+    ) -> Result<Self, SchemaError> {
+        let root = |message: String| SchemaError { pointer: String::new(), message };
         let length = text.get().len() as u64;
         if length > max_size.as_u64() {
             let length = ByteSize(length).display().iec();
@@ -112,8 +115,8 @@ impl Schema {
             .offline()
             .build(&schema)
             .map_err(|error| SchemaError {
-                at: error.instance_path().to_string(),
-                message: words::schema(&error),
+                pointer: error.instance_path().to_string(),
+                message: describe::describe_schema_error(&error),
             })?;
         Ok(Self(Arc::new(Compiled { validator, schema, cost })))
     }
@@ -121,36 +124,41 @@ impl Schema {
     /// Reports whether a value whose text has so many bytes is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
-        self.0.cost.matching(bytes as u64) <= MAX_QUICK_STEPS
+        self.0.cost.pattern_steps(bytes as u64) <= MAX_QUICK_STEPS
     }
 
     /// Checks `value`.
     ///
     /// # Errors
     /// The value doesn't match, or checking it would take too long.
-    pub fn check(&self, value: &Value) -> Result<(), MismatchError> {
-        let ValueErrors { flaws, more } = self.flaws(value, MAX_LISTED_ERRORS)?;
+    pub fn check(&self, value: &Value) -> Result<(), SchemaMismatchError> {
+        let ValueErrors { errors: flaws, further_errors: more } =
+            self.value_errors(value, MAX_LISTED_ERRORS)?;
         let Some(first) = flaws.first() else { return Ok(()) };
-        let at = Some(first.at.clone());
+        let at = Some(first.pointer.clone());
         let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
         if more > 0 {
             message.push_str(&format!("; and {more} more"));
         }
-        Err(MismatchError { message, at })
+        Err(SchemaMismatchError { message, pointer: at })
     }
 
     /// The errors of `value`, `most` of them in detail.
     ///
     /// # Errors
     /// Checking the value, or finding its errors, would take too long.
-    pub(super) fn flaws(&self, value: &Value, most: usize) -> Result<ValueErrors, MismatchError> {
+    pub(super) fn value_errors(
+        &self,
+        value: &Value,
+        most: usize,
+    ) -> Result<ValueErrors, SchemaMismatchError> {
         let Compiled { validator, schema, cost } = &*self.0;
-        let misfit = |message: &str| Err(MismatchError { message: message.to_owned(), at: None });
+        let misfit = |message: &str| Err(SchemaMismatchError { message: message.to_owned(), pointer: None });
         let size = ValueSize::of(value);
-        if cost.steps(size.nodes) > MAX_STEPS || cost.matching(size.bytes) > MAX_PATTERN_STEPS {
+        if cost.steps(size.nodes) > MAX_STEPS || cost.pattern_steps(size.bytes) > MAX_PATTERN_STEPS {
             return misfit("the value is too large for this schema");
         }
-        if cost.nesting(size.depth) > MAX_NESTING {
+        if cost.nesting_depth(size.depth) > MAX_NESTING {
             return misfit("the value nests too deep for this schema");
         }
         let mut found = ValueErrors::default();
@@ -166,11 +174,15 @@ impl Schema {
         }
         let mut words = ErrorDescriber::new(schema);
         if !is_small {
-            found.flaws.extend(validator.validate(value).err().map(|error| words.flaw(&error)));
+            found.errors.extend(validator.validate(value).err().map(|error| words.describe(&error)));
             return Ok(found);
         }
         for error in validator.iter_errors(value) {
-            if found.flaws.len() < most { found.flaws.push(words.flaw(&error)) } else { found.more += 1 }
+            if found.errors.len() < most {
+                found.errors.push(words.describe(&error))
+            } else {
+                found.further_errors += 1
+            }
         }
         Ok(found)
     }
@@ -180,9 +192,9 @@ impl Schema {
 #[derive(Default)]
 pub(super) struct ValueErrors {
     /// The first errors. Empty means that the value matches.
-    pub(super) flaws: Vec<ValueError>,
+    pub(super) errors: Vec<ValueError>,
     /// The number of further errors.
-    more: usize,
+    further_errors: usize,
 }
 
 /// The size of a value.

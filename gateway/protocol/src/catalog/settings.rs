@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::diagnostic::Problem;
+use crate::diagnostic::Diagnostic;
 use crate::json::{Json, pointer_step};
 use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, Secret, Setting};
 use crate::text::{nearest_name, quotable};
@@ -31,7 +31,7 @@ pub(super) struct SettingsSchema {
     /// Whether other settings are rejected.
     is_closed: bool,
     /// The settings that are `true` or `false`.
-    switches: BTreeSet<String>,
+    booleans: BTreeSet<String>,
 }
 
 impl SettingsSchema {
@@ -48,22 +48,22 @@ impl SettingsSchema {
         let is_switch = |schema: &Value| schema.get("type").is_some_and(|its| *its == "boolean");
         let switches = properties.into_iter().flatten().filter(|(_, schema)| is_switch(schema));
         let switches = switches.map(|(name, _)| name.clone()).collect();
-        Ok(Self { schema, known, is_closed, switches })
+        Ok(Self { schema, known, is_closed, booleans: switches })
     }
 
     /// The problems of a plugin's settings.
-    pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Problem> {
+    pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Diagnostic> {
         let mut problems: Vec<_> =
-            policy.settings.entries.keys().filter_map(|key| self.unknown(key, policy)).collect();
-        problems.extend(match self.flaws(&policy.settings) {
-            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.flawed(flaw, policy)).collect(),
-            Err(reason) => vec![misfit(policy, &reason).at(policy.settings.place.clone())],
+            policy.settings.entries.keys().filter_map(|key| self.unknown_setting(key, policy)).collect();
+        problems.extend(match self.value_errors(&policy.settings) {
+            Ok(flaws) => flaws.into_iter().filter_map(|flaw| self.setting_problem(flaw, policy)).collect(),
+            Err(reason) => vec![invalid_setting(policy, &reason).with_span(policy.settings.place.clone())],
         });
         problems
     }
 
     /// Warns of an unknown setting. It is an error if the schema rejects it.
-    fn unknown(&self, key: &str, policy: &PluginPolicy) -> Option<Problem> {
+    fn unknown_setting(&self, key: &str, policy: &PluginPolicy) -> Option<Diagnostic> {
         let known = self.known.as_ref().filter(|known| !known.contains(key))?;
         let id = &policy.id;
         let message = format!("the plugin `{id}` has no setting `{}`", quotable(key));
@@ -81,12 +81,12 @@ impl SettingsSchema {
                 format!("it has {}{more}", names.join(", "))
             }
         };
-        let problem = Problem::warning(message).at(place).hint(hint);
+        let problem = Diagnostic::warning(message).with_span(place).with_hint(hint);
         Some(if self.is_closed { problem.into_error() } else { problem })
     }
 
     /// The errors of the settings.
-    fn flaws(&self, settings: &PluginSettings) -> Result<Vec<ValueError>, String> {
+    fn value_errors(&self, settings: &PluginSettings) -> Result<Vec<ValueError>, String> {
         let as_json = |text: &Secret| {
             let text = text.expose();
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
@@ -94,12 +94,12 @@ impl SettingsSchema {
         let mut forms: Map<String, Value> =
             settings.entries.iter().map(|(key, setting)| (key.clone(), as_json(&setting.value))).collect();
         let flaws = |forms: &Map<String, Value>| {
-            let found = self.schema.flaws(&Value::Object(forms.clone()), MAX_REPORTED_SETTINGS);
-            found.map(|found| found.flaws).map_err(|misfit| misfit.message)
+            let found = self.schema.value_errors(&Value::Object(forms.clone()), MAX_REPORTED_SETTINGS);
+            found.map(|found| found.errors).map_err(|misfit| misfit.message)
         };
         let first = flaws(&forms)?;
         let mut turned = false;
-        for key in first.iter().filter_map(of) {
+        for key in first.iter().filter_map(setting_name) {
             if let (Some(form), Some(setting)) = (forms.get_mut(&key), settings.entries.get(&key)) {
                 let as_text = Value::String(setting.value.expose().to_owned());
                 turned |= std::mem::replace(form, as_text.clone()) != as_text;
@@ -108,48 +108,53 @@ impl SettingsSchema {
         if !turned {
             return Ok(first);
         }
-        let still: BTreeSet<_> = flaws(&forms)?.iter().filter_map(of).collect();
-        Ok(first.into_iter().filter(|flaw| of(flaw).is_none_or(|key| still.contains(&key))).collect())
+        let still: BTreeSet<_> = flaws(&forms)?.iter().filter_map(setting_name).collect();
+        Ok(first
+            .into_iter()
+            .filter(|flaw| setting_name(flaw).is_none_or(|key| still.contains(&key)))
+            .collect())
     }
 
     /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
-    fn flawed(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Problem> {
+    fn setting_problem(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Diagnostic> {
         let id = &policy.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
-        let Some(key) = of(&flaw) else {
+        let Some(key) = setting_name(&flaw) else {
             // The message may quote a part of any of them.
             let all = "together they don't match the plugin's schema";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
-            return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
+            return Some(
+                invalid_setting(policy, reason).with_span(policy.settings.place.clone()).with_hint(show),
+            );
         };
         let its = format!("/{}", pointer_step(&key));
-        if matches!(flaw.kind, ValueErrorKind::Unknown) && flaw.at == its && self.known.is_some() {
+        if matches!(flaw.kind, ValueErrorKind::Unknown) && flaw.pointer == its && self.known.is_some() {
             return None;
         }
-        if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
+        if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.pointer == its {
             let message =
                 format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
-            let hint = match as_key(&key) {
+            let hint = match toml_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
             };
-            return Some(Problem::error(message).at(policy.settings.place.clone()).hint(hint));
+            return Some(Diagnostic::error(message).with_span(policy.settings.place.clone()).with_hint(hint));
         }
         let setting = policy.settings.entries.get(&key);
         // Parts of a secret aren't shown.
-        let is_shown =
-            flaw.at == its && matches!(flaw.kind, ValueErrorKind::Type) || setting.is_none_or(is_literal);
+        let is_shown = flaw.pointer == its && matches!(flaw.kind, ValueErrorKind::Type)
+            || setting.is_none_or(is_literal);
         let reason = if is_shown {
             flaw.message
         } else {
             format!("`{}` doesn't match the plugin's schema", quotable(&key))
         };
-        let written = setting.filter(|setting| is_literal(setting) && self.switches.contains(&key));
-        let meant = written.and_then(|setting| switch(&setting.value));
+        let written = setting.filter(|setting| is_literal(setting) && self.booleans.contains(&key));
+        let meant = written.and_then(|setting| boolean_meaning(&setting.value));
         let hint = meant.map_or(show, |meant| format!("write `{meant}`, without quotes"));
         let place = setting.map_or(&policy.place, |setting| &setting.value_place).clone();
-        Some(misfit(policy, &reason).at(place).hint(hint))
+        Some(invalid_setting(policy, &reason).with_span(place).with_hint(hint))
     }
 }
 
@@ -178,7 +183,7 @@ pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
 }
 
 /// A setting's name as a TOML key. `None` if the name could be mistaken for other text, or is too long.
-fn as_key(name: &str) -> Option<String> {
+fn toml_key(name: &str) -> Option<String> {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match name {
         _ if name.len() > MAX_SUGGESTED_NAME_BYTES => None,
@@ -189,8 +194,8 @@ fn as_key(name: &str) -> Option<String> {
 }
 
 /// The setting that an error is about. `None` if it is about all of them.
-fn of(flaw: &ValueError) -> Option<String> {
-    let step = flaw.at.strip_prefix('/')?.split('/').next()?;
+fn setting_name(flaw: &ValueError) -> Option<String> {
+    let step = flaw.pointer.strip_prefix('/')?.split('/').next()?;
     Some(step.replace("~1", "/").replace("~0", "~"))
 }
 
@@ -200,7 +205,7 @@ fn is_literal(setting: &Setting) -> bool {
 }
 
 /// The boolean that a word or a number probably means.
-fn switch(written: &Secret) -> Option<bool> {
+fn boolean_meaning(written: &Secret) -> Option<bool> {
     match written.expose().trim().to_ascii_lowercase().as_str() {
         "yes" | "on" | "y" | "1" | "true" => Some(true),
         "no" | "off" | "n" | "0" | "false" => Some(false),
@@ -208,8 +213,8 @@ fn switch(written: &Secret) -> Option<bool> {
     }
 }
 
-fn misfit(policy: &PluginPolicy, reason: &str) -> Problem {
-    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
+fn invalid_setting(policy: &PluginPolicy, reason: &str) -> Diagnostic {
+    Diagnostic::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
 }
 
 #[cfg(test)]

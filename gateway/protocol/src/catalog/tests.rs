@@ -22,12 +22,12 @@ fn no_prefix(config: &mut PluginPolicy) {
 }
 
 fn ids(catalog: &Catalog) -> Vec<&str> {
-    catalog.members().iter().map(|member| member.id().as_str()).collect()
+    catalog.plugins().iter().map(|member| member.id().as_str()).collect()
 }
 
 /// The problems of a build's refusals and warnings, one line each.
-fn said(build: &Build) -> Vec<String> {
-    let refused = build.refused.iter().flat_map(Refused::problems);
+fn said(build: &CatalogBuild) -> Vec<String> {
+    let refused = build.refused.iter().flat_map(RefusedPlugin::problems);
     refused.chain(build.problems.iter().cloned()).map(|problem| problem.to_string()).collect()
 }
 
@@ -48,10 +48,10 @@ fn applies_prefix_filter_and_renames() {
             config.tools.rename = [("write".to_owned(), PublicName::new("store").unwrap())].into();
         }),
     ]);
-    let names: Vec<_> = catalog.tools().iter().map(|entry| entry.public().as_str()).collect();
+    let names: Vec<_> = catalog.tools().iter().map(|entry| entry.public_name().as_str()).collect();
     assert_eq!(names, ["time_now", "fs_read", "store"]);
     let store = catalog.tool("store").unwrap();
-    assert_eq!((store.tool().name.as_str(), store.member().id().as_str()), ("write", "files"));
+    assert_eq!((store.tool().name.as_str(), store.plugin().id().as_str()), ("write", "files"));
     assert_eq!(catalog.prompt("fs_review").unwrap().prompt().name.as_str(), "review");
     assert!(
         catalog.tool("fs_write").is_none()
@@ -77,14 +77,14 @@ fn first_plugin_in_the_file_wins_a_conflict() {
             "plugins `a` and `b` both offer the tool `run`: `b` isn't served (hint: set another `prefix` in `[plugins.b]`, or give the tool another name in `[plugins.b.tools.rename]`)"
         ]
     );
-    assert_eq!(build.refused[0].problems()[0].place, Some(20..21));
+    assert_eq!(build.refused[0].problems()[0].span, Some(20..21));
     assert_eq!(build.refused[0].problems()[0].related.len(), 1);
 }
 
 #[test]
 fn serving_plugin_wins_and_restart_effect_is_reported() {
     let old = Catalog::build(1, vec![bare("b").member(no_prefix)], None).catalog;
-    let b = (**old.member(&PluginId::new("b").unwrap()).unwrap()).clone();
+    let b = (**old.plugin(&PluginId::new("b").unwrap()).unwrap()).clone();
     let build = Catalog::build(2, vec![bare("a").member(no_prefix), b], Some(&old));
     assert_eq!(ids(&build.catalog), ["b"]);
     assert_eq!(build.refused[0].conflicts[0].restart, RestartEffect::SwapsPlugins);
@@ -95,17 +95,17 @@ fn serving_plugin_wins_and_restart_effect_is_reported() {
 fn conflicting_change_keeps_the_earlier_version() {
     let walker = || FakePlugin::new("b").tool("walk", &object(), None);
     let old = Catalog::build(1, vec![walker().member(no_prefix), bare("c").member(no_prefix)], None).catalog;
-    let c = (**old.member(&PluginId::new("c").unwrap()).unwrap()).clone();
+    let c = (**old.plugin(&PluginId::new("c").unwrap()).unwrap()).clone();
     let changed = walker().tool("run", &object(), None).member(no_prefix);
     let build = Catalog::build(2, vec![changed, c.clone()], Some(&old));
     assert_eq!(ids(&build.catalog), ["b", "c"]);
     assert!(build.catalog.tool("walk").is_some());
     assert_eq!(
-        build.catalog.tool("run").unwrap().member().id().as_str(),
+        build.catalog.tool("run").unwrap().plugin().id().as_str(),
         "c",
         "what didn't change goes first"
     );
-    assert_eq!(build.refused[0].instead, Replacement::EarlierVersion);
+    assert_eq!(build.refused[0].replacement, Replacement::EarlierVersion);
     // With another policy it can't: it may have lost a permission.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
@@ -113,7 +113,7 @@ fn conflicting_change_keeps_the_earlier_version() {
     });
     let build = Catalog::build(2, vec![changed, c], Some(&old));
     assert_eq!(ids(&build.catalog), ["c"]);
-    assert_eq!(build.refused[0].instead, Replacement::Nothing);
+    assert_eq!(build.refused[0].replacement, Replacement::Nothing);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn warns_of_probable_mistakes() {
     );
     assert!(said[1].contains("47 characters long"), "{}", said[1]);
     assert!(said[2].contains("differ only in case"), "{}", said[2]);
-    assert!(build.problems.iter().all(|problem| problem.place == Some(3..4)));
+    assert!(build.problems.iter().all(|problem| problem.span == Some(3..4)));
 }
 
 #[test]
@@ -259,16 +259,16 @@ fn rejects_unknown_denied_tools() {
     let denying = |fake: FakePlugin| {
         let mut config = PluginPolicy { place: 7..8, ..bare_policy(&fake.id) };
         config.tools.deny = ["delete_al".to_owned()].into();
-        Member::new(Arc::new(fake), Arc::new(config))
+        CatalogPlugin::new(Arc::new(fake), Arc::new(config))
     };
     let fake = || FakePlugin::new("a").tool("delete_all", &object(), None);
     let problems = denying(fake()).unwrap_err();
-    assert!(problems[0].is_error() && problems[0].place == Some(7..8), "{problems:?}");
+    assert!(problems[0].is_error() && problems[0].span == Some(7..8), "{problems:?}");
     let said = problems[0].to_string();
     assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
     // After a load, a denied tool may be absent for a while.
     let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
-    let again = member.listed_anew(Arc::new(fake())).unwrap();
+    let again = member.with_changed_lists(Arc::new(fake())).unwrap();
     assert_eq!(again.problems(), []);
 }
 
@@ -283,7 +283,7 @@ fn suggests_or_lists_tools_for_unknown_names() {
         let fake = FakePlugin::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
         let mut config = bare_policy(&fake.id);
         config.tools.deny = [name.to_owned()].into();
-        let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
+        let problems = CatalogPlugin::new(Arc::new(fake), Arc::new(config)).unwrap_err();
         let told = problems[0].hint.as_deref().unwrap();
         assert!(told.starts_with(hint), "{name}: {told}");
     }
@@ -309,7 +309,7 @@ fn reports_all_errors_of_a_plugin() {
         .resource("x://h/1")
         .resource("x://h/1");
     let config = PluginPolicy { place: 7..8, ..bare_policy(&fake.id) };
-    let problems = Member::new(Arc::new(fake), Arc::new(config)).unwrap_err();
+    let problems = CatalogPlugin::new(Arc::new(fake), Arc::new(config)).unwrap_err();
     let said: Vec<_> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(
@@ -328,7 +328,7 @@ fn reports_all_errors_of_a_plugin() {
         said[2]
     );
     assert!(said[3].contains("offers two resources as `x://h/1`"), "{}", said[3]);
-    assert!(problems.iter().all(|problem| problem.place == Some(7..8)));
+    assert!(problems.iter().all(|problem| problem.span == Some(7..8)));
 }
 
 #[test]
@@ -344,16 +344,16 @@ fn digests_change_only_with_visible_changes() {
     };
     let old = catalog(vec![plugins("one").member(|_| {})]);
     let same = catalog(vec![plugins("one").member(|config| config.concurrency = 1)]);
-    assert!(Kind::ALL.into_iter().all(|kind| old.digest(kind) == same.digest(kind)));
-    assert!(Diff::between(&old, &same).is_empty());
+    assert!(ListKind::ALL.into_iter().all(|kind| old.digest(kind) == same.digest(kind)));
+    assert!(CatalogDiff::between(&old, &same).is_empty());
 
     let new = catalog(vec![plugins("two").template("x://i/{p}").member(|config| {
         config.tools.deny = ["y".to_owned()].into();
     })]);
-    assert_ne!(old.digest(Kind::Tools), new.digest(Kind::Tools));
-    assert_ne!(old.digest(Kind::Resources), new.digest(Kind::Resources));
-    assert_eq!(old.digest(Kind::Prompts), new.digest(Kind::Prompts));
-    let diff = Diff::between(&old, &new);
+    assert_ne!(old.digest(ListKind::Tools), new.digest(ListKind::Tools));
+    assert_ne!(old.digest(ListKind::Resources), new.digest(ListKind::Resources));
+    assert_eq!(old.digest(ListKind::Prompts), new.digest(ListKind::Prompts));
+    let diff = CatalogDiff::between(&old, &new);
     assert_eq!(
         diff.lines(),
         ["removed tool: `a_y`", "changed tool: `a_x` (description)", "new resource: `x://i/{p}`"]
@@ -362,15 +362,15 @@ fn digests_change_only_with_visible_changes() {
     let mut turned = plugins("one");
     turned.manifest.tools.reverse();
     let turned = catalog(vec![turned.member(|_| {})]);
-    assert_ne!(old.digest(Kind::Tools), turned.digest(Kind::Tools), "order is seen");
+    assert_ne!(old.digest(ListKind::Tools), turned.digest(ListKind::Tools), "order is seen");
 }
 
 #[test]
 fn unchanged_plugin_gets_new_places() {
     let member = bare("a").member(|_| {});
     let moved = PluginPolicy { place: 50..51, ..(**member.policy()).clone() };
-    let moved = member.moved_to(Arc::new(moved)).unwrap();
-    assert!(moved.is(&member) && moved.policy().place == (50..51));
+    let moved = member.with_policy(Arc::new(moved)).unwrap();
+    assert!(moved.is_same_load(&member) && moved.policy().place == (50..51));
     let other = PluginPolicy { prefix: "b".to_owned(), ..(**member.policy()).clone() };
-    assert!(member.moved_to(Arc::new(other)).is_none());
+    assert!(member.with_policy(Arc::new(other)).is_none());
 }

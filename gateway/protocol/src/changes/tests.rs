@@ -22,15 +22,15 @@ fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
 }
 
 /// A listener for all kinds, with its catalog and updates.
-fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<Updates>, Listener) {
+fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<ResourceUpdates>, ChangeListener) {
     let (publish, seen) = watch::channel(first);
-    let updates: Arc<Updates> = Arc::default();
-    let listener = Listener::new(seen, &updates, Kind::ALL);
+    let updates: Arc<ResourceUpdates> = Arc::default();
+    let listener = ChangeListener::new(seen, &updates, ListKind::ALL);
     (publish, updates, listener)
 }
 
 /// All pending changes.
-fn heard(listener: &Listener) -> Vec<News> {
+fn heard(listener: &ChangeListener) -> Vec<ChangeEvent> {
     std::iter::from_fn(|| listener.next().now_or_never()).collect()
 }
 
@@ -41,7 +41,10 @@ async fn merges_repeated_list_changes() {
     for tools in [&["one", "two"][..], &["two"], &["three"]] {
         publish.send_replace(offering(tools, &["test://a"]));
     }
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::ListChanged(Kind::Resources)]);
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(ListKind::Tools), ChangeEvent::ListChanged(ListKind::Resources)]
+    );
     assert_eq!(heard(&listener), []);
 }
 
@@ -52,38 +55,42 @@ async fn ignores_reverted_changes() {
     publish.send_replace(offering(&["one"], &[]));
     assert_eq!(heard(&listener), []);
     publish.send_replace(offering(&["two"], &[]));
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)]);
+    assert_eq!(heard(&listener), [ChangeEvent::ListChanged(ListKind::Tools)]);
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools)], "this time it was told of the other");
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(ListKind::Tools)],
+        "this time it was told of the other"
+    );
 }
 
 #[tokio::test]
 async fn reports_requested_kinds_only() {
     let with_template = catalog(vec![FakePlugin::new("a").template("test://a/{id}").member(|_| {})]);
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
-    let tools = Listener::new(publish.subscribe(), &Arc::default(), [Kind::Tools]);
+    let tools = ChangeListener::new(publish.subscribe(), &Arc::default(), [ListKind::Tools]);
     publish.send_replace(with_template);
-    assert_eq!(heard(&all), [News::ListChanged(Kind::Resources)]);
+    assert_eq!(heard(&all), [ChangeEvent::ListChanged(ListKind::Resources)]);
     assert_eq!(heard(&tools), []);
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(heard(&tools), [News::ListChanged(Kind::Tools)]);
+    assert_eq!(heard(&tools), [ChangeEvent::ListChanged(ListKind::Tools)]);
 }
 
 #[tokio::test]
 async fn merges_updates_for_subscribers() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
-    let two = Listener::new(publish.subscribe(), &updates, []);
+    let two = ChangeListener::new(publish.subscribe(), &updates, []);
     one.subscribe(&uri("test://a")).unwrap();
     one.subscribe(&uri("test://a")).unwrap();
     one.subscribe(&uri("test://b")).unwrap();
     two.subscribe(&uri("test://b")).unwrap();
     for text in ["test://b", "test://a", "test://b", "test://c"] {
-        updates.updated(&uri(text));
+        updates.report(&uri(text));
     }
-    assert_eq!(heard(&one), [News::Updated(uri("test://b")), News::Updated(uri("test://a"))]);
-    assert_eq!(heard(&two), [News::Updated(uri("test://b"))]);
-    updates.updated(&uri("test://a"));
-    assert_eq!(heard(&one), [News::Updated(uri("test://a"))], "what was told can happen again");
+    assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://b")), ChangeEvent::Updated(uri("test://a"))]);
+    assert_eq!(heard(&two), [ChangeEvent::Updated(uri("test://b"))]);
+    updates.report(&uri("test://a"));
+    assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://a"))], "what was told can happen again");
 }
 
 #[tokio::test]
@@ -92,11 +99,11 @@ async fn unsubscribing_discards_pending_updates() {
     listener.unsubscribe(&uri("test://never"));
     for text in ["test://a", "test://b"] {
         listener.subscribe(&uri(text)).unwrap();
-        updates.updated(&uri(text));
+        updates.report(&uri(text));
     }
     listener.unsubscribe(&uri("test://a"));
-    updates.updated(&uri("test://a"));
-    assert_eq!(heard(&listener), [News::Updated(uri("test://b"))]);
+    updates.report(&uri("test://a"));
+    assert_eq!(heard(&listener), [ChangeEvent::Updated(uri("test://b"))]);
     listener.subscribe(&uri("test://a")).unwrap();
     assert_eq!(heard(&listener), [], "an update from before the subscription");
 }
@@ -104,7 +111,7 @@ async fn unsubscribing_discards_pending_updates() {
 #[tokio::test]
 async fn dropping_a_listener_ends_its_subscriptions() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
-    let two = Listener::new(publish.subscribe(), &updates, []);
+    let two = ChangeListener::new(publish.subscribe(), &updates, []);
     for listener in [&one, &two] {
         listener.subscribe(&uri("test://a")).unwrap();
     }
@@ -122,7 +129,7 @@ async fn limits_subscriptions_of_a_listener() {
     for number in 0..1024 {
         listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
     }
-    assert_eq!(listener.subscribe(&uri("test://more")), Err(TooMany));
+    assert_eq!(listener.subscribe(&uri("test://more")), Err(SubscriptionLimitError));
     assert_eq!(listener.subscribe(&uri("test://7")), Ok(()), "this one it has already");
     listener.unsubscribe(&uri("test://7"));
     let long = |number: usize| uri(&format!("test://{number}/{}", "x".repeat(4_000)));
@@ -146,12 +153,12 @@ async fn catalogs_and_updates_wake_a_waiting_listener() {
     let waiting = wait();
     tokio::task::yield_now().await;
     publish.send_replace(offering(&["one"], &[]));
-    assert_eq!(waiting.await.unwrap(), News::ListChanged(Kind::Tools));
+    assert_eq!(waiting.await.unwrap(), ChangeEvent::ListChanged(ListKind::Tools));
     drop(publish); // there will be no other catalog, and updates still come
     let waiting = wait();
     tokio::task::yield_now().await;
-    updates.updated(&uri("test://a"));
-    assert_eq!(waiting.await.unwrap(), News::Updated(uri("test://a")));
+    updates.report(&uri("test://a"));
+    assert_eq!(waiting.await.unwrap(), ChangeEvent::Updated(uri("test://a")));
 }
 
 #[tokio::test]
@@ -161,7 +168,10 @@ async fn cancelled_wait_loses_no_change() {
     let mut given_up = Box::pin(listener.next());
     assert!(futures_util::poll!(&mut given_up).is_pending());
     publish.send_replace(offering(&["one"], &[]));
-    updates.updated(&uri("test://a"));
+    updates.report(&uri("test://a"));
     drop(given_up);
-    assert_eq!(heard(&listener), [News::ListChanged(Kind::Tools), News::Updated(uri("test://a"))]);
+    assert_eq!(
+        heard(&listener),
+        [ChangeEvent::ListChanged(ListKind::Tools), ChangeEvent::Updated(uri("test://a"))]
+    );
 }

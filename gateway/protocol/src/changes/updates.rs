@@ -19,25 +19,25 @@ const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 #[error(
     "at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_SUBSCRIBED_URI_BYTES} bytes together"
 )]
-pub struct TooMany;
+pub struct SubscriptionLimitError;
 
 /// Routes updates to subscribers.
 #[derive(Debug, Default)]
-pub struct Updates(Mutex<SubscriberIndex>);
+pub struct ResourceUpdates(Mutex<SubscriberIndex>);
 
 /// The subscribers of each resource.
 #[derive(Debug, Default)]
 struct SubscriberIndex {
     subscribers: HashMap<ResourceUri, HashMap<u64, Arc<PendingUpdates>>>,
     /// The number of mailboxes created so far. It numbers them.
-    count: u64,
+    mailboxes_created: u64,
 }
 
-impl Updates {
+impl ResourceUpdates {
     /// Reports that the resource at `uri` has new content. The cost is proportional to the number of its subscribers.
-    pub fn updated(&self, uri: &ResourceUri) {
+    pub fn report(&self, uri: &ResourceUri) {
         for letters in self.lock().subscribers.get(uri).into_iter().flat_map(HashMap::values) {
-            letters.put(uri);
+            letters.add(uri);
         }
     }
 
@@ -49,76 +49,76 @@ impl Updates {
 /// One listener's subscriptions and pending updates.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    updates: Arc<Updates>,
+    updates: Arc<ResourceUpdates>,
     number: u64,
-    letters: Arc<PendingUpdates>,
+    pending: Arc<PendingUpdates>,
 }
 
 /// The content of a mailbox. Locked while the hub is locked, or alone.
 #[derive(Debug, Default)]
 struct PendingUpdates {
     state: Mutex<MailboxState>,
-    knock: Notify,
+    arrival: Notify,
 }
 
 #[derive(Debug, Default)]
 struct MailboxState {
     subscribed: HashSet<ResourceUri>,
     /// The total length of `subscribed`, in bytes.
-    text: usize,
+    subscribed_bytes: usize,
     /// The resources with a pending update, each once, oldest first.
-    waiting: VecDeque<ResourceUri>,
+    pending: VecDeque<ResourceUri>,
     /// The same as a set.
-    waits: HashSet<ResourceUri>,
+    pending_set: HashSet<ResourceUri>,
 }
 
 impl Mailbox {
-    pub(super) fn new(updates: &Arc<Updates>) -> Self {
+    pub(super) fn new(updates: &Arc<ResourceUpdates>) -> Self {
         let mut index = updates.lock();
-        index.count += 1;
-        let number = index.count;
+        index.mailboxes_created += 1;
+        let number = index.mailboxes_created;
         drop(index);
-        Self { updates: Arc::clone(updates), number, letters: Arc::default() }
+        Self { updates: Arc::clone(updates), number, pending: Arc::default() }
     }
 
-    pub(super) fn subscribe(&self, uri: &ResourceUri) -> Result<(), TooMany> {
+    pub(super) fn subscribe(&self, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
         let mut index = self.updates.lock();
-        let mut state = self.letters.lock();
+        let mut state = self.pending.lock();
         if state.subscribed.contains(uri) {
             return Ok(());
         }
-        let text = state.text + uri.as_str().len();
+        let text = state.subscribed_bytes + uri.as_str().len();
         if state.subscribed.len() >= MAX_SUBSCRIPTIONS || text > MAX_SUBSCRIBED_URI_BYTES {
-            return Err(TooMany);
+            return Err(SubscriptionLimitError);
         }
-        state.text = text;
+        state.subscribed_bytes = text;
         state.subscribed.insert(uri.clone());
-        index.subscribers.entry(uri.clone()).or_default().insert(self.number, Arc::clone(&self.letters));
+        index.subscribers.entry(uri.clone()).or_default().insert(self.number, Arc::clone(&self.pending));
         Ok(())
     }
 
     pub(super) fn unsubscribe(&self, uri: &ResourceUri) {
         let mut index = self.updates.lock();
-        let mut state = self.letters.lock();
+        let mut state = self.pending.lock();
         if state.subscribed.remove(uri) {
-            state.text -= uri.as_str().len();
-            if state.waits.remove(uri) {
-                state.waiting.retain(|waiting| waiting != uri);
+            state.subscribed_bytes -= uri.as_str().len();
+            if state.pending_set.remove(uri) {
+                state.pending.retain(|waiting| waiting != uri);
             }
             index.remove(uri, self.number);
         }
     }
 
     /// Completes when something is added after this call.
-    pub(super) fn knock(&self) -> Notified<'_> {
-        self.letters.knock.notified()
+    pub(super) fn arrival(&self) -> Notified<'_> {
+        self.pending.arrival.notified()
     }
 
     /// The resource with the oldest pending update.
     pub(super) fn take(&self) -> Option<ResourceUri> {
-        let mut state = self.letters.lock();
-        let uri = state.waiting.pop_front()?;
-        state.waits.remove(&uri);
+        let mut state = self.pending.lock();
+        let uri = state.pending.pop_front()?;
+        state.pending_set.remove(&uri);
         Some(uri)
     }
 }
@@ -126,7 +126,7 @@ impl Mailbox {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         let mut index = self.updates.lock();
-        for uri in self.letters.lock().subscribed.drain() {
+        for uri in self.pending.lock().subscribed.drain() {
             index.remove(&uri, self.number);
         }
     }
@@ -144,12 +144,12 @@ impl SubscriberIndex {
 }
 
 impl PendingUpdates {
-    fn put(&self, uri: &ResourceUri) {
+    fn add(&self, uri: &ResourceUri) {
         let mut state = self.lock();
-        if state.waits.insert(uri.clone()) {
-            state.waiting.push_back(uri.clone());
+        if state.pending_set.insert(uri.clone()) {
+            state.pending.push_back(uri.clone());
             drop(state);
-            self.knock.notify_waiters();
+            self.arrival.notify_waiters();
         }
     }
 
@@ -159,7 +159,7 @@ impl PendingUpdates {
 }
 
 #[cfg(test)]
-impl Updates {
+impl ResourceUpdates {
     /// The number of resources with subscribers.
     pub(super) fn subscribed(&self) -> usize {
         self.lock().subscribers.len()

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::catalog::{MismatchError, Schema};
+use crate::catalog::{Schema, SchemaMismatchError};
 use crate::json::{parse_strict, pointer_step};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
@@ -26,7 +26,7 @@ pub struct Arguments<'a> {
 impl Arguments<'static> {
     /// No arguments: an empty object.
     #[must_use]
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self { text: Cow::Borrowed("{}"), value: Cow::Owned(Value::Object(Map::new())) }
     }
 }
@@ -53,7 +53,7 @@ impl<'a> Arguments<'a> {
     fn from_parts(text: &'a str, value: Cow<'a, Value>) -> Result<Self, DispatchError> {
         match *value {
             Value::Object(_) => Ok(Self { text: Cow::Borrowed(text), value }),
-            Value::Null => Ok(Arguments::none()),
+            Value::Null => Ok(Arguments::empty()),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 let message = "`arguments` must be an object".to_owned();
                 Err(DispatchError::InvalidArguments { message, pointer: Some(String::new()) })
@@ -72,10 +72,12 @@ impl<'a> Arguments<'a> {
         let checked = if is_quick(schema, &self.text) {
             schema.check(&self.value)
         } else {
-            check_beside(schema, self.text.clone().into_owned()).await
+            check_on_blocking_thread(schema, self.text.clone().into_owned()).await
         };
-        checked
-            .map_err(|MismatchError { message, at }| DispatchError::InvalidArguments { message, pointer: at })
+        checked.map_err(|SchemaMismatchError { message, pointer: at }| DispatchError::InvalidArguments {
+            message,
+            pointer: at,
+        })
     }
 }
 
@@ -84,29 +86,32 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
 }
 
 /// Parses `text` strictly and checks it.
-pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), MismatchError> {
+pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
     if is_quick(schema, text) {
         read_and_check(schema, text)
     } else {
-        check_beside(schema, text.to_owned()).await
+        check_on_blocking_thread(schema, text.to_owned()).await
     }
 }
 
 /// The same on a thread that may block.
-async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
+async fn check_on_blocking_thread(schema: &Schema, text: String) -> Result<(), SchemaMismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
-    checked.unwrap_or_else(|_| Err(MismatchError { message: "it couldn't be checked".to_owned(), at: None }))
+    checked.unwrap_or_else(|_| {
+        Err(SchemaMismatchError { message: "it couldn't be checked".to_owned(), pointer: None })
+    })
 }
 
-fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
-    let value = parse_strict(text).map_err(|error| MismatchError { message: error.to_string(), at: None })?;
+fn read_and_check(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
+    let value = parse_strict(text)
+        .map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })?;
     schema.check(&value)
 }
 
 /// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
 /// the plugin may know them.
-pub(super) fn check_prompt(
+pub(super) fn check_prompt_arguments(
     prompt: &Prompt,
     public: &str,
     arguments: &[(String, String)],

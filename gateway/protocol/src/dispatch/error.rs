@@ -3,26 +3,26 @@
 use std::any::Any;
 
 use crate::call::CallError;
-use crate::catalog::{Catalog, Member};
+use crate::catalog::{Catalog, CatalogPlugin};
 use crate::names::PluginId;
 
-use super::nearest::Unknown;
+use super::suggestions::UnknownName;
 
 /// A failed dispatch. The protocol maps each case to its answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DispatchError {
     /// No tool has that public name.
     #[error("unknown tool: {0}")]
-    UnknownTool(Unknown),
+    UnknownTool(UnknownName),
     /// No prompt has that public name.
     #[error("unknown prompt: {0}")]
-    UnknownPrompt(Unknown),
+    UnknownPrompt(UnknownName),
     /// No template with that text is listed, and no plugin has such URIs.
     #[error("unknown resource template: {0}")]
-    UnknownTemplate(Unknown),
+    UnknownTemplate(UnknownName),
     /// No plugin has that URI.
     #[error("resource not found: {0}")]
-    ResourceNotFound(Unknown),
+    ResourceNotFound(UnknownName),
     /// The arguments don't fit the tool or prompt.
     #[error("invalid arguments: {message}")]
     InvalidArguments {
@@ -45,23 +45,23 @@ pub enum DispatchError {
 impl DispatchError {
     pub(super) fn unknown_tool(name: &str, catalog: &Catalog) -> Self {
         let tools = catalog.tools().iter();
-        Self::UnknownTool(Unknown::name(
+        Self::UnknownTool(UnknownName::with_name_suggestions(
             name,
-            tools.map(|entry| (entry.public().as_str(), entry.tool().name.as_str())),
+            tools.map(|entry| (entry.public_name().as_str(), entry.tool().name.as_str())),
         ))
     }
 
     pub(super) fn unknown_prompt(name: &str, catalog: &Catalog) -> Self {
         let prompts = catalog.prompts().iter();
-        Self::UnknownPrompt(Unknown::name(
+        Self::UnknownPrompt(UnknownName::with_name_suggestions(
             name,
-            prompts.map(|entry| (entry.public().as_str(), entry.prompt().name.as_str())),
+            prompts.map(|entry| (entry.public_name().as_str(), entry.prompt().name.as_str())),
         ))
     }
 
     pub(super) fn unknown_template(text: &str, catalog: &Catalog) -> Self {
         let templates = catalog.templates().iter();
-        Self::UnknownTemplate(Unknown::uri(
+        Self::UnknownTemplate(UnknownName::with_uri_suggestion(
             text,
             templates.map(|entry| entry.template().uri_template.as_str()),
         ))
@@ -71,10 +71,10 @@ impl DispatchError {
     pub(crate) fn resource_not_found(uri: &str, catalog: &Catalog) -> Self {
         let resources = catalog.resources().iter().map(|entry| entry.resource().uri.as_str());
         // A plugin may not find a resource that it lists itself.
-        Self::ResourceNotFound(Unknown::uri(uri, resources.filter(|its| *its != uri)))
+        Self::ResourceNotFound(UnknownName::with_uri_suggestion(uri, resources.filter(|its| *its != uri)))
     }
 
-    pub(super) fn call(member: &Member, error: CallError) -> Self {
+    pub(super) fn call(member: &CatalogPlugin, error: CallError) -> Self {
         Self::Call { plugin: member.id().clone(), error }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tracing::Level;
 
 use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
-use crate::catalog::Member;
+use crate::catalog::CatalogPlugin;
 use crate::names::PublicName;
 
 use super::DispatchError;
@@ -30,7 +30,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
     /// The plugin.
-    pub member: &'a Member,
+    pub member: &'a CatalogPlugin,
     /// The kind of call.
     pub kind: CallKind,
     /// The public name of the tool or prompt. Resources have none here, because the number of URIs is unbounded.
@@ -219,7 +219,7 @@ impl<T: Observed> Drop for RequestSpan<T> {
 /// A plugin call, observed from before it waits for its permit.
 #[derive(Debug)]
 pub(super) struct PluginCall<'a> {
-    member: &'a Member,
+    member: &'a CatalogPlugin,
     kind: CallKind,
     name: Option<&'a PublicName>,
     admitted: Option<Instant>,
@@ -228,7 +228,7 @@ pub(super) struct PluginCall<'a> {
 impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
-        member: &'a Member,
+        member: &'a CatalogPlugin,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> Self {
@@ -236,7 +236,7 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         Self::new(observer, is_logged, PluginCall { member, kind, name, admitted: None })
     }
 
-    pub(super) fn member(&self) -> &'a Member {
+    pub(super) fn member(&self) -> &'a CatalogPlugin {
         self.observed.member
     }
 

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use crate::call::{
-    CallContext, CallError, Completion, Content, Cure, Entry, Failure, NeedInput, Outcome, PromptResult,
-    ReadResult, ToolResult,
+    CallContext, CallError, Completion, Content, GrantEvent, GrantFix, InputNeeded, Outcome, PluginError,
+    PromptResult, ReadResult, ToolResult,
 };
-use crate::catalog::{Catalog, Member, ToolEntry};
+use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
 use crate::names::ResourceUri;
 use crate::policy::ClientFeature;
 
@@ -23,23 +23,27 @@ const MAX_QUESTIONS: usize = 16;
 /// A failed result has no structured content: clients check it against the schema even then, and lose the message. A
 /// result without any content gets its structured content as text, for clients and models that only read text. A result
 /// with an image keeps its content, because the structured part may well be the image again.
-pub(super) async fn tool(
+pub(super) async fn check_tool_outcome(
     entry: &ToolEntry,
     context: &CallContext,
     outcome: Outcome<ToolResult>,
 ) -> Result<Outcome<ToolResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(entry.member(), context, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => {
+            return check_questions(entry.plugin(), context, need).map(Outcome::NeedInput);
+        }
     };
-    if let Some(schema) = entry.output().filter(|_| !result.is_error) {
+    if let Some(schema) = entry.output_schema().filter(|_| !result.is_error) {
         let Some(structured) = &result.structured else {
-            return Err(CallError::BadOutput(
+            return Err(CallError::InvalidOutput(
                 "the structured result is missing, but the tool has an output schema".to_owned(),
             ));
         };
         check_text(schema, structured.get()).await.map_err(|misfit| {
-            CallError::BadOutput(format!("the structured result doesn't match the output schema: {misfit}"))
+            CallError::InvalidOutput(format!(
+                "the structured result doesn't match the output schema: {misfit}"
+            ))
         })?;
     }
     if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {
@@ -52,16 +56,16 @@ pub(super) async fn tool(
 }
 
 /// Drops resources outside the plugin's own URIs: they would be attributed to another plugin.
-pub(super) fn read(
+pub(super) fn check_read_outcome(
     catalog: &Catalog,
-    member: &Member,
+    member: &CatalogPlugin,
     context: &CallContext,
     asked: &ResourceUri,
     outcome: Outcome<ReadResult>,
 ) -> Result<Outcome<ReadResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return need_input(member, context, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => return check_questions(member, context, need).map(Outcome::NeedInput),
     };
     let before = result.contents.len();
     result.contents.retain(|part| {
@@ -73,26 +77,30 @@ pub(super) fn read(
         own
     });
     if result.contents.is_empty() && before > 0 {
-        return Err(CallError::BadOutput("all returned resources belong to other plugins".to_owned()));
+        return Err(CallError::InvalidOutput("all returned resources belong to other plugins".to_owned()));
     }
     Ok(Outcome::Done(result))
 }
 
 /// Checks the questions. A filled-in prompt needs no check.
-pub(super) fn prompt(
-    member: &Member,
+pub(super) fn check_prompt_outcome(
+    member: &CatalogPlugin,
     context: &CallContext,
     outcome: Outcome<PromptResult>,
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
         Outcome::Done(result) => Ok(Outcome::Done(result)),
-        Outcome::NeedInput(need) => need_input(member, context, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => check_questions(member, context, need).map(Outcome::NeedInput),
     }
 }
 
 /// Checks that the plugin may ask these questions, and that their keys differ.
-fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result<NeedInput, CallError> {
-    let bad = |why: String| Err(CallError::BadOutput(why));
+fn check_questions(
+    member: &CatalogPlugin,
+    context: &CallContext,
+    need: InputNeeded,
+) -> Result<InputNeeded, CallError> {
+    let bad = |why: String| Err(CallError::InvalidOutput(why));
     let count = need.requests.len();
     if count > MAX_QUESTIONS {
         return bad(format!("it asks {count} questions at once; at most {MAX_QUESTIONS} are allowed"));
@@ -114,10 +122,10 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
             }
         };
         if !member.policy().client_features.contains(&feature) {
-            return Err(not_granted(member, context, feature));
+            return Err(missing_grant_error(member, context, feature));
         }
-        if let Some(ledger) = &context.ledger {
-            ledger.note(Entry::Used(format!("client {}", feature.as_str())));
+        if let Some(ledger) = &context.grant_report {
+            ledger.record(GrantEvent::Used(format!("client {}", feature.as_str())));
         }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
@@ -130,32 +138,36 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
 /// Replaces the error about a missing client capability by one about the missing grant, if the client has the
 /// capability or there is no client. A client without it gets the error that its protocol defines, and the operator
 /// learns of the grant.
-pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) -> CallError {
-    let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
+pub(super) fn explain_missing_grant(
+    member: &CatalogPlugin,
+    context: &CallContext,
+    error: CallError,
+) -> CallError {
+    let CallError::Refused(PluginError::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));
     let lacking = features.find(|feature| !member.policy().client_features.contains(feature));
     let Some(feature) = lacking else { return error };
-    let not_granted = not_granted(member, context, feature);
+    let not_granted = missing_grant_error(member, context, feature);
     let is_able = context.revision.is_none() || context.capabilities.has(feature.as_str());
     if is_able { not_granted } else { error }
 }
 
 /// The error for a client feature that isn't granted. It is logged once and recorded, and names the line that grants
 /// it.
-fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -> CallError {
+fn missing_grant_error(member: &CatalogPlugin, context: &CallContext, feature: ClientFeature) -> CallError {
     let id = member.id();
     let word = feature.as_str();
-    let cure = feature.cure();
+    let cure = feature.suggest_grant();
     let mut why = format!(
         "asking the client for {word} is not granted; to allow it, add `{cure}` to `[plugins.{id}.allow]`"
     );
-    if member.asks_too_much(feature) {
+    if member.is_first_ungranted_request(feature) {
         tracing::warn!(plugin = %id, "{why}");
     }
-    if let Some(ledger) = &context.ledger {
+    if let Some(ledger) = &context.grant_report {
         let wanted = format!("to ask the client for {word}");
-        ledger.note(Entry::Lacked { wanted, cure: Some(Cure::Line(cure)) });
+        ledger.record(GrantEvent::Missing { wanted, cure: Some(GrantFix::Line(cure)) });
     }
     if context.revision.is_some() && !context.capabilities.has(word) {
         why.push_str(&format!(", but this client doesn't offer {word}"));
@@ -164,7 +176,7 @@ fn not_granted(member: &Member, context: &CallContext, feature: ClientFeature) -
 }
 
 /// Limits the number of suggestions, and makes the total at least as large.
-pub(super) fn completion(mut completion: Completion) -> Completion {
+pub(super) fn limit_completion(mut completion: Completion) -> Completion {
     let count = u32::try_from(completion.values.len()).unwrap_or(u32::MAX);
     completion.total = completion.total.map(|total| total.max(count));
     if completion.values.len() > MAX_COMPLETIONS {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::call::{
-    Capabilities, Content, Failure, InputRequest, Ledger, MediaContent, NeedInput, ResourceBody,
+    Capabilities, Content, GrantReport, InputNeeded, InputRequest, MediaContent, PluginError, ResourceBody,
     ResourceContents,
 };
 use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
@@ -24,10 +24,10 @@ struct Bench {
     context: Arc<CallContext>,
 }
 
-fn bench(members: Vec<Member>) -> Bench {
+fn bench(members: Vec<CatalogPlugin>) -> Bench {
     let catalog = catalog(members);
     let (_, receiver) = watch::channel(Arc::clone(&catalog));
-    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Principal::Local)) }
 }
 
@@ -79,7 +79,7 @@ async fn plugin_gets_its_own_name_and_exact_arguments() {
     assert_eq!(said(bench.tool("a_run", "null").await.unwrap()), "run {}");
     let none = bench
         .dispatcher
-        .call_tool(&bench.catalog, &bench.context, "a_run", &Arguments::none())
+        .call_tool(&bench.catalog, &bench.context, "a_run", &Arguments::empty())
         .await
         .unwrap();
     assert_eq!(none.member.id().as_str(), "a");
@@ -152,7 +152,7 @@ async fn checks_structured_results() {
         (ToolResult::default(), "the structured result is missing"),
     ] {
         let error = call_error(run(result, Some(&schema)).await);
-        assert!(matches!(&error, CallError::BadOutput(why) if why.contains(part)), "{error}");
+        assert!(matches!(&error, CallError::InvalidOutput(why) if why.contains(part)), "{error}");
     }
 }
 
@@ -175,7 +175,7 @@ async fn panic_fails_one_call() {
         let bench = bench(vec![fake.member(|_| {})]);
         let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
         assert!(matches!(&error, CallError::Internal(why) if !why.contains("at once")), "{error}");
-        assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 0, "the permit was given back");
+        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was given back");
     }
 }
 
@@ -231,13 +231,13 @@ async fn cancelled_plugin_gets_a_grace_period() {
         let begun = tokio::time::Instant::now();
         let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
             tokio::task::yield_now().await;
-            assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 1);
+            assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 1);
             bench.context.cancel.cancel();
         });
         assert_eq!(call_error(result), CallError::Cancelled, "its answer comes too late");
         assert_eq!(begun.elapsed(), Duration::from_millis(ends_after));
         assert_eq!(tidy.is_cancelled(), takes < 300);
-        assert_eq!(bench.dispatcher.gate().loads()[0].1.running, 0, "the permit was given back");
+        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was given back");
     }
 }
 
@@ -248,7 +248,7 @@ async fn questions_need_a_grant_and_distinct_keys() {
         method: method.to_owned(),
         params: None,
     };
-    let need = |requests| NeedInput { requests, state: None, meta: Vec::new(), extra: Vec::new() };
+    let need = |requests| InputNeeded { requests, state: None, meta: Vec::new(), extra: Vec::new() };
     for (requests, bad) in [
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
         (
@@ -277,7 +277,7 @@ async fn questions_need_a_grant_and_distinct_keys() {
 
 #[tokio::test]
 async fn missing_capability_names_the_missing_grant() {
-    let lacks = || CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()]));
+    let lacks = || CallError::Refused(PluginError::MissingCapability(vec!["sampling.tools".to_owned()]));
     let client = |has: Value| Capabilities::new(Json::from_value(&has));
     for (granted, has, expected) in [
         (
@@ -292,18 +292,18 @@ async fn missing_capability_names_the_missing_grant() {
         fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
         let allowed = granted.then_some(ClientFeature::Sampling);
         let bench = bench(vec![fake.member(|config| config.client_features = allowed.into_iter().collect())]);
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(GrantReport::default());
         let context = Arc::new(CallContext {
             revision: Some("2025-11-25"),
             capabilities: Arc::new(client(has)),
-            ledger: Some(Arc::clone(&ledger)),
+            grant_report: Some(Arc::clone(&ledger)),
             ..CallContext::internal(Principal::Local)
         });
         let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
         let result = bench.dispatcher.call_tool(&bench.catalog, &context, "a_run", &arguments).await;
         let error = result.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert_eq!(ledger.entries().len(), usize::from(!granted));
+        assert_eq!(ledger.events().len(), usize::from(!granted));
     }
 }
 
@@ -343,7 +343,7 @@ async fn drops_resources_of_other_plugins() {
     for uri in ["x://nobody", "no uri", "x://a/ "] {
         let error = read(&mixed, uri).await.unwrap_err();
         assert!(
-            matches!(&error, DispatchError::ResourceNotFound(unknown) if unknown.asked == uri),
+            matches!(&error, DispatchError::ResourceNotFound(unknown) if unknown.requested == uri),
             "{error}"
         );
     }
@@ -391,7 +391,7 @@ async fn checks_prompt_arguments() {
 #[tokio::test]
 async fn limits_completions_to_a_hundred() {
     let mut fake = FakePlugin::new("a").prompt("review", &["code"]).template("x://a/{p}");
-    fake.manifest.completes = true;
+    fake.manifest.has_completions = true;
     fake.on_complete = Some(Box::new(|_, (target, name, value)| {
         let first = format!("{target:?} {name} {value}");
         let values = std::iter::once(first).chain((0..149).map(|n| n.to_string())).collect();
@@ -399,29 +399,32 @@ async fn limits_completions_to_a_hundred() {
     }));
     let silent = FakePlugin::new("b").prompt("ask", &["code"]);
     let bench = bench(vec![fake.member(|_| {}), silent.member(|_| {})]);
-    let complete = async |whose: CompletionRef<'_>, name: &str| {
+    let complete = async |whose: CompletionOwner<'_>, name: &str| {
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, (name, "v"), &[]).await
     };
-    let all = complete(CompletionRef::Prompt("a_review"), "code").await.unwrap();
+    let all = complete(CompletionOwner::Prompt("a_review"), "code").await.unwrap();
     assert_eq!((all.values.len(), all.total, all.has_more), (100, Some(150), Some(true)));
     assert_eq!(all.values[0], r#"Prompt("review") code v"#);
-    let template = complete(CompletionRef::Resource("x://a/{p}"), "p").await.unwrap();
+    let template = complete(CompletionOwner::Resource("x://a/{p}"), "p").await.unwrap();
     assert_eq!(template.values[0], r#"Template("x://a/{p}") p v"#);
-    assert!(complete(CompletionRef::Resource("x://a/1"), "p").await.is_ok());
-    assert!(complete(CompletionRef::Prompt("a_review"), "nope").await.unwrap().values.is_empty());
-    assert!(complete(CompletionRef::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
+    assert!(complete(CompletionOwner::Resource("x://a/1"), "p").await.is_ok());
+    assert!(complete(CompletionOwner::Prompt("a_review"), "nope").await.unwrap().values.is_empty());
+    assert!(complete(CompletionOwner::Prompt("b_ask"), "code").await.unwrap().values.is_empty());
     assert_eq!(
-        complete(CompletionRef::Resource("y://a"), "p").await.unwrap_err(),
-        DispatchError::UnknownTemplate(Unknown::new("y://a"))
+        complete(CompletionOwner::Resource("y://a"), "p").await.unwrap_err(),
+        DispatchError::UnknownTemplate(UnknownName::new("y://a"))
     );
-    assert!(matches!(complete(CompletionRef::Prompt("x"), "p").await, Err(DispatchError::UnknownPrompt(_))));
+    assert!(matches!(
+        complete(CompletionOwner::Prompt("x"), "p").await,
+        Err(DispatchError::UnknownPrompt(_))
+    ));
 }
 
 #[tokio::test]
 async fn request_keeps_its_catalog_snapshot() {
     let old = catalog(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
     let (sender, receiver) = watch::channel(Arc::clone(&old));
-    let dispatcher = Dispatcher::new(receiver, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     let snapshot = dispatcher.catalog();
     sender.send(Arc::new(Catalog::empty())).unwrap();
     let context = Arc::new(CallContext::internal(Principal::Local));

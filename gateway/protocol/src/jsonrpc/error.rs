@@ -57,18 +57,18 @@ impl fmt::Display for ErrorObject {
 /// An invalid message, and the error to answer with.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
-pub struct Malformed {
+pub struct MalformedMessage {
     /// The id, if it is readable.
     pub id: Option<Id>,
     /// [`PARSE_ERROR`] or [`INVALID_REQUEST`], and the reason.
     pub error: ErrorObject,
     /// The probable kind of message.
-    pub shape: Shape,
+    pub kind: MessageKind,
 }
 
 /// The probable kind of a malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum MessageKind {
     /// Unknown.
     Unknown,
     /// A request.
@@ -79,14 +79,14 @@ pub enum Shape {
     Response,
 }
 
-impl Malformed {
+impl MalformedMessage {
     /// Reports whether the error may be sent to the peer. Notifications and responses are never answered: two peers
     /// that answer each other's invalid answers would loop forever.
     #[must_use]
     pub fn wants_answer(&self) -> bool {
-        match self.shape {
-            Shape::Unknown | Shape::Request => true,
-            Shape::Notification | Shape::Response => false,
+        match self.kind {
+            MessageKind::Unknown | MessageKind::Request => true,
+            MessageKind::Notification | MessageKind::Response => false,
         }
     }
 }

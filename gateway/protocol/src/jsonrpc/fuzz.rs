@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{
-    Incoming, Malformed, Message, Notification, ParseLimits, Request, Response, UnknownId, parse,
+    Incoming, MalformedMessage, Message, MissingId, Notification, ParseLimits, Request, Response, parse,
     write_error, write_notification, write_request, write_result,
 };
 
@@ -45,7 +45,7 @@ fn write(message: &Message<'_>) -> Vec<u8> {
             out = [head, result.get().replace(['\n', '\r'], " ").as_bytes(), b"}"].concat();
         }
         Message::Response(Response { id, outcome: Err(error) }) => {
-            write_error(&mut out, id.as_ref(), UnknownId::Omit, error);
+            write_error(&mut out, id.as_ref(), MissingId::Omit, error);
         }
     }
     out
@@ -87,9 +87,9 @@ fn same(a: &Message<'_>, b: &Message<'_>) {
 }
 
 /// The answer to a malformed message is a valid message.
-fn answer(malformed: &Malformed, limits: ParseLimits) {
+fn answer(malformed: &MalformedMessage, limits: ParseLimits) {
     let mut out = Vec::new();
-    write_error(&mut out, malformed.id.as_ref(), UnknownId::Null, &malformed.error);
+    write_error(&mut out, malformed.id.as_ref(), MissingId::Null, &malformed.error);
     let Ok(Incoming::Single(Message::Response(back))) = parse(&out, limits) else {
         panic!("our own error can't be read")
     };

@@ -14,8 +14,8 @@ use crate::json::Json;
 
 use super::scan::scan;
 use super::{
-    ErrorObject, Id, IdError, Incoming, Malformed, Message, Notification, ParseLimits, Request, Response,
-    Shape,
+    ErrorObject, Id, IdError, Incoming, MalformedMessage, Message, MessageKind, Notification, ParseLimits,
+    Request, Response,
 };
 
 /// Parses one line or one body. A leading byte order mark is skipped.
@@ -23,20 +23,20 @@ use super::{
 /// # Errors
 /// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty or oversized
 /// batch, or something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
-pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malformed> {
+pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, MalformedMessage> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| unreadable(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
-    scan(text).map_err(|flaw| unreadable(format_args!("JSON that can be read: {flaw}")))?;
+        .map_err(|error| parse_failure(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
+    scan(text).map_err(|flaw| parse_failure(format_args!("JSON that can be read: {flaw}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let whole = TopLevelSeed { limits }
         .deserialize(&mut deserializer)
         .and_then(|whole| deserializer.end().map(|()| whole))
-        .map_err(|error| unreadable(format_args!("JSON: {error}")))?;
+        .map_err(|error| parse_failure(format_args!("JSON: {error}")))?;
     match whole {
         TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
-        TopLevel::Many(_, 0) => Err(refused("a batch must not be empty")),
-        TopLevel::Many(_, count) if count > limits.max_batch => Err(refused(format!(
+        TopLevel::Many(_, 0) => Err(invalid_message("a batch must not be empty")),
+        TopLevel::Many(_, count) if count > limits.max_batch => Err(invalid_message(format!(
             "the batch holds {count} messages; at most {} are allowed",
             limits.max_batch
         ))),
@@ -46,13 +46,13 @@ pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malforme
     }
 }
 
-fn unreadable(why: fmt::Arguments<'_>) -> Malformed {
+fn parse_failure(why: fmt::Arguments<'_>) -> MalformedMessage {
     let error = ErrorObject::parse_error(format!("the message is not {why}"));
-    Malformed { id: None, error, shape: Shape::Unknown }
+    MalformedMessage { id: None, error, kind: MessageKind::Unknown }
 }
 
-fn refused(why: impl Into<String>) -> Malformed {
-    Malformed { id: None, error: ErrorObject::invalid_request(why), shape: Shape::Unknown }
+fn invalid_message(why: impl Into<String>) -> MalformedMessage {
+    MalformedMessage { id: None, error: ErrorObject::invalid_request(why), kind: MessageKind::Unknown }
 }
 
 /// The characters of a JSON string, borrowed if it has no escapes. `None` for other values.
@@ -86,7 +86,7 @@ struct MessageMembers<'a> {
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     /// A duplicate member.
-    twice: Option<MemberName>,
+    duplicate: Option<MemberName>,
 }
 
 /// The members of a message that have a meaning.
@@ -116,10 +116,10 @@ impl MemberName {
 }
 
 impl<'a> BatchEntry<'a> {
-    fn check(self) -> Result<Message<'a>, Malformed> {
+    fn check(self) -> Result<Message<'a>, MalformedMessage> {
         match self {
             Self::Object(envelope) => envelope.check(),
-            Self::Other => Err(refused("a message must be an object")),
+            Self::Other => Err(invalid_message("a message must be an object")),
         }
     }
 }
@@ -136,36 +136,39 @@ impl<'a> MessageMembers<'a> {
             MemberName::Error => &mut self.error,
         };
         // A duplicate id takes precedence: it must not be used in the answer.
-        if slot.replace(value).is_some() && (self.twice.is_none() || member == MemberName::Id) {
-            self.twice = Some(member);
+        if slot.replace(value).is_some() && (self.duplicate.is_none() || member == MemberName::Id) {
+            self.duplicate = Some(member);
         }
     }
 
-    fn check(self) -> Result<Message<'a>, Malformed> {
+    fn check(self) -> Result<Message<'a>, MalformedMessage> {
         let id = self.id.map(Id::from_raw);
         let readable = match &id {
-            Some(Ok(id)) if self.twice != Some(MemberName::Id) => Some(id.clone()),
+            Some(Ok(id)) if self.duplicate != Some(MemberName::Id) => Some(id.clone()),
             Some(Ok(_) | Err(_)) | None => None,
         };
-        let bad = |shape, why: String| Malformed {
+        let bad = |shape, why: String| MalformedMessage {
             id: readable.clone(),
             error: ErrorObject::invalid_request(why),
-            shape,
+            kind: shape,
         };
-        if let Some(member) = self.twice {
-            return Err(bad(Shape::Unknown, format!("duplicate member `{}`", member.as_str())));
+        if let Some(member) = self.duplicate {
+            return Err(bad(MessageKind::Unknown, format!("duplicate member `{}`", member.as_str())));
         }
         if self.jsonrpc.and_then(string).as_deref() != Some("2.0") {
             return Err(bad(self.shape(), "`jsonrpc` must be \"2.0\"".to_owned()));
         }
         let Some(method) = self.method else { return self.response(id, bad) };
         if self.result.is_some() || self.error.is_some() {
-            return Err(bad(Shape::Unknown, "a message with `method` has no `result` or `error`".to_owned()));
+            return Err(bad(
+                MessageKind::Unknown,
+                "a message with `method` has no `result` or `error`".to_owned(),
+            ));
         }
-        let id = id.transpose().map_err(|error| bad(Shape::Request, error.to_string()))?;
-        let shape = if id.is_some() { Shape::Request } else { Shape::Notification };
+        let id = id.transpose().map_err(|error| bad(MessageKind::Request, error.to_string()))?;
+        let shape = if id.is_some() { MessageKind::Request } else { MessageKind::Notification };
         let Some(method) = string(method) else {
-            return Err(bad(Shape::Unknown, "`method` must be a string".to_owned()));
+            return Err(bad(MessageKind::Unknown, "`method` must be a string".to_owned()));
         };
         let params = self.params.filter(|params| params.get() != "null");
         if params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
@@ -180,33 +183,36 @@ impl<'a> MessageMembers<'a> {
     fn response(
         &self,
         id: Option<Result<Id, IdError>>,
-        bad: impl Fn(Shape, String) -> Malformed,
-    ) -> Result<Message<'a>, Malformed> {
+        bad: impl Fn(MessageKind, String) -> MalformedMessage,
+    ) -> Result<Message<'a>, MalformedMessage> {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error_object(error).map_err(|_| {
-                bad(Shape::Response, "`error` must hold an integer `code` and a text `message`".to_owned())
+                bad(
+                    MessageKind::Response,
+                    "`error` must hold an integer `code` and a text `message`".to_owned(),
+                )
             })?),
             (Some(_), Some(_)) => {
                 let why = "a response has either `result` or `error`, not both".to_owned();
-                return Err(bad(Shape::Response, why));
+                return Err(bad(MessageKind::Response, why));
             }
-            (None, None) => return Err(bad(Shape::Unknown, "`method` is missing".to_owned())),
+            (None, None) => return Err(bad(MessageKind::Unknown, "`method` is missing".to_owned())),
         };
         let id = match id {
             Some(Err(IdError::Null)) | None => None,
             Some(Ok(id)) => Some(id),
-            Some(Err(error)) => return Err(bad(Shape::Response, error.to_string())),
+            Some(Err(error)) => return Err(bad(MessageKind::Response, error.to_string())),
         };
         Ok(Message::Response(Response { id, outcome }))
     }
 
     /// The probable kind of a message without a valid `jsonrpc`.
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> MessageKind {
         match (self.method, self.id, self.result.or(self.error)) {
-            (None, _, Some(_)) => Shape::Response,
-            (Some(_), Some(_), None) => Shape::Request,
-            (Some(_) | None, _, _) => Shape::Unknown,
+            (None, _, Some(_)) => MessageKind::Response,
+            (Some(_), Some(_), None) => MessageKind::Request,
+            (Some(_) | None, _, _) => MessageKind::Unknown,
         }
     }
 }

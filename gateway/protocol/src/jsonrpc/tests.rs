@@ -39,7 +39,7 @@ fn message_seen(message: &Message<'_>) -> String {
     }
 }
 
-fn malformed_seen(it: &Malformed) -> String {
+fn malformed_seen(it: &MalformedMessage) -> String {
     let silent = if it.wants_answer() { "" } else { " silent" };
     format!("{} {}{silent}", it.error.code, it.id.as_ref().map_or("-", Id::as_json))
 }
@@ -259,15 +259,15 @@ fn writers_append_one_line() {
     let error = ErrorObject { data, ..ErrorObject::new(METHOD_NOT_FOUND, "no \"x\"\n") };
     let rest = r#""error":{"code":-32601,"message":"no \"x\"\n","data":[ ]}}"#;
     assert_eq!(
-        write(&|out| write_error(out, Some(&Id::string("a")), UnknownId::Null, &error)),
+        write(&|out| write_error(out, Some(&Id::string("a")), MissingId::Null, &error)),
         format!(r#"{{"jsonrpc":"2.0","id":"a",{rest}"#)
     );
     assert_eq!(
-        write(&|out| write_error(out, None, UnknownId::Null, &error)),
+        write(&|out| write_error(out, None, MissingId::Null, &error)),
         format!(r#"{{"jsonrpc":"2.0","id":null,{rest}"#)
     );
     assert_eq!(
-        write(&|out| write_error(out, None, UnknownId::Omit, &error)),
+        write(&|out| write_error(out, None, MissingId::Omit, &error)),
         format!(r#"{{"jsonrpc":"2.0",{rest}"#)
     );
     assert_eq!(write(&|out| write_notification(out, "n", None)), r#"{"jsonrpc":"2.0","method":"n"}"#);

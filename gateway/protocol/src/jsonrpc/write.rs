@@ -6,7 +6,7 @@ use super::{ErrorObject, Id};
 
 /// The id in the answer to a request whose id couldn't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnknownId {
+pub enum MissingId {
     /// `"id":null`, as JSON-RPC requires.
     Null,
     /// No id.
@@ -24,7 +24,7 @@ pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
 }
 
 /// Appends a response with an error; `unknown` is used if there is no id.
-pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: UnknownId, error: &ErrorObject) {
+pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: MissingId, error: &ErrorObject) {
     let ErrorObject { code, message, data } = error;
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
     match (id, unknown) {
@@ -32,8 +32,8 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: UnknownId, error
             out.extend_from_slice(b",\"id\":");
             out.extend_from_slice(id.as_json().as_bytes());
         }
-        (None, UnknownId::Null) => out.extend_from_slice(b",\"id\":null"),
-        (None, UnknownId::Omit) => {}
+        (None, MissingId::Null) => out.extend_from_slice(b",\"id\":null"),
+        (None, MissingId::Omit) => {}
     }
     out.extend_from_slice(b",\"error\":{\"code\":");
     out.extend_from_slice(code.to_string().as_bytes());
@@ -49,18 +49,18 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: UnknownId, error
 /// Appends a notification.
 pub fn write_notification(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
-    call(out, method, params);
+    write_call(out, method, params);
 }
 
 /// Appends a request.
 pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&RawValue>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
-    call(out, method, params);
+    write_call(out, method, params);
 }
 
 /// The common end of requests and notifications.
-fn call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
+fn write_call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
     out.extend_from_slice(b",\"method\":");
     quote(out, method);
     if let Some(params) = params {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use crate::catalog::{Catalog, Kind};
-use crate::changes::{Listener, News, TooMany, Updates};
+use crate::catalog::{Catalog, ListKind};
+use crate::changes::{ChangeEvent, ChangeListener, ResourceUpdates, SubscriptionLimitError};
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, Id};
@@ -16,7 +16,7 @@ use crate::names::{Principal, ResourceUri};
 
 use super::errors::{ErrorAnswer, ProtocolError};
 use super::params::Params;
-use super::project::render;
+use super::render::render;
 use super::revision::Revision;
 use super::{Identity, Protocol};
 
@@ -30,7 +30,7 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 /// A notification stream that a client opened with `subscriptions/listen`.
 #[derive(Debug)]
 pub struct NotificationStream {
-    listener: Listener,
+    listener: ChangeListener,
     id: Id,
     /// The first message: the subscriptions that the gateway accepted.
     pub acknowledgement: Vec<u8>,
@@ -41,15 +41,15 @@ pub struct NotificationStream {
 impl NotificationStream {
     /// The next message. Cancel-safe.
     pub async fn next(&self) -> Vec<u8> {
-        message(&self.listener.next().await, Some(&self.id))
+        notification(&self.listener.next().await, Some(&self.id))
     }
 }
 
 impl Protocol {
     /// A listener for a session, which receives all list changes, and updates of the resources that it subscribes to.
     #[must_use]
-    pub fn listener(&self, updates: &Arc<Updates>) -> Listener {
-        Listener::new(self.dispatcher.watch(), updates, Kind::ALL)
+    pub fn listener(&self, updates: &Arc<ResourceUpdates>) -> ChangeListener {
+        ChangeListener::new(self.dispatcher.watch(), updates, ListKind::ALL)
     }
 
     /// Subscribes to a resource (`resources/subscribe`).
@@ -59,24 +59,27 @@ impl Protocol {
     /// resource.
     pub fn subscribe(
         &self,
-        listener: &Listener,
+        listener: &ChangeListener,
         revision: Revision,
         principal: &Principal,
         params: &Params,
     ) -> Result<(), ProtocolError> {
         let uri = params.string("uri")?;
         let catalog = self.dispatcher.catalog();
-        let view = catalog.view(principal);
-        let unknown = || ErrorAnswer::to(&DispatchError::resource_not_found(uri, view), revision).error;
-        let uri = owned(view, uri).ok_or_else(unknown)?;
-        listener.subscribe(&uri).map_err(|error| too_many(error, "/uri", "unsubscribe from some first"))
+        let view = catalog.visible_to(principal);
+        let unknown =
+            || ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, view), revision).error;
+        let uri = owned_uri(view, uri).ok_or_else(unknown)?;
+        listener
+            .subscribe(&uri)
+            .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
     }
 
     /// Ends a subscription (`resources/unsubscribe`), if there is one.
     ///
     /// # Errors
     /// -32602: `uri` is missing.
-    pub fn unsubscribe(&self, listener: &Listener, params: &Params) -> Result<(), ProtocolError> {
+    pub fn unsubscribe(&self, listener: &ChangeListener, params: &Params) -> Result<(), ProtocolError> {
         if let Ok(uri) = ResourceUri::new(params.string("uri")?) {
             listener.unsubscribe(&uri);
         }
@@ -90,7 +93,7 @@ impl Protocol {
     /// -32602: `notifications` is missing or invalid, or names more resources than a stream may have.
     pub fn listen(
         &self,
-        updates: &Arc<Updates>,
+        updates: &Arc<ResourceUpdates>,
         revision: Revision,
         principal: &Principal,
         id: &Id,
@@ -98,12 +101,16 @@ impl Protocol {
     ) -> Result<NotificationStream, ProtocolError> {
         let ChangeFilter { kinds, uris } = ChangeFilter::read(params)?;
         let catalog = self.dispatcher.catalog();
-        let view = catalog.view(principal);
-        let listener = Listener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
+        let view = catalog.visible_to(principal);
+        let listener = ChangeListener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
         let mut honoured = ChangeFilter { kinds, uris: Vec::new() };
-        for uri in uris.iter().filter_map(|uri| owned(view, uri)) {
+        for uri in uris.iter().filter_map(|uri| owned_uri(view, uri)) {
             listener.subscribe(&uri).map_err(|error| {
-                too_many(error, "/notifications/resourceSubscriptions", "open another stream for the others")
+                subscription_limit_error(
+                    error,
+                    "/notifications/resourceSubscriptions",
+                    "open another stream for the others",
+                )
             })?;
             honoured.uris.push(uri.to_string());
         }
@@ -121,26 +128,26 @@ impl Protocol {
 
 /// The notification of `news` to a session, which is the same in every handshake revision.
 #[must_use]
-pub fn session_news(news: &News) -> Vec<u8> {
-    message(news, None)
+pub fn session_notification(news: &ChangeEvent) -> Vec<u8> {
+    notification(news, None)
 }
 
 /// The URI, if a plugin owns it.
-fn owned(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
+fn owned_uri(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
     catalog.resource_owner(uri)?;
     ResourceUri::new(uri).ok()
 }
 
-fn too_many(error: TooMany, at: &str, cure: &str) -> ProtocolError {
+fn subscription_limit_error(error: SubscriptionLimitError, at: &str, cure: &str) -> ProtocolError {
     ProtocolError::params(at, &format!("{error}; {cure}"))
 }
 
-fn message(news: &News, subscription: Option<&Id>) -> Vec<u8> {
+fn notification(news: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {
     let (method, uri) = match news {
-        News::ListChanged(Kind::Tools) => ("notifications/tools/list_changed", None),
-        News::ListChanged(Kind::Prompts) => ("notifications/prompts/list_changed", None),
-        News::ListChanged(Kind::Resources) => ("notifications/resources/list_changed", None),
-        News::Updated(uri) => ("notifications/resources/updated", Some(uri)),
+        ChangeEvent::ListChanged(ListKind::Tools) => ("notifications/tools/list_changed", None),
+        ChangeEvent::ListChanged(ListKind::Prompts) => ("notifications/prompts/list_changed", None),
+        ChangeEvent::ListChanged(ListKind::Resources) => ("notifications/resources/list_changed", None),
+        ChangeEvent::Updated(uri) => ("notifications/resources/updated", Some(uri)),
     };
     let told = ChangeParams { filter: None, uri, subscription };
     let params = (uri.is_some() || subscription.is_some()).then(|| render(&told));

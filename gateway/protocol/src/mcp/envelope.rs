@@ -19,7 +19,7 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// The envelope of a request.
 #[derive(Debug, Clone)]
-pub struct Envelope {
+pub struct RequestEnvelope {
     /// The request's revision: a stateless one.
     pub revision: Revision,
     /// The client, if it introduced itself.
@@ -32,7 +32,7 @@ pub struct Envelope {
 
 /// Reports whether the request claims a stateless revision.
 #[must_use]
-pub fn claims(params: &Params) -> bool {
+pub fn is_stateless_claim(params: &Params) -> bool {
     params.meta(VERSION_KEY).is_some()
 }
 
@@ -42,7 +42,7 @@ pub fn claimed_version(params: &Params) -> Option<&str> {
     params.meta(VERSION_KEY).and_then(Value::as_str)
 }
 
-impl Envelope {
+impl RequestEnvelope {
     /// Reads the envelope.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::call::{Busy, CallError, Failure, Fault, ToolResult};
-use crate::catalog::Member;
+use crate::call::{BusyReason, CallError, PluginError, PluginErrorDetail, ToolResult};
+use crate::catalog::CatalogPlugin;
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject};
@@ -125,42 +125,42 @@ impl ProtocolError {
 
 /// A failed request that may ask the client.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Trouble {
+pub enum RequestError {
     /// The call failed.
-    Failed(DispatchError),
+    Dispatch(DispatchError),
     /// The plugin's questions weren't answered; one sentence.
     Unanswered(PluginId, String),
     /// The client's request is invalid.
-    Refused(ProtocolError),
+    Protocol(ProtocolError),
 }
 
-impl Trouble {
+impl RequestError {
     /// A failed call of this plugin.
-    pub(super) fn failed(member: &Member, error: CallError) -> Self {
-        Self::Failed(DispatchError::Call { plugin: member.id().clone(), error })
+    pub(super) fn failed(member: &CatalogPlugin, error: CallError) -> Self {
+        Self::Dispatch(DispatchError::Call { plugin: member.id().clone(), error })
     }
 
     /// Unanswered questions of this plugin.
-    pub(super) fn unanswered(member: &Member, why: String) -> Self {
+    pub(super) fn unanswered(member: &CatalogPlugin, why: String) -> Self {
         Self::Unanswered(member.id().clone(), why)
     }
 
     /// The answer that `revision` gives.
     pub(super) fn answer(self, revision: Revision) -> ErrorAnswer {
         match self {
-            Self::Failed(error) => ErrorAnswer::to(&error, revision),
+            Self::Dispatch(error) => ErrorAnswer::for_dispatch_error(&error, revision),
             Self::Unanswered(plugin, why) => {
                 let message = format!("plugin `{plugin}`: {why}");
                 ErrorAnswer::both(&message, ProtocolError::internal(&*message))
             }
-            Self::Refused(error) => ErrorAnswer::error_only(error),
+            Self::Protocol(error) => ErrorAnswer::error_only(error),
         }
     }
 }
 
-impl From<DispatchError> for Trouble {
+impl From<DispatchError> for RequestError {
     fn from(error: DispatchError) -> Self {
-        Self::Failed(error)
+        Self::Dispatch(error)
     }
 }
 
@@ -184,7 +184,7 @@ impl ErrorAnswer {
 
     /// The answer to a failed dispatch. The model learns what happened while its tool ran, unless the gateway itself
     /// failed, and from 2025-11-25 on which arguments are invalid. Everything else is for the client program.
-    pub(super) fn to(error: &DispatchError, revision: Revision) -> Self {
+    pub(super) fn for_dispatch_error(error: &DispatchError, revision: Revision) -> Self {
         let message = error.to_string();
         match error {
             DispatchError::UnknownTool(_) | DispatchError::UnknownPrompt(_) => {
@@ -194,7 +194,7 @@ impl ErrorAnswer {
                 Self::error_only(ProtocolError::params("/ref/uri", &message))
             }
             DispatchError::ResourceNotFound(unknown) => {
-                Self::error_only(not_found(&message, &unknown.asked, revision))
+                Self::error_only(not_found(&message, &unknown.requested, revision))
             }
             DispatchError::InvalidArguments { message: _, pointer } => {
                 let at = format!("/arguments{}", pointer.as_deref().unwrap_or_default());
@@ -205,12 +205,12 @@ impl ErrorAnswer {
                     Self::error_only(error)
                 }
             }
-            DispatchError::Call { plugin, error } => Self::to_call(plugin, error, &message, revision),
+            DispatchError::Call { plugin, error } => Self::for_call_error(plugin, error, &message, revision),
         }
     }
 
     /// The answer to a failed call of a plugin.
-    fn to_call(plugin: &PluginId, error: &CallError, message: &str, revision: Revision) -> Self {
+    fn for_call_error(plugin: &PluginId, error: &CallError, message: &str, revision: Revision) -> Self {
         let message = match error.config_key() {
             Some(key) => format!("{message} (limit `plugins.{plugin}.limits.{key}`)"),
             None => message.to_owned(),
@@ -220,18 +220,18 @@ impl ErrorAnswer {
             ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, &*message, Some(&data))
         };
         match error {
-            CallError::Refused(failure) => Self::to_refusal(failure, &message, revision),
+            CallError::Refused(failure) => Self::for_plugin_error(failure, &message, revision),
             CallError::Timeout(_)
             | CallError::CpuTime(_)
             | CallError::Memory(_)
-            | CallError::Tables(_)
+            | CallError::TableElements(_)
             | CallError::Handles(_)
             | CallError::TooLarge(_)
             | CallError::Trap(_)
-            | CallError::BadOutput(_)
+            | CallError::InvalidOutput(_)
             | CallError::NotGranted(_)
             | CallError::Directory(_) => Self::both(&message, failed(false)),
-            CallError::Busy(Busy::Plugin { .. } | Busy::Gateway) | CallError::Replaced => {
+            CallError::Busy(BusyReason::Plugin { .. } | BusyReason::Gateway) | CallError::Replaced => {
                 Self::both(&message, failed(true))
             }
             CallError::Cancelled => Self::error_only(ProtocolError::cancelled()),
@@ -240,26 +240,26 @@ impl ErrorAnswer {
     }
 
     /// The answer to an error that the plugin itself returned.
-    fn to_refusal(failure: &Failure, message: &str, revision: Revision) -> Self {
+    fn for_plugin_error(failure: &PluginError, message: &str, revision: Revision) -> Self {
         let with_data = |code, data: Option<Json>| {
             let data = data.filter(|data| data.get() != "null"); // what is absent is left out
             ProtocolError { error: ErrorObject { code, message: message.to_owned(), data }, status: 200 }
         };
-        let data = |fault: &Fault| {
-            let at = || fault.at.as_ref().map(|at| Json::from_value(&json!({ "at": at })));
+        let data = |fault: &PluginErrorDetail| {
+            let at = || fault.pointer.as_ref().map(|at| Json::from_value(&json!({ "at": at })));
             fault.data.clone().or_else(at)
         };
         match failure {
-            Failure::InvalidParams(fault) | Failure::NotFound(fault) => {
+            PluginError::InvalidParams(fault) | PluginError::NotFound(fault) => {
                 Self::error_only(with_data(jsonrpc::INVALID_PARAMS, data(fault)))
             }
-            Failure::Internal(fault) => Self::error_only(with_data(jsonrpc::INTERNAL_ERROR, data(fault))),
-            Failure::Custom { code, message: _, data } => {
+            PluginError::Internal(fault) => Self::error_only(with_data(jsonrpc::INTERNAL_ERROR, data(fault))),
+            PluginError::Custom { code, message: _, data } => {
                 let is_reserved = (-32768..=-32000).contains(code);
                 let code = if is_reserved { jsonrpc::INTERNAL_ERROR } else { *code };
                 Self::error_only(with_data(code, data.clone()))
             }
-            Failure::MissingCapability(names) => match revision.era() {
+            PluginError::MissingCapability(names) => match revision.era() {
                 Era::Stateless => {
                     let data = json!({ "requiredCapabilities": capability_tree(names) });
                     Self::error_only(ProtocolError::new(400, MISSING_CAPABILITY, message, Some(&data)))

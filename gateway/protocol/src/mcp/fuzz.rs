@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 
 use crate::json;
 
-use super::envelope::{Envelope, claims};
+use super::envelope::{RequestEnvelope, is_stateless_claim};
 use super::lists::{ListedItems, read_cursor, write_cursor};
-use super::{Greeting, Params, ProtocolError, Revision, SealingKey, Wishes};
+use super::{InitializeParams, NotificationPrefs, Params, ProtocolError, Revision, SealingKey};
 
 /// The longest error message, in bytes.
 const MAX_ERROR_MESSAGE_BYTES: usize = 2_000;
@@ -35,14 +35,14 @@ pub fn fuzz_params(bytes: &[u8]) {
     if let Some(meta) = params.meta_text() {
         assert!(meta.is_object() && !meta.get().contains(['\n', '\r']), "one object on one line");
     }
-    let _ = Wishes::read(&params, None).is_empty();
+    let _ = NotificationPrefs::read(&params, None).is_empty();
     let strings = Params::strings(params.get("arguments"), "/arguments");
     strings.err().iter().for_each(told);
     params.level().err().iter().for_each(told);
-    Greeting::read(&params).err().iter().for_each(told);
-    match Envelope::read(&params) {
+    InitializeParams::read(&params).err().iter().for_each(told);
+    match RequestEnvelope::read(&params) {
         Ok(envelope) => {
-            assert!(claims(&params) && Revision::STATELESS.contains(&envelope.revision));
+            assert!(is_stateless_claim(&params) && Revision::STATELESS.contains(&envelope.revision));
         }
         Err(error) => told(&error),
     }

@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::manifest::Entries;
+use crate::manifest::JsonMembers;
 
 use super::revision::{Feature, Revision};
 
@@ -33,7 +33,7 @@ impl Identity {
         &self,
         map: &mut M,
         revision: Revision,
-        meta: &Entries,
+        meta: &JsonMembers,
     ) -> Result<(), M::Error> {
         let server = revision.has(Feature::ResultTypes).then_some(self);
         if server.is_none() && meta.is_empty() {
@@ -49,7 +49,7 @@ impl Identity {
 }
 
 struct ResultMeta<'a> {
-    meta: &'a Entries,
+    meta: &'a JsonMembers,
     server: Option<&'a Identity>,
     revision: Revision,
 }

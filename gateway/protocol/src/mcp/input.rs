@@ -17,42 +17,42 @@ use std::time::Duration;
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use crate::call::{CallContext, CallError, InputRequest, NeedInput, Outcome};
-use crate::catalog::{Catalog, Member};
-use crate::dispatch::{Answered, DispatchError, Dispatcher};
+use crate::call::{CallContext, CallError, InputNeeded, InputRequest, Outcome};
+use crate::catalog::{Catalog, CatalogPlugin};
+use crate::dispatch::{DispatchError, DispatchOutcome, Dispatcher};
 use crate::json::Json;
 use crate::jsonrpc::ErrorObject;
-use crate::manifest::Entries;
+use crate::manifest::JsonMembers;
 
-use super::errors::Trouble;
+use super::errors::RequestError;
 use super::revision::Era;
-use super::{Exchange, Method, Params, Protocol};
+use super::{Method, Params, Protocol, RequestContext};
 
-mod clean;
+mod sanitise;
 mod form;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod question;
 mod sampling;
 mod state;
-mod talk;
+mod client_input;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_question, fuzz_state};
 pub(super) use state::StateStore;
 
+use client_input::{ClientInput, StatelessStart};
 use question::Question;
-use talk::{ClientInput, StatelessStart};
 
 /// The number of times that one call may ask.
 const MAX_ROUNDS: u32 = 8;
 
 /// How long a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The number of open questions of one session: far more than a user answers, and far fewer than the requests that one
 /// connection may have running, so that there is always room for the answers.
-pub const OPEN_QUESTIONS: usize = 64;
+pub const MAX_OPEN_QUESTIONS: usize = 64;
 
 /// How long a state of the stateless era is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
@@ -82,7 +82,7 @@ pub(super) trait InputCall: Sync {
     const METHOD: Method;
 
     /// The plugin.
-    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<Member>>;
+    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>>;
 
     /// Calls the plugin.
     fn call(
@@ -90,58 +90,58 @@ pub(super) trait InputCall: Sync {
         dispatcher: &Dispatcher,
         catalog: &Catalog,
         context: &Arc<CallContext>,
-    ) -> impl Future<Output = Result<Answered<Self::Done>, DispatchError>> + Send;
+    ) -> impl Future<Output = Result<DispatchOutcome<Self::Done>, DispatchError>> + Send;
 }
 
 /// The outcome of a request.
 #[derive(Debug)]
-pub enum Conversed<T> {
+pub enum RoundsOutcome<T> {
     /// A result.
     Done(T),
     /// Questions to the client, as the JSON text of a result.
-    Asks(Box<RawValue>),
+    Questions(Box<RawValue>),
 }
 
 /// The pending answer to a question.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Json, AskError>> + Send + 'a>>;
+pub type PendingQuestion<'a> = Pin<Box<dyn Future<Output = Result<Json, QuestionError>> + Send + 'a>>;
 
 /// The client of a running request.
 pub trait Peer: fmt::Debug + Send + Sync {
     /// Sends a request and waits for the result. Dropping the future withdraws the request.
-    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a>;
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a>;
 }
 
 /// An unanswered question.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum AskError {
+pub enum QuestionError {
     /// The client answered with an error.
     #[error("the client refused: {}", .0.message)]
     Refused(ErrorObject),
     /// The client didn't answer in time.
     #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
-    Silence(Duration),
+    TimedOut(Duration),
     /// The client has reached the limit on open questions.
     #[error("{0} questions to this client are open already")]
     TooMany(usize),
     /// The client answered, but the gateway has no memory for the answer.
     #[error("the gateway has no memory for the answer; try again later")]
-    NoRoom,
+    NoMemory,
     /// The connection is closed.
     #[error("no answer is possible any more: the connection is closed, or the gateway is stopping")]
-    Gone,
+    Closed,
 }
 
 /// The state of a multi-round call.
 #[derive(Debug, Default)]
 pub(super) struct CallRound {
     /// The number of rounds so far.
-    asked: u32,
+    rounds: u32,
     /// The answers so far.
     pub(super) answers: Arc<Vec<(String, Json)>>,
     /// The plugin's own state.
     pub(super) state: Option<Arc<[u8]>>,
     /// Answers that were sent before their questions. Each is used once.
-    ahead: HashMap<String, Json>,
+    advance_answers: HashMap<String, Json>,
 }
 
 impl CallRound {
@@ -155,7 +155,7 @@ impl CallRound {
         let mut answers = Arc::unwrap_or_clone(self.answers);
         answers.retain(|(key, _)| !more.iter().any(|(newer, _)| newer == key));
         answers.extend(more);
-        Self { asked: self.asked + 1, answers: Arc::new(answers), state: state.map(Arc::from), ..self }
+        Self { rounds: self.rounds + 1, answers: Arc::new(answers), state: state.map(Arc::from), ..self }
     }
 }
 
@@ -163,34 +163,34 @@ impl CallRound {
 type ParsedQuestions = Vec<(InputRequest, Question)>;
 
 /// Calls a plugin until it returns a result or the client has to be asked.
-pub(super) async fn converse<C: InputCall>(
+pub(super) async fn run_rounds<C: InputCall>(
     protocol: &Protocol,
     catalog: &Catalog,
-    exchange: &Exchange,
+    exchange: &RequestContext,
     params: &Params,
     call: &C,
-) -> Result<Conversed<C::Done>, Trouble> {
+) -> Result<RoundsOutcome<C::Done>, RequestError> {
     let talk = ClientInput { protocol, exchange, params, method: C::METHOD };
     let mut round = match exchange.revision.era() {
         Era::Handshake => CallRound::default(),
-        Era::Stateless => match talk.begin(call.member(catalog.view(&exchange.principal)))? {
-            StatelessStart::CallRound(round) => round,
-            StatelessStart::Asks(text) => return Ok(Conversed::Asks(text)),
+        Era::Stateless => match talk.start(call.member(catalog.visible_to(&exchange.principal)))? {
+            StatelessStart::Call(round) => round,
+            StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
         },
     };
     loop {
-        let context = exchange.context(params, &round);
-        let Answered { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
+        let context = exchange.call_context(params, &round);
+        let DispatchOutcome { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
-        let NeedInput { requests, state, meta, extra: _ } = match outcome {
-            Outcome::Done(result) => return Ok(Conversed::Done(result)),
+        let InputNeeded { requests, state, meta, extra: _ } = match outcome {
+            Outcome::Done(result) => return Ok(RoundsOutcome::Done(result)),
             Outcome::NeedInput(need) => need,
         };
-        let asked = read(&member, requests)?;
+        let asked = parse_questions(&member, requests)?;
         talk.check_declared(&member, &asked)?;
-        if round.asked == MAX_ROUNDS {
-            let why = format!("it asked the client {} times and still requires input", round.asked);
-            return Err(Trouble::unanswered(&member, why));
+        if round.rounds == MAX_ROUNDS {
+            let why = format!("it asked the client {} times and still requires input", round.rounds);
+            return Err(RequestError::unanswered(&member, why));
         }
         match exchange.revision.era() {
             Era::Handshake => {
@@ -198,13 +198,13 @@ pub(super) async fn converse<C: InputCall>(
                 round = round.next(answers, state);
             }
             Era::Stateless => {
-                let (answers, open, unusable) = answered(asked, &mut round.ahead);
+                let (answers, open, unusable) = split_answers(asked, &mut round.advance_answers);
                 let all = open.is_empty() && !answers.is_empty();
                 round = round.next(answers, state);
                 if !all {
-                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE);
-                    let meta: Entries = own.chain(unusable).collect();
-                    return talk.input_required(&member, &round, &open, &meta).map(Conversed::Asks);
+                    let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE_ANSWERS_KEY);
+                    let meta: JsonMembers = own.chain(unusable).collect();
+                    return talk.input_required(&member, &round, &open, &meta).map(RoundsOutcome::Questions);
                 }
             }
         }
@@ -212,23 +212,26 @@ pub(super) async fn converse<C: InputCall>(
 }
 
 /// Parses a plugin's questions. An invalid question is the plugin's fault.
-fn read(member: &Member, requests: Vec<InputRequest>) -> Result<ParsedQuestions, Trouble> {
+fn parse_questions(
+    member: &CatalogPlugin,
+    requests: Vec<InputRequest>,
+) -> Result<ParsedQuestions, RequestError> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
-        Err(why) => Err(Trouble::failed(member, CallError::BadOutput(why))),
+        Err(why) => Err(RequestError::failed(member, CallError::InvalidOutput(why))),
     };
     requests.into_iter().map(read).collect()
 }
 
 /// The member of a result's `_meta` with the reasons for asking again.
-pub const UNUSABLE: &str = "moongate/unusable";
+pub const UNUSABLE_ANSWERS_KEY: &str = "moongate/unusable";
 
 /// Separates answered questions from those with a missing or invalid answer. The reasons go into `_meta`, because MCP
 /// has no other place for them.
-fn answered(
+fn split_answers(
     asked: ParsedQuestions,
     given: &mut HashMap<String, Json>,
-) -> (Vec<(String, Json)>, ParsedQuestions, Entries) {
+) -> (Vec<(String, Json)>, ParsedQuestions, JsonMembers) {
     let mut answers = Vec::new();
     let mut open = Vec::new();
     let mut reasons = Map::new();
@@ -246,7 +249,7 @@ fn answered(
     let unusable = if reasons.is_empty() {
         Vec::new()
     } else {
-        vec![(UNUSABLE.to_owned(), Json::from_value(&reasons.into()))]
+        vec![(UNUSABLE_ANSWERS_KEY.to_owned(), Json::from_value(&reasons.into()))]
     };
     (answers, open, unusable)
 }

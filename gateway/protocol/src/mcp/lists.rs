@@ -13,9 +13,9 @@ use crate::catalog::Catalog;
 use super::errors::ProtocolError;
 use super::identity::Identity;
 use super::params::Params;
-use super::project::{PromptItem, ToolItem, View, render};
+use super::render::{PromptItem, ToolItem, View, render};
 use super::revision::{Feature, Revision};
-use super::{Answer, Exchange, Protocol};
+use super::{Protocol, RequestAnswer, RequestContext};
 
 mod page;
 
@@ -84,14 +84,14 @@ impl Protocol {
     /// The result of a list request: the whole list, or a page if there is a page size.
     pub(super) fn list(
         &self,
-        exchange: &Exchange,
+        exchange: &RequestContext,
         kind: ListedItems,
         params: &Params,
-    ) -> Result<Answer, ProtocolError> {
+    ) -> Result<RequestAnswer, ProtocolError> {
         let after = match params.get("cursor") {
             None | Some(Value::Null) => None,
             Some(Value::String(cursor)) => {
-                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(no_cursor)?)
+                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(invalid_cursor)?)
             }
             Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 return Err(ProtocolError::params("/cursor", "`cursor` must be a string"));
@@ -110,17 +110,17 @@ impl Protocol {
         let fits = |size: NonZeroU32| page::count(&catalog, kind) <= size.get() as usize;
         if after.is_none() && page_size.is_none_or(fits) {
             let slot = &rendered.bodies[exchange.revision as usize][kind as usize];
-            return Ok(Answer::Shared(Arc::clone(slot.get_or_init(|| Arc::from(list(None, None))))));
+            return Ok(RequestAnswer::Shared(Arc::clone(slot.get_or_init(|| Arc::from(list(None, None))))));
         }
         let sorted = rendered.sorted[kind as usize].get_or_init(|| SortedItems::new(&catalog, kind));
         let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);
         let next = last.map(|last| page::write_cursor(&self.sealing_key, kind, last)).transpose();
         let next = next.map_err(|error| ProtocolError::internal(error.to_string()))?;
-        Ok(Answer::Result(list(Some(items), next)))
+        Ok(RequestAnswer::Result(list(Some(items), next)))
     }
 }
 
-fn no_cursor() -> ProtocolError {
+fn invalid_cursor() -> ProtocolError {
     let message = "invalid cursor for this list; request the first page again";
     ProtocolError::params("/cursor", message)
 }
@@ -170,7 +170,7 @@ impl ListResult<'_> {
                 let items: Vec<_> = tools
                     .into_iter()
                     .map(|entry| ToolItem {
-                        name: entry.public(),
+                        name: entry.public_name(),
                         tool: entry.tool(),
                         input_schema: entry.shown_input(),
                         output_schema: entry.shown_output(),
@@ -182,7 +182,7 @@ impl ListResult<'_> {
                 let prompts = self.pick(catalog.prompts());
                 let items: Vec<_> = prompts
                     .into_iter()
-                    .map(|entry| PromptItem { name: entry.public(), prompt: entry.prompt() })
+                    .map(|entry| PromptItem { name: entry.public_name(), prompt: entry.prompt() })
                     .collect();
                 map.serialize_entry(member, &views(&items, revision))
             }

@@ -102,12 +102,12 @@ impl Method {
     /// The method with that name, if `revision` has it and the gateway supports it.
     #[must_use]
     pub fn find(name: &str, revision: Revision) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == name && method.served(revision))
+        Self::ALL.into_iter().find(|method| method.as_str() == name && method.is_supported_in(revision))
     }
 
     /// Reports whether `revision` has this method and the gateway supports it.
     #[must_use]
-    pub fn served(self, revision: Revision) -> bool {
+    pub fn is_supported_in(self, revision: Revision) -> bool {
         match self {
             Self::Initialize | Self::Ping | Self::SetLevel | Self::Subscribe | Self::Unsubscribe => {
                 revision.era() == Era::Handshake

@@ -12,7 +12,7 @@ use crate::json::Json;
 use crate::jsonrpc;
 
 use super::params::Params;
-use super::project::render;
+use super::render::render;
 use super::revision::{Feature, Revision};
 
 /// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
@@ -21,12 +21,12 @@ const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
 /// The notifications that a client wants while its request runs.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct NotificationPrefs {
     token: Option<Json>,
     level: Option<LogLevel>,
 }
 
-impl Wishes {
+impl NotificationPrefs {
     /// Reads them: progress if the client sent a token, a string or an integer, and log messages from `level` on.
     #[must_use]
     pub fn read(params: &Params, level: Option<LogLevel>) -> Self {
@@ -44,7 +44,7 @@ impl Wishes {
 
 /// A message to the client in addition to the response to its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Aside {
+pub enum SideMessage {
     /// A notification.
     Notification(Vec<u8>),
     /// A question. Its answer is a message of its own.
@@ -55,7 +55,7 @@ pub enum Aside {
 
 /// The channel for messages in addition to the response.
 #[must_use]
-pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
+pub fn side_message_channel() -> (mpsc::Sender<SideMessage>, mpsc::Receiver<SideMessage>) {
     mpsc::channel(MAX_PENDING_NOTIFICATIONS)
 }
 
@@ -63,22 +63,22 @@ pub fn asides() -> (mpsc::Sender<Aside>, mpsc::Receiver<Aside>) {
 #[derive(Debug)]
 pub struct Notifier {
     revision: Revision,
-    wishes: Wishes,
-    last: Mutex<f64>,
-    out: mpsc::Sender<Aside>,
+    prefs: NotificationPrefs,
+    last_progress: Mutex<f64>,
+    out: mpsc::Sender<SideMessage>,
 }
 
 impl Notifier {
     /// A notifier that sends to `out`.
     #[must_use]
-    pub fn new(revision: Revision, wishes: Wishes, out: mpsc::Sender<Aside>) -> Self {
-        Self { revision, wishes, last: Mutex::new(f64::NEG_INFINITY), out }
+    pub fn new(revision: Revision, wishes: NotificationPrefs, out: mpsc::Sender<SideMessage>) -> Self {
+        Self { revision, prefs: wishes, last_progress: Mutex::new(f64::NEG_INFINITY), out }
     }
 
     fn send(&self, method: &str, params: &impl Serialize) {
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
-        if self.out.try_send(Aside::Notification(message)).is_err() {
+        if self.out.try_send(SideMessage::Notification(message)).is_err() {
             tracing::debug!(method, "a notification was dropped: the client reads too slowly");
         }
     }
@@ -86,7 +86,7 @@ impl Notifier {
 
 impl CallSink for Notifier {
     fn log_enabled(&self, level: LogLevel) -> bool {
-        self.wishes.level.is_some_and(|least| level >= least)
+        self.prefs.level.is_some_and(|least| level >= least)
     }
 
     fn log(&self, level: LogLevel, logger: Option<&str>, data: &Json) {
@@ -96,9 +96,9 @@ impl CallSink for Notifier {
     }
 
     fn progress(&self, current: f64, total: Option<f64>, message: Option<&str>) {
-        let Some(token) = &self.wishes.token else { return };
+        let Some(token) = &self.prefs.token else { return };
         {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
             // "The progress value MUST increase with each notification" (basic/utilities/progress).
             if !current.is_finite() || current <= *last {
                 return;

@@ -26,7 +26,7 @@ pub struct Params {
     /// `inputResponses` as written.
     responses: Option<Json>,
     /// The memory permit of a large request.
-    _held: Option<Arc<OwnedSemaphorePermit>>,
+    _memory_permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Params {
@@ -41,7 +41,7 @@ impl Params {
                 let keys = ["arguments", "_meta", "inputResponses"];
                 let [arguments, meta, responses] =
                     json::members(raw.get(), keys).map(|it| it.map(Json::from));
-                Ok(Self { value, arguments, meta, responses, _held: None })
+                Ok(Self { value, arguments, meta, responses, _memory_permit: None })
             }
             Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
             Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
@@ -50,8 +50,8 @@ impl Params {
 
     /// The same parameters, holding a memory permit until they are dropped.
     #[must_use]
-    pub fn holding(self, room: OwnedSemaphorePermit) -> Self {
-        Self { _held: Some(Arc::new(room)), ..self }
+    pub fn with_memory_permit(self, room: OwnedSemaphorePermit) -> Self {
+        Self { _memory_permit: Some(Arc::new(room)), ..self }
     }
 
     /// A member.
@@ -66,12 +66,12 @@ impl Params {
     }
 
     /// Reports whether the request continues an earlier one.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(super) fn continues_earlier_request(&self) -> bool {
         self.value.contains_key("inputResponses") || self.value.contains_key("requestState")
     }
 
     /// The answers to questions of an earlier round, not validated.
-    pub(super) fn responses(&self) -> Option<&Json> {
+    pub(super) fn input_responses(&self) -> Option<&Json> {
         self.responses.as_ref()
     }
 

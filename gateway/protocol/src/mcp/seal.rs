@@ -27,16 +27,16 @@ pub struct SealingKey(XChaCha20Poly1305);
 /// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system gave no random bytes")]
-pub struct NoRandomness;
+pub struct RandomnessError;
 
 impl SealingKey {
     /// A key that only this process has.
     ///
     /// # Errors
     /// The system provided no random bytes.
-    pub fn random() -> Result<Self, NoRandomness> {
+    pub fn random() -> Result<Self, RandomnessError> {
         let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|_| NoRandomness)?;
+        getrandom::fill(&mut key).map_err(|_| RandomnessError)?;
         Ok(Self(XChaCha20Poly1305::new(&key.into())))
     }
 
@@ -48,9 +48,9 @@ impl SealingKey {
     }
 
     /// Seals `text`. It opens for the same `purpose` only.
-    pub(super) fn seal(&self, purpose: &str, text: &[u8]) -> Result<String, NoRandomness> {
+    pub(super) fn seal(&self, purpose: &str, text: &[u8]) -> Result<String, RandomnessError> {
         let mut sealed = vec![0; NONCE_BYTES];
-        getrandom::fill(&mut sealed).map_err(|_| NoRandomness)?;
+        getrandom::fill(&mut sealed).map_err(|_| RandomnessError)?;
         let nonce = nonce(&sealed).expect("it is as long as a nonce");
         let payload = Payload { msg: text, aad: purpose.as_bytes() };
         sealed.extend(self.0.encrypt(&nonce, payload).expect("only gigabytes can't be sealed"));

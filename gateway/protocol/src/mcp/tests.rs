@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::errors::ErrorAnswer;
-use super::project::{CompletionResult, ReadContents, ToolAnswer, ToolItem, View, render};
+use super::render::{CompletionResult, ReadContents, ToolAnswer, ToolItem, View, render};
 use super::structured::Wrapping;
 use super::*;
 use crate::call::{
-    Busy, CallError, Completion, Content, Failure, Fault, MediaContent, ReadResult, ResourceBody,
-    ResourceContents, ToolResult,
+    BusyReason, CallError, Completion, Content, MediaContent, PluginError, PluginErrorDetail, ReadResult,
+    ResourceBody, ResourceContents, ToolResult,
 };
-use crate::dispatch::{DispatchError, Unknown};
+use crate::dispatch::{DispatchError, UnknownName};
 use crate::json::Json;
 use crate::manifest::{Annotations, Icon, Resource, Role, Tool, ToolHints};
 use crate::names::{PluginId, PublicName, ResourceUri, ToolName};
@@ -166,7 +166,7 @@ fn writes_cache_hints_of_resources() {
     let now = seen(&result, Revision::V2026_07_28);
     assert_eq!((&now["ttlMs"], &now["cacheScope"]), (&json!(0), &json!("private")));
     result.ttl = Some(Duration::from_millis(1500));
-    result.shareable = true;
+    result.is_shareable = true;
     let now = seen(&result, Revision::V2026_07_28);
     assert_eq!((&now["ttlMs"], &now["cacheScope"]), (&json!(1500), &json!("public")));
 }
@@ -193,24 +193,24 @@ enum Asked {
 
 fn told(error: &DispatchError, asked: Asked, revision: Revision) -> Value {
     let model = match asked {
-        Asked::Tool => ErrorAnswer::to(error, revision).tool_result,
+        Asked::Tool => ErrorAnswer::for_dispatch_error(error, revision).tool_result,
         Asked::Other => None,
     };
     if let Some(result) = model {
         return json!({ "isError": result.is_error });
     }
-    let ProtocolError { error, status } = ErrorAnswer::to(error, revision).error;
+    let ProtocolError { error, status } = ErrorAnswer::for_dispatch_error(error, revision).error;
     json!({ "code": error.code, "status": status, "data": error.data })
 }
 
 #[test]
 fn maps_errors_to_answers() {
     let call = |error| DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
-    let fault = Fault { message: "m".to_owned(), at: Some("/x".to_owned()), data: None };
+    let fault = PluginErrorDetail { message: "m".to_owned(), pointer: Some("/x".to_owned()), data: None };
     let misfit =
         DispatchError::InvalidArguments { message: "m".to_owned(), pointer: Some("/city".to_owned()) };
-    let missing = DispatchError::ResourceNotFound(Unknown::new("test://a"));
-    let lacks = call(CallError::Refused(Failure::MissingCapability(vec!["sampling.tools".to_owned()])));
+    let missing = DispatchError::ResourceNotFound(UnknownName::new("test://a"));
+    let lacks = call(CallError::Refused(PluginError::MissingCapability(vec!["sampling.tools".to_owned()])));
     let (old, june, november, now) =
         (Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28);
     let model = json!({ "isError": true });
@@ -230,25 +230,29 @@ fn maps_errors_to_answers() {
         ),
         (&call(CallError::Timeout(Duration::from_secs(1))), Asked::Tool, old, model.clone()),
         (
-            &call(CallError::Busy(Busy::Gateway)),
+            &call(CallError::Busy(BusyReason::Gateway)),
             Asked::Other,
             now,
             code(-32603, 200, json!({ "reason": "busy", "retry": true })),
         ),
         (
-            &call(CallError::Refused(Failure::InvalidParams(fault))),
+            &call(CallError::Refused(PluginError::InvalidParams(fault))),
             Asked::Tool,
             now,
             code(-32602, 200, json!({ "at": "/x" })),
         ),
         (
-            &call(CallError::Refused(Failure::Custom { code: -32000, message: "m".to_owned(), data: None })),
+            &call(CallError::Refused(PluginError::Custom {
+                code: -32000,
+                message: "m".to_owned(),
+                data: None,
+            })),
             Asked::Tool,
             now,
             code(-32603, 200, Value::Null),
         ),
         (
-            &call(CallError::Refused(Failure::Custom {
+            &call(CallError::Refused(PluginError::Custom {
                 code: 7,
                 message: "m".to_owned(),
                 data: Some(json("1")),
@@ -275,7 +279,7 @@ fn replaced_plugin_allows_a_retry() {
 fn limit_error_names_plugin_and_key() {
     let error =
         DispatchError::Call { plugin: PluginId::new("zoo").unwrap(), error: CallError::Memory(64 << 20) };
-    let result = ErrorAnswer::to(&error, Revision::V2026_07_28).tool_result.unwrap();
+    let result = ErrorAnswer::for_dispatch_error(&error, Revision::V2026_07_28).tool_result.unwrap();
     let text = value(&View::new(&result.content[0], Revision::V2026_07_28))["text"].clone();
     assert_eq!(
         text,
@@ -334,7 +338,7 @@ fn rejects_oversized_client_information() {
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
         let raw = serde_json::value::to_raw_value(&params).unwrap();
-        Greeting::read(&Params::read(Some(&raw)).unwrap()).map_err(|error| error.error)
+        InitializeParams::read(&Params::read(Some(&raw)).unwrap()).map_err(|error| error.error)
     };
     let icons =
         json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
@@ -350,7 +354,7 @@ fn rejects_oversized_client_information() {
 #[test]
 fn bounds_the_depth_of_capability_names() {
     let names = vec![".".repeat(256), "a.b.c.d".to_owned()];
-    let error = CallError::Refused(Failure::MissingCapability(names));
+    let error = CallError::Refused(PluginError::MissingCapability(names));
     let lacks = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
     let told = told(&lacks, Asked::Other, Revision::V2026_07_28).to_string();
     assert!(crate::json::parse_strict(&told).is_ok(), "{told}");

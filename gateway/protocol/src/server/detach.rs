@@ -10,26 +10,26 @@ use std::task::{Context, Poll};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::{Answer, Later};
+use crate::mcp::{PendingAnswer, RequestAnswer};
 
 /// A call that continues in the background if it is dropped before it ends.
 pub(super) struct DetachOnDrop {
     /// `None` during a poll and after the end.
-    call: Option<Later>,
+    call: Option<PendingAnswer>,
     cancel: CancellationToken,
 }
 
 impl DetachOnDrop {
     /// Dropping the call sets `cancel`.
-    pub(super) fn new(call: Later, cancel: CancellationToken) -> Self {
+    pub(super) fn new(call: PendingAnswer, cancel: CancellationToken) -> Self {
         Self { call: Some(call), cancel }
     }
 }
 
 impl Future for DetachOnDrop {
-    type Output = Answer;
+    type Output = RequestAnswer;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<RequestAnswer> {
         let Some(mut call) = self.call.take() else { return Poll::Pending };
         let polled = call.as_mut().poll(context);
         if polled.is_pending() {

@@ -41,7 +41,7 @@ pub trait Headers: Sync {
 
 /// Checks that the version header matches the body.
 pub(super) fn check_version(headers: &dyn Headers, claimed: &str) -> Result<(), ProtocolError> {
-    check(headers, PROTOCOL_VERSION_HEADER, "MCP-Protocol-Version", claimed, Encoding::Literal)
+    check(headers, PROTOCOL_VERSION_HEADER, "MCP-Protocol-Version", claimed, HeaderEncoding::Literal)
 }
 
 /// Checks that `Mcp-Method` and `Mcp-Name` match the body.
@@ -50,11 +50,11 @@ pub(super) fn check_standard(
     method: &str,
     params: &Params,
 ) -> Result<(), ProtocolError> {
-    check(headers, METHOD_HEADER, "Mcp-Method", method, Encoding::Literal)?;
+    check(headers, METHOD_HEADER, "Mcp-Method", method, HeaderEncoding::Literal)?;
     let known = Method::ALL.into_iter().find(|known| known.as_str() == method);
     let name = known.and_then(Method::name_member).and_then(|member| params.name(member));
     match name {
-        Some(name) => check(headers, NAME_HEADER, "Mcp-Name", name, Encoding::MaybeBase64),
+        Some(name) => check(headers, NAME_HEADER, "Mcp-Name", name, HeaderEncoding::MaybeBase64),
         None => Ok(()),
     }
 }
@@ -112,7 +112,7 @@ fn whole(number: &Number) -> Option<i128> {
 
 /// The encoding of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
+enum HeaderEncoding {
     Literal,
     MaybeBase64,
 }
@@ -122,11 +122,11 @@ fn check(
     name: &str,
     shown: &str,
     expected: &str,
-    encoding: Encoding,
+    encoding: HeaderEncoding,
 ) -> Result<(), ProtocolError> {
     let value = match encoding {
-        Encoding::Literal => literal(headers, name, shown)?.map(str::to_owned),
-        Encoding::MaybeBase64 => decoded(headers, name, shown)?,
+        HeaderEncoding::Literal => literal(headers, name, shown)?.map(str::to_owned),
+        HeaderEncoding::MaybeBase64 => decoded(headers, name, shown)?,
     };
     match value {
         None => Err(missing(shown)),

@@ -9,11 +9,11 @@ use std::task::{Context, Poll};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::time::Instant;
 
-use crate::jsonrpc::{ErrorObject, Malformed, Shape, UnknownId};
+use crate::jsonrpc::{ErrorObject, MalformedMessage, MessageKind, MissingId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
-use crate::session::{Event, EventReader, Session};
+use crate::session::{EventReader, Session, SseEvent};
 
 use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 use super::response_stream::StreamSupport;
@@ -29,7 +29,7 @@ pub use legacy_sse::LegacySseConnection;
 
 /// A POST to the endpoint.
 #[derive(Clone, Copy)]
-pub struct Post<'a> {
+pub struct HttpPost<'a> {
     /// The caller.
     pub principal: &'a Principal,
     /// The request's headers.
@@ -42,7 +42,7 @@ pub struct Post<'a> {
 
 /// A GET of the endpoint.
 #[derive(Clone, Copy)]
-pub struct Get<'a> {
+pub struct HttpGet<'a> {
     /// The caller.
     pub principal: &'a Principal,
     /// The request's headers.
@@ -51,13 +51,13 @@ pub struct Get<'a> {
     pub streaming: StreamSupport,
 }
 
-impl std::fmt::Debug for Get<'_> {
+impl std::fmt::Debug for HttpGet<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Get").field("principal", self.principal).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Post<'_> {
+impl std::fmt::Debug for HttpPost<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Post").field("principal", self.principal).finish_non_exhaustive()
     }
@@ -80,7 +80,7 @@ pub enum HttpAnswer {
     /// At most one message.
     Whole(HttpReply),
     /// An event stream, with status 200.
-    Events(Events),
+    Events(EventStream),
 }
 
 /// The lifetime of an event stream.
@@ -93,19 +93,22 @@ pub enum StreamLifetime {
 }
 
 /// An event stream.
-pub struct Events {
-    stream: Pin<Box<dyn Stream<Item = Event> + Send>>,
+pub struct EventStream {
+    stream: Pin<Box<dyn Stream<Item = SseEvent> + Send>>,
     lifetime: StreamLifetime,
 }
 
-impl Events {
-    pub(super) fn new(stream: impl Stream<Item = Event> + Send + 'static, lifetime: StreamLifetime) -> Self {
+impl EventStream {
+    pub(super) fn new(
+        stream: impl Stream<Item = SseEvent> + Send + 'static,
+        lifetime: StreamLifetime,
+    ) -> Self {
         Self { stream: Box::pin(stream), lifetime }
     }
 
     /// The same stream; `inspect` sees each event as it passes.
     #[must_use]
-    pub fn inspect(self, mut inspect: impl FnMut(&Event) + Send + 'static) -> Self {
+    pub fn inspect(self, mut inspect: impl FnMut(&SseEvent) + Send + 'static) -> Self {
         let Self { stream, lifetime } = self;
         Self::new(stream.inspect(move |event| inspect(event)), lifetime)
     }
@@ -117,15 +120,15 @@ impl Events {
     }
 }
 
-impl Stream for Events {
-    type Item = Event;
+impl Stream for EventStream {
+    type Item = SseEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<SseEvent>> {
         self.stream.as_mut().poll_next(cx)
     }
 }
 
-impl std::fmt::Debug for Events {
+impl std::fmt::Debug for EventStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Events").field("lifetime", &self.lifetime).finish_non_exhaustive()
     }
@@ -137,7 +140,7 @@ impl From<HttpReply> for HttpAnswer {
     }
 }
 
-impl From<EventReader> for Events {
+impl From<EventReader> for EventStream {
     fn from(reader: EventReader) -> Self {
         let lifetime = if reader.awaits_response() {
             StreamLifetime::UntilResponse
@@ -163,18 +166,18 @@ impl HttpReply {
     /// `null` would mean that a request's id couldn't be read, so the error has no id at all (2025-11-25,
     /// basic/transports: "a JSON-RPC error response that has no `id`").
     fn stray(error: &ProtocolError) -> Self {
-        Self::new(error.status, stray_error(error, UnknownId::Omit))
+        Self::new(error.status, stray_error(error, MissingId::Omit))
     }
 
     /// The answer to a malformed message. A malformed notification is accepted and ignored. A malformed response is
     /// rejected without its id, which is one of the gateway's and would look like the client's own.
-    fn malformed(error: &Malformed, unknown: UnknownId) -> Self {
-        match error.shape {
-            Shape::Unknown | Shape::Request => Self::new(400, malformed(error, unknown)),
-            Shape::Notification => Self::accepted(),
-            Shape::Response => {
-                let nameless = Malformed { id: None, ..error.clone() };
-                Self::new(400, malformed(&nameless, UnknownId::Omit))
+    fn malformed(error: &MalformedMessage, unknown: MissingId) -> Self {
+        match error.kind {
+            MessageKind::Unknown | MessageKind::Request => Self::new(400, malformed(error, unknown)),
+            MessageKind::Notification => Self::accepted(),
+            MessageKind::Response => {
+                let nameless = MalformedMessage { id: None, ..error.clone() };
+                Self::new(400, malformed(&nameless, MissingId::Omit))
             }
         }
     }
@@ -190,7 +193,7 @@ impl HttpReply {
         Self {
             status: 405,
             headers: vec![("allow", allow.to_owned())],
-            body: stray_error(&error, UnknownId::Omit),
+            body: stray_error(&error, MissingId::Omit),
         }
     }
 }
@@ -248,7 +251,7 @@ impl Server {
     /// The time at which a stream opened now is closed early, so that its client reconnects. Only newer clients support
     /// that (2025-11-25, basic/transports).
     fn closes_at(&self, session: &Session) -> Option<Instant> {
-        let known = session.greeting().revision.has(Feature::Priming);
+        let known = session.initialize_params().revision.has(Feature::Priming);
         self.close_streams_after.filter(|_| known).map(|after| Instant::now() + after)
     }
 }

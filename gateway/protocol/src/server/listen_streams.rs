@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
-use crate::mcp::envelope::Envelope;
-use crate::mcp::{Answer, Aside, Begun, Params, ProtocolError};
+use crate::mcp::envelope::RequestEnvelope;
+use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::names::Principal;
 
 use super::Server;
@@ -78,7 +78,7 @@ impl Server {
     /// Opens a stream. Its first message is ready at once.
     pub(super) fn listen(
         &self,
-        envelope: &Envelope,
+        envelope: &RequestEnvelope,
         id: &Id,
         params: &Params,
         principal: &Principal,
@@ -98,7 +98,7 @@ impl Server {
             let StreamEnds { cancelled, closing } = ends;
             let mut message = listening.acknowledgement.clone();
             loop {
-                if sender.send(Aside::Notification(message)).await.is_err() {
+                if sender.send(SideMessage::Notification(message)).await.is_err() {
                     break; // the client has disconnected
                 }
                 message = tokio::select! {
@@ -109,8 +109,11 @@ impl Server {
                     message = listening.next() => message,
                 };
             }
-            Answer::Result(listening.result)
+            RequestAnswer::Result(listening.result)
         };
-        Ok(RequestInProgress { begun: Begun::Later(Box::pin(answer)), side_messages: Some(side_messages) })
+        Ok(RequestInProgress {
+            started: StartedRequest::Pending(Box::pin(answer)),
+            side_messages: Some(side_messages),
+        })
     }
 }

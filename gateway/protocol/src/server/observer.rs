@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestSpan};
 use crate::jsonrpc::{Id, Request};
-use crate::mcp::{Answer, Begun, Later, Method, Params, ProtocolError, Revision};
+use crate::mcp::{Method, Params, PendingAnswer, ProtocolError, RequestAnswer, Revision, StartedRequest};
 use crate::names::{Principal, PublicName};
 
 use super::response_stream::RequestInProgress;
@@ -89,19 +89,19 @@ impl ServerSpan {
         if self.observed().is_none() {
             return started;
         }
-        let RequestInProgress { begun, side_messages } =
+        let RequestInProgress { started: begun, side_messages } =
             started.inspect_err(|error| self.end(Some(error.kind())))?;
         let begun = match begun {
-            Begun::Now(answer) => {
+            StartedRequest::Ready(answer) => {
                 self.end(answer.error_kind());
-                Begun::Now(answer)
+                StartedRequest::Ready(answer)
             }
-            Begun::Later(later) => Begun::Later(self.instrument_later(later)),
+            StartedRequest::Pending(later) => StartedRequest::Pending(self.instrument_later(later)),
         };
-        Ok(RequestInProgress { begun, side_messages })
+        Ok(RequestInProgress { started: begun, side_messages })
     }
 
-    fn instrument_later(mut self, later: Later) -> Later {
+    fn instrument_later(mut self, later: PendingAnswer) -> PendingAnswer {
         Box::pin(async move {
             let answer = later.await;
             self.end(answer.error_kind());
@@ -110,7 +110,7 @@ impl ServerSpan {
     }
 
     /// Ends the span and renders its response.
-    pub(super) fn respond(mut self, id: &Id, answer: &Answer) -> Vec<u8> {
+    pub(super) fn respond(mut self, id: &Id, answer: &RequestAnswer) -> Vec<u8> {
         self.end(answer.error_kind());
         response(id, answer)
     }

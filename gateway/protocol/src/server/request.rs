@@ -5,12 +5,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallSink, NoSink};
+use crate::call::{CallSink, DiscardSink};
 use crate::json;
 use crate::jsonrpc::{Id, Notification, Request};
-use crate::mcp::envelope::Envelope;
+use crate::mcp::envelope::RequestEnvelope;
 use crate::mcp::{
-    self, Answer, Aside, Exchange, Method, Notifier, Params, Peer, ProtocolError, Revision, Wishes,
+    self, Method, NotificationPrefs, Notifier, Params, Peer, ProtocolError, RequestAnswer, RequestContext,
+    Revision, SideMessage,
 };
 use crate::names::Principal;
 use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
@@ -27,7 +28,7 @@ impl Server {
         let reserved = self.request_memory.reserve(request)?;
         let params = Params::read(request.params)?;
         Ok(match reserved {
-            Some(permit) => params.holding(permit),
+            Some(permit) => params.with_memory_permit(permit),
             None => params,
         })
     }
@@ -41,7 +42,7 @@ impl Server {
         running: &RunningRequest,
         streaming: StreamSupport,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let revision = session.greeting().revision;
+        let revision = session.initialize_params().revision;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         if method != Method::Ping {
             session.set_ready();
@@ -51,16 +52,16 @@ impl Server {
                 return Err(ProtocolError::invalid_request("this session is already initialized"));
             }
             Method::SetLevel => {
-                session.set_level(params.level()?);
-                return Ok(RequestInProgress::done(Answer::empty()));
+                session.set_log_level(params.level()?);
+                return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Subscribe => {
                 self.protocol.subscribe(session.listener(), revision, session.principal(), &params)?;
-                return Ok(RequestInProgress::done(Answer::empty()));
+                return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Unsubscribe => {
                 self.protocol.unsubscribe(session.listener(), &params)?;
-                return Ok(RequestInProgress::done(Answer::empty()));
+                return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Ping
             | Method::Discover
@@ -76,28 +77,32 @@ impl Server {
         }
         let questions = session.pending_requests().filter(|_| method.may_ask());
         let questions = questions.map(|pending| (pending, &self.answer_budget));
-        let CallChannels { sink, peer, side_messages } =
-            call_channels(revision, Wishes::read(&params, session.level()), streaming, questions);
-        let exchange = session.exchange(running.token(), sink, peer);
-        Ok(RequestInProgress { begun: self.protocol.begin(exchange, method, params), side_messages })
+        let CallChannels { sink, peer, side_messages } = call_channels(
+            revision,
+            NotificationPrefs::read(&params, session.log_level()),
+            streaming,
+            questions,
+        );
+        let exchange = session.request_context(running.token(), sink, peer);
+        Ok(RequestInProgress { started: self.protocol.start(exchange, method, params), side_messages })
     }
 
     /// Starts a request of a stateless revision, after the checks of its envelope and headers.
     pub(super) fn stateless(
         &self,
-        envelope: Envelope,
+        envelope: RequestEnvelope,
         method: &str,
         params: Params,
         principal: Principal,
         cancel: CancellationToken,
         streaming: StreamSupport,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let Envelope { revision, client, capabilities, level } = envelope;
+        let RequestEnvelope { revision, client, capabilities, level } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
-            call_channels(revision, Wishes::read(&params, level), streaming, None);
-        let exchange = Exchange { revision, principal, client, capabilities, cancel, sink, peer };
-        Ok(RequestInProgress { begun: self.protocol.begin(exchange, method, params), side_messages })
+            call_channels(revision, NotificationPrefs::read(&params, level), streaming, None);
+        let exchange = RequestContext { revision, principal, client, capabilities, cancel, sink, peer };
+        Ok(RequestInProgress { started: self.protocol.start(exchange, method, params), side_messages })
     }
 }
 
@@ -105,22 +110,22 @@ impl Server {
 struct CallChannels {
     sink: Arc<dyn CallSink>,
     peer: Option<Arc<dyn Peer>>,
-    side_messages: Option<mpsc::Receiver<Aside>>,
+    side_messages: Option<mpsc::Receiver<SideMessage>>,
 }
 
 /// Opens the channels. Without stream support, or if the client neither wants notifications nor answers questions,
 /// everything is discarded.
 fn call_channels(
     revision: Revision,
-    wishes: Wishes,
+    wishes: NotificationPrefs,
     streaming: StreamSupport,
     questions: Option<(&Arc<PendingRequests>, &AnswerBudget)>,
 ) -> CallChannels {
-    let discard = || Arc::new(NoSink) as Arc<dyn CallSink>;
+    let discard = || Arc::new(DiscardSink) as Arc<dyn CallSink>;
     if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {
         return CallChannels { sink: discard(), peer: None, side_messages: None };
     }
-    let (sender, side_messages) = mcp::asides();
+    let (sender, side_messages) = mcp::side_message_channel();
     let peer = questions
         .map(|(pending, budget)| Arc::new(pending.requester(sender.clone(), budget)) as Arc<dyn Peer>);
     let sink = if wishes.is_empty() { discard() } else { Arc::new(Notifier::new(revision, wishes, sender)) };

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::jsonrpc::Id;
-use crate::mcp::{Answer, Aside, Begun, Later, ProtocolError};
+use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
 
 use super::detach::DetachOnDrop;
@@ -56,11 +56,13 @@ impl OutgoingMessage {
     }
 }
 
-impl From<Aside> for OutgoingMessage {
-    fn from(message: Aside) -> Self {
+impl From<SideMessage> for OutgoingMessage {
+    fn from(message: SideMessage) -> Self {
         match message {
-            Aside::Notification(message) | Aside::Withdrawal(message) => Self::Notification(message),
-            Aside::Request(message) => Self::Request(message),
+            SideMessage::Notification(message) | SideMessage::Withdrawal(message) => {
+                Self::Notification(message)
+            }
+            SideMessage::Request(message) => Self::Request(message),
         }
     }
 }
@@ -71,50 +73,52 @@ pub type ResponseStream = Pin<Box<dyn Stream<Item = OutgoingMessage> + Send>>;
 /// A request in progress, and the notifications and questions that it sends before its response.
 #[derive(Debug)]
 pub(super) struct RequestInProgress {
-    pub(super) begun: Begun,
-    pub(super) side_messages: Option<mpsc::Receiver<Aside>>,
+    pub(super) started: StartedRequest,
+    pub(super) side_messages: Option<mpsc::Receiver<SideMessage>>,
 }
 
 impl RequestInProgress {
     /// A request that is already answered.
-    pub(super) fn done(answer: Answer) -> Self {
-        Self { begun: Begun::Now(answer), side_messages: None }
+    pub(super) fn done(answer: RequestAnswer) -> Self {
+        Self { started: StartedRequest::Ready(answer), side_messages: None }
     }
 
     /// The same request; dropping it sets `cancel` and lets the call continue in the background for its plugin's
     /// cancellation grace.
     pub(super) fn detached_on_drop(self, cancel: CancellationToken) -> Self {
-        let begun = match self.begun {
-            Begun::Later(later) => Begun::Later(Box::pin(DetachOnDrop::new(later, cancel))),
-            now @ Begun::Now(_) => now,
+        let begun = match self.started {
+            StartedRequest::Pending(later) => {
+                StartedRequest::Pending(Box::pin(DetachOnDrop::new(later, cancel)))
+            }
+            now @ StartedRequest::Ready(_) => now,
         };
-        Self { begun, ..self }
+        Self { started: begun, ..self }
     }
 }
 
 /// Waits for the answer. A panic becomes an error response with the request's id.
-pub(super) async fn finish(begun: Begun) -> Answer {
+pub(super) async fn finish(begun: StartedRequest) -> RequestAnswer {
     match begun {
-        Begun::Now(answer) => answer,
-        Begun::Later(later) => catch_panic(later).await,
+        StartedRequest::Ready(answer) => answer,
+        StartedRequest::Pending(later) => catch_panic(later).await,
     }
 }
 
-async fn catch_panic(later: Later) -> Answer {
+async fn catch_panic(later: PendingAnswer) -> RequestAnswer {
     AssertUnwindSafe(later).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("internal error: a request handler panicked");
-        Answer::Error(ProtocolError::internal("internal error; see the gateway's log"))
+        RequestAnswer::Error(ProtocolError::internal("internal error; see the gateway's log"))
     })
 }
 
 /// The messages of a pending request. `running` is released when the response is ready.
 pub(super) fn response_stream(
-    later: Later,
-    side_messages: mpsc::Receiver<Aside>,
+    later: PendingAnswer,
+    side_messages: mpsc::Receiver<SideMessage>,
     id: Id,
     running: Option<RunningRequest>,
 ) -> ResponseStream {
-    let answer = Some(Box::pin(catch_panic(later)) as Later);
+    let answer = Some(Box::pin(catch_panic(later)) as PendingAnswer);
     let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running };
     Box::pin(stream::unfold(
         state,
@@ -124,8 +128,8 @@ pub(super) fn response_stream(
 
 struct ResponseState {
     /// `None` once the answer is in `remaining`.
-    answer: Option<Later>,
-    side_messages: mpsc::Receiver<Aside>,
+    answer: Option<PendingAnswer>,
+    side_messages: mpsc::Receiver<SideMessage>,
     remaining: VecDeque<OutgoingMessage>,
     id: Id,
     running: Option<RunningRequest>,
@@ -164,9 +168,9 @@ impl ResponseState {
 }
 
 /// After the client has cancelled its request, only withdrawals of questions are still sent.
-fn is_sent(message: &Aside, cancelled: bool) -> bool {
+fn is_sent(message: &SideMessage, cancelled: bool) -> bool {
     match message {
-        Aside::Withdrawal(_) => true,
-        Aside::Notification(_) | Aside::Request(_) => !cancelled,
+        SideMessage::Withdrawal(_) => true,
+        SideMessage::Notification(_) | SideMessage::Request(_) => !cancelled,
     }
 }

@@ -8,11 +8,14 @@ use futures_util::future::join_all;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::NoSink;
+use crate::call::DiscardSink;
 use crate::dispatch::NetworkTransport;
-use crate::jsonrpc::{self, Incoming, Message, Request, UnknownId};
-use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Begun, Exchange, Feature, Greeting, Method, Params, ProtocolError, Revision};
+use crate::jsonrpc::{self, Incoming, Message, MissingId, Request};
+use crate::mcp::envelope::{self, RequestEnvelope};
+use crate::mcp::{
+    Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, RequestContext, Revision,
+    StartedRequest,
+};
 use crate::names::Principal;
 use crate::session::{InFlightRequests, RunningRequest, Session};
 
@@ -21,7 +24,7 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
 use super::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_running, join_batch, malformed,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, malformed,
     response, stray_error, unknown_id,
 };
 
@@ -77,11 +80,11 @@ impl StdioConnection {
     }
 
     pub(super) fn revision(&self) -> Option<Revision> {
-        self.session().map(|session| session.greeting().revision)
+        self.session().map(|session| session.initialize_params().revision)
     }
 
     /// The placeholder for an unreadable id, in the revision of the handshake, else of the first stateless request.
-    fn unknown_id(&self) -> UnknownId {
+    fn unknown_id(&self) -> MissingId {
         unknown_id(self.revision().or_else(|| self.stateless.get().copied()))
     }
 }
@@ -179,16 +182,17 @@ impl Server {
         let id = request.id.clone();
         let started = self.start_stdio(connection, request, &running, streaming, &mut span);
         match span.instrument(started) {
-            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => {
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
                 LineReply::Ready(response(&id, &answer))
             }
-            Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
-                LineReply::Stream(response_stream(later, side_messages, id, Some(running)))
+            Ok(RequestInProgress {
+                started: StartedRequest::Pending(later),
+                side_messages: Some(side_messages),
+            }) => LineReply::Stream(response_stream(later, side_messages, id, Some(running))),
+            Ok(RequestInProgress { started: begun, side_messages: None }) => {
+                LineReply::Pending(Box::pin(finish_request(begun, id, running)))
             }
-            Ok(RequestInProgress { begun, side_messages: None }) => {
-                LineReply::Pending(Box::pin(finish_running(begun, id, running)))
-            }
-            Err(error) => LineReply::Ready(response(&id, &Answer::Error(error))),
+            Err(error) => LineReply::Ready(response(&id, &RequestAnswer::Error(error))),
         }
     }
 
@@ -205,8 +209,10 @@ impl Server {
         self.record_tool(span, &connection.principal, &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();
-        if envelope::claims(&params) && !(is_initialize && envelope::claimed_version(&params).is_none()) {
-            let envelope = Envelope::read(&params)?;
+        if envelope::is_stateless_claim(&params)
+            && !(is_initialize && envelope::claimed_version(&params).is_none())
+        {
+            let envelope = RequestEnvelope::read(&params)?;
             span.set_revision(envelope.revision);
             let _ = connection.stateless.set(envelope.revision); // only the first one is kept
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
@@ -226,9 +232,9 @@ impl Server {
             if session.is_some() {
                 return Err(ProtocolError::invalid_request("this connection is already initialized"));
             }
-            let greeting = Greeting::read(&params)?;
+            let greeting = InitializeParams::read(&params)?;
             span.set_revision(greeting.revision);
-            let result = self.protocol.greet(&greeting);
+            let result = self.protocol.initialize(&greeting);
             let session = Session::for_stdio(
                 connection.principal.clone(),
                 greeting,
@@ -237,12 +243,12 @@ impl Server {
                 connection.closing.clone(),
             );
             let _ = connection.session.set(Arc::new(session)); // unset, as checked above
-            return Ok(RequestInProgress::done(Answer::Result(result)));
+            return Ok(RequestInProgress::done(RequestAnswer::Result(result)));
         }
         let Some(session) = session else {
             return self.before_handshake(connection, &request.method, params, running);
         };
-        span.set_revision(session.greeting().revision);
+        span.set_revision(session.initialize_params().revision);
         self.in_session(&session, &request.method, params, running, streaming)
     }
 
@@ -255,20 +261,20 @@ impl Server {
         running: &RunningRequest,
     ) -> Result<RequestInProgress, ProtocolError> {
         if method == Method::Ping.as_str() {
-            let exchange = Exchange {
+            let exchange = RequestContext {
                 revision: Revision::LATEST_HANDSHAKE,
                 principal: connection.principal.clone(),
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),
-                sink: Arc::new(NoSink),
+                sink: Arc::new(DiscardSink),
                 peer: None,
             };
-            let begun = self.protocol.begin(exchange, Method::Ping, params);
-            return Ok(RequestInProgress { begun, side_messages: None });
+            let begun = self.protocol.start(exchange, Method::Ping, params);
+            return Ok(RequestInProgress { started: begun, side_messages: None });
         }
         if method == Method::Discover.as_str() {
-            Envelope::read(&params)?;
+            RequestEnvelope::read(&params)?;
         }
         Err(ProtocolError::invalid_request(format!(
             "`{}` was sent before `initialize`, and without the `_meta` of a stateless revision",

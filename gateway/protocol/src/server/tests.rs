@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
 use crate::catalog::fake::{Fake, FakeMember as _, catalog, ready};
-use crate::gate::Gate;
 use crate::json::Json;
+use crate::limiter::ConcurrencyLimiter;
 use crate::mcp::{CacheScope, Identity, SealingKey};
 use crate::names::Principal;
-use crate::session::Event;
+use crate::session::SseEvent;
 
 mod cancel;
 mod changes;
@@ -95,14 +95,14 @@ fn serving_for(catalog: Arc<crate::catalog::Catalog>, cache_scope: CacheScope) -
 
 fn serving_from(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
-    updates: Arc<crate::changes::Updates>,
+    updates: Arc<crate::changes::ResourceUpdates>,
 ) -> Arc<Server> {
     serving_with(seen, updates, None, CacheScope::Public)
 }
 
 fn serving_with(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
-    updates: Arc<crate::changes::Updates>,
+    updates: Arc<crate::changes::ResourceUpdates>,
     page_size: Option<NonZeroU32>,
     cache_scope: CacheScope,
 ) -> Arc<Server> {
@@ -111,14 +111,14 @@ fn serving_with(
 
 fn serving_observed(
     seen: watch::Receiver<Arc<crate::catalog::Catalog>>,
-    updates: Arc<crate::changes::Updates>,
+    updates: Arc<crate::changes::ResourceUpdates>,
     page_size: Option<NonZeroU32>,
     cache_scope: CacheScope,
     observer: Option<Arc<dyn Observer>>,
 ) -> Arc<Server> {
-    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
     let dispatcher = match observer {
-        Some(observer) => dispatcher.observed_by(observer),
+        Some(observer) => dispatcher.with_observer(observer),
         None => dispatcher,
     };
     let options = ServerOptions {
@@ -166,7 +166,12 @@ async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u
 /// Checks every outgoing message against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
     match server
-        .post(Post { principal: &Principal::Anonymous, headers, body, streaming: StreamSupport::Unsupported })
+        .post(HttpPost {
+            principal: &Principal::Anonymous,
+            headers,
+            body,
+            streaming: StreamSupport::Unsupported,
+        })
         .await
     {
         HttpAnswer::Whole(reply) => {
@@ -405,11 +410,11 @@ async fn all(messages: impl futures_util::Stream<Item = OutgoingMessage>) -> Vec
 }
 
 /// All messages of an event stream, as JSON.
-async fn collect_events(events: Events) -> Vec<Value> {
+async fn collect_events(events: EventStream) -> Vec<Value> {
     let message = |event| async move {
         match event {
-            Event::Message { message, .. } => Some(serde_json::from_slice(&message).unwrap()),
-            Event::Priming { .. } => None,
+            SseEvent::Message { message, .. } => Some(serde_json::from_slice(&message).unwrap()),
+            SseEvent::Priming { .. } => None,
         }
     };
     events.filter_map(message).collect().await
@@ -460,7 +465,7 @@ async fn upgrades_to_sse_only_for_side_messages() {
     let body_of = |tool: &str| request(1, "tools/call", &json!({ "name": tool, "_meta": meta }));
     let post = |headers, body, streaming| {
         let server = Arc::clone(&server);
-        async move { server.post(Post { principal: &Principal::Anonymous, headers, body, streaming }).await }
+        async move { server.post(HttpPost { principal: &Principal::Anonymous, headers, body, streaming }).await }
     };
     let (noisy_body, quiet_body) = (body_of("a_says"), body_of("a_fine"));
     let HttpAnswer::Events(events) = post(&noisy, &noisy_body, StreamSupport::Supported).await else {
@@ -496,7 +501,7 @@ async fn rejects_unknown_log_levels() {
 #[tokio::test]
 async fn legacy_sse_clients_are_limited() {
     let (_keep, seen) = watch::channel(catalog(Vec::new()));
-    let dispatcher = Dispatcher::new(seen, Arc::new(Gate::new(8)));
+    let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),

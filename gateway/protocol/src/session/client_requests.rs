@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, Id, Response};
-use crate::mcp::{Aside, AskError, Asking, OPEN_QUESTIONS, PATIENCE, Peer};
+use crate::mcp::{MAX_OPEN_QUESTIONS, Peer, PendingQuestion, QUESTION_TIMEOUT, QuestionError, SideMessage};
 
 /// The client's answer.
-type Answer = Result<Json, ErrorObject>;
+type QuestionAnswer = Result<Json, ErrorObject>;
 
 /// The open questions of one session.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct PendingRequests {
 struct OpenQuestions {
     /// The number of questions ever asked.
     count: u64,
-    waiting: HashMap<Id, oneshot::Sender<Answer>>,
+    waiting: HashMap<Id, oneshot::Sender<QuestionAnswer>>,
 }
 
 /// The unit of the budget, in bytes. Shorter answers aren't counted, because a call can have only a few of them.
@@ -52,17 +52,17 @@ impl Default for AnswerBudget {
 #[derive(Debug)]
 pub struct ClientRequester {
     pending: Arc<PendingRequests>,
-    out: mpsc::Sender<Aside>,
+    out: mpsc::Sender<SideMessage>,
     budget: AnswerBudget,
     /// The memory of this request's answers.
     permits: Mutex<Vec<OwnedSemaphorePermit>>,
 }
 
 /// An open question. Dropping it before its answer arrived withdraws it.
-struct Question<'a> {
+struct OpenQuestion<'a> {
     requester: &'a ClientRequester,
     id: Id,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<QuestionAnswer>,
     /// The reason for the withdrawal. `None` before the question is sent.
     withdrawal: Option<&'static str>,
 }
@@ -77,7 +77,11 @@ impl PendingRequests {
     /// Asks on the stream of a request: `out` carries its side messages, and the request's answers count towards
     /// `budget` until it ends.
     #[must_use]
-    pub fn requester(self: &Arc<Self>, out: mpsc::Sender<Aside>, budget: &AnswerBudget) -> ClientRequester {
+    pub fn requester(
+        self: &Arc<Self>,
+        out: mpsc::Sender<SideMessage>,
+        budget: &AnswerBudget,
+    ) -> ClientRequester {
         ClientRequester { pending: Arc::clone(self), out, budget: budget.clone(), permits: Mutex::default() }
     }
 
@@ -96,48 +100,48 @@ impl PendingRequests {
 }
 
 impl ClientRequester {
-    fn question(&self) -> Result<Question<'_>, AskError> {
+    fn question(&self) -> Result<OpenQuestion<'_>, QuestionError> {
         let (sender, answer) = oneshot::channel();
         let mut open = self.pending.lock();
-        if open.waiting.len() >= OPEN_QUESTIONS {
-            return Err(AskError::TooMany(OPEN_QUESTIONS));
+        if open.waiting.len() >= MAX_OPEN_QUESTIONS {
+            return Err(QuestionError::TooMany(MAX_OPEN_QUESTIONS));
         }
         open.count += 1;
         let id = Id::string(&format!("s-{}", open.count));
         open.waiting.insert(id.clone(), sender);
-        Ok(Question { requester: self, id, answer, withdrawal: None })
+        Ok(OpenQuestion { requester: self, id, answer, withdrawal: None })
     }
 
-    async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, AskError> {
+    async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
         let mut question = self.question()?;
         let mut message = Vec::with_capacity(256);
         jsonrpc::write_request(&mut message, &question.id, method, params.map(Json::raw));
-        self.out.send(Aside::Request(message)).await.map_err(|_| AskError::Gone)?;
+        self.out.send(SideMessage::Request(message)).await.map_err(|_| QuestionError::Closed)?;
         question.withdrawal = Some("the request that asked was cancelled");
         let answer = tokio::select! {
-            answer = timeout(PATIENCE, &mut question.answer) => answer,
+            answer = timeout(QUESTION_TIMEOUT, &mut question.answer) => answer,
             () = self.pending.closed.cancelled() => {
                 question.withdrawal = Some("the connection is closing");
-                return Err(AskError::Gone);
+                return Err(QuestionError::Closed);
             }
         };
         match answer {
             Ok(Ok(Ok(answer))) => self.reserve(&answer).map(|()| answer),
-            Ok(Ok(Err(refusal))) => Err(AskError::Refused(refusal)),
-            Ok(Err(_)) => Err(AskError::Gone),
+            Ok(Ok(Err(refusal))) => Err(QuestionError::Refused(refusal)),
+            Ok(Err(_)) => Err(QuestionError::Closed),
             Err(_) => {
                 question.withdrawal = Some("no answer in time");
-                Err(AskError::Silence(PATIENCE))
+                Err(QuestionError::TimedOut(QUESTION_TIMEOUT))
             }
         }
     }
 
     /// Reserves memory for an answer.
-    fn reserve(&self, answer: &Json) -> Result<(), AskError> {
+    fn reserve(&self, answer: &Json) -> Result<(), QuestionError> {
         let units = u32::try_from(answer.get().len() / ANSWER_UNIT_BYTES).unwrap_or(u32::MAX);
         if units > 0 {
             let budget = Arc::clone(&self.budget.0);
-            let permit = budget.try_acquire_many_owned(units).map_err(|_| AskError::NoRoom)?;
+            let permit = budget.try_acquire_many_owned(units).map_err(|_| QuestionError::NoMemory)?;
             self.permits.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
         }
         Ok(())
@@ -145,12 +149,12 @@ impl ClientRequester {
 }
 
 impl Peer for ClientRequester {
-    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a> {
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a> {
         Box::pin(self.answer(method, params))
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let unanswered = self.requester.pending.lock().waiting.remove(&self.id).is_some();
         let Some(reason) = self.withdrawal.filter(|_| unanswered) else { return };
@@ -158,7 +162,7 @@ impl Drop for Question<'_> {
         let params = Json::from_value(&json!({ "requestId": id, "reason": reason }));
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, "notifications/cancelled", Some(params.raw()));
-        if self.requester.out.try_send(Aside::Withdrawal(message)).is_err() {
+        if self.requester.out.try_send(SideMessage::Withdrawal(message)).is_err() {
             tracing::debug!("question not withdrawn: the client reads too slowly");
         }
     }

@@ -10,11 +10,11 @@ use crate::jsonrpc::Id;
 
 /// The running requests of one session or connection.
 #[derive(Debug, Default)]
-pub struct InFlightRequests(Mutex<Requests>);
+pub struct InFlightRequests(Mutex<RunningRequests>);
 
 /// The running requests, by number and by id.
 #[derive(Debug)]
-struct Requests {
+struct RunningRequests {
     /// By a number of the gateway's own, because a peer may reuse the id of a cancelled request while that one still
     /// ends.
     running: HashMap<u64, CancellationToken>,
@@ -26,7 +26,7 @@ struct Requests {
     last_activity: Instant,
 }
 
-impl Default for Requests {
+impl Default for RunningRequests {
     fn default() -> Self {
         Self { running: HashMap::new(), ids: HashMap::new(), count: 0, last_activity: Instant::now() }
     }
@@ -89,7 +89,7 @@ impl InFlightRequests {
         self.lock().last_activity = Instant::now();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Requests> {
+    fn lock(&self) -> MutexGuard<'_, RunningRequests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

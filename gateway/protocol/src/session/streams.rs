@@ -34,7 +34,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum SseEvent {
     /// An id without a message, so that a client can resume from there (from 2025-11-25 on).
     Priming {
         /// The event id.
@@ -219,9 +219,9 @@ impl EventReader {
     }
 
     /// The next event. `None` if the connection must be closed. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<SseEvent> {
         if std::mem::take(&mut self.send_priming) {
-            return Some(Event::Priming { id: self.id(self.after), retry: RECONNECT_DELAY });
+            return Some(SseEvent::Priming { id: self.id(self.after), retry: RECONNECT_DELAY });
         }
         let wake = Arc::clone(&self.wake);
         loop {
@@ -229,7 +229,7 @@ impl EventReader {
             let is_newest = match self.take() {
                 NextEvent::Event(number, message) => {
                     self.after = number;
-                    return Some(Event::Message { id: Some(self.id(number)), message });
+                    return Some(SseEvent::Message { id: Some(self.id(number)), message });
                 }
                 NextEvent::End => return None,
                 NextEvent::Nothing { is_newest } => is_newest,

@@ -10,15 +10,15 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
-fn greeting() -> Greeting {
+fn greeting() -> InitializeParams {
     let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let raw = serde_json::value::to_raw_value(&initialize).unwrap();
-    Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap()
+    InitializeParams::read(&Params::read(Some(&raw)).unwrap()).unwrap()
 }
 
-fn listener() -> Listener {
+fn listener() -> ChangeListener {
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-    Listener::new(catalog, &Arc::default(), [])
+    ChangeListener::new(catalog, &Arc::default(), [])
 }
 
 fn named(name: &str) -> Principal {
@@ -27,7 +27,7 @@ fn named(name: &str) -> Principal {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_belong_to_their_owner_and_expire() {
-    let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
     let id = sessions.open(named("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(sessions.find(&id, &named("bob")).is_none());
@@ -42,7 +42,7 @@ async fn sessions_belong_to_their_owner_and_expire() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_request_keeps_its_session() {
-    let sessions = Sessions::new(10, Duration::from_secs(1), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(1), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
@@ -54,7 +54,7 @@ async fn a_running_request_keeps_its_session() {
 
 #[tokio::test(start_paused = true)]
 async fn evicts_the_idlest_session_of_the_same_owner_first() {
-    let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
     let bob = sessions.open(named("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
     let ann = sessions.open(named("ann"), greeting(), listener()).unwrap();
@@ -81,7 +81,7 @@ fn rejects_duplicate_running_ids() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request() {
-    let sessions = Sessions::new(10, Duration::from_secs(60), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
     let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
@@ -92,11 +92,11 @@ async fn a_session_is_idle_from_the_end_of_its_last_request() {
 
 #[tokio::test(start_paused = true)]
 async fn evicts_sessions_with_readers_last() {
-    let sessions = Sessions::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
     let open = |name| sessions.open(named(name), greeting(), listener()).unwrap();
     let bob = open("bob");
     let mut listening = bob.open_notification_stream(None);
-    assert!(matches!(listening.next().await, Some(Event::Priming { .. })));
+    assert!(matches!(listening.next().await, Some(SseEvent::Priming { .. })));
     tokio::time::advance(Duration::from_secs(1)).await;
     let eve = open("eve");
     let ann = open("ann");

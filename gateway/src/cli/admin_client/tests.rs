@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -27,7 +27,7 @@ async fn answering(bytes: &'static str) -> (AdminClient, tokio::task::JoinHandle
 async fn sends_json_requests_and_reads_whole_responses() {
     let (gateway, asked) =
         answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n").await;
-    let answer = gateway.post(Route::Reload).await.unwrap();
+    let answer = gateway.post(AdminRoute::Reload).await.unwrap();
     assert!(answer.is_ok);
     assert_eq!(answer.body, "{}");
     let request = asked.await.unwrap();
@@ -40,14 +40,14 @@ async fn sends_json_requests_and_reads_whole_responses() {
 #[tokio::test]
 async fn reports_errors_of_gateways_and_of_other_servers() {
     let (gateway, _) = answering("HTTP/1.1 503 X\r\nContent-Length: 17\r\n\r\n{\"error\":\"later\"}").await;
-    let answer = gateway.get(Route::Status, "").await.unwrap();
+    let answer = gateway.get(AdminRoute::Status, "").await.unwrap();
     assert!(!answer.is_ok);
     assert_eq!(answer.unexpected_response().to_string(), "the gateway reported an error: later");
     let (gateway, _) = answering("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>").await;
-    let error = gateway.get(Route::Status, "").await.unwrap().json().unwrap_err();
+    let error = gateway.get(AdminRoute::Status, "").await.unwrap().json().unwrap_err();
     assert!(error.to_string().contains("isn't a Moongate gateway"), "{error}");
     let (gateway, _) = answering("SSH-2.0-server\r\n").await;
-    let silence = gateway.get(Route::Status, "").await.unwrap_err();
+    let silence = gateway.get(AdminRoute::Status, "").await.unwrap_err();
     assert!(matches!(silence, AdminClientError::Unreachable(..)), "{silence}");
 }
 
@@ -56,7 +56,7 @@ async fn an_unreachable_gateway_is_named_by_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let silence = AdminClient(address).get(Route::Livez, "").await.unwrap_err();
+    let silence = AdminClient(address).get(AdminRoute::Livez, "").await.unwrap_err();
     assert_eq!(silence.to_string(), format!("no gateway responds at {address}: nothing listens there"));
 }
 
@@ -64,7 +64,7 @@ async fn an_unreachable_gateway_is_named_by_its_address() {
 fn finds_the_address_in_an_invalid_configuration() {
     let of = |text: &str| {
         let text = format!("version = 1\n{text}");
-        AdminClient::of(&from_text(Path::new("gateway.toml"), text, &BTreeMap::new()))
+        AdminClient::of(&parse_config(Path::new("gateway.toml"), text, &BTreeMap::new()))
     };
     assert!(matches!(of(""), Err(AdminClientError::NoAdminListener)));
     assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(AdminClientError::UnknownPort)));

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use moongate_config::{DirMode, PluginConfig, directory_item, directory_to_read};
-use moongate_model::call::{Cure, Entry, Ledger};
+use moongate_config::{DirMode, PluginConfig, dir_grant_entry, readable_dir_entry};
+use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
 use serde_json::{Value, json};
 
 /// The explanation as text.
-pub(super) fn explanation_text(ledger: &Ledger, plugin: &PluginConfig) -> String {
+pub(super) fn explanation_text(ledger: &GrantReport, plugin: &PluginConfig) -> String {
     let mut text = String::new();
-    let entries = ledger.entries();
+    let entries = ledger.events();
     let used: Vec<&String> = entries.iter().filter_map(used_grant).collect();
     let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
     text.push_str(if used.is_empty() { "used no grants\n" } else { "used\n" });
@@ -23,22 +23,22 @@ pub(super) fn explanation_text(ledger: &Ledger, plugin: &PluginConfig) -> String
     for (wanted, _) in &missing {
         let _ = writeln!(text, "  {wanted}");
     }
-    let suggestions: Vec<&Cure> = missing.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
+    let suggestions: Vec<&GrantFix> = missing.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
     text.push_str(&suggestions_text(&suggestions, plugin));
     text.push_str(&limits_text(&entries, plugin));
-    if ledger.dropped() > 0 {
-        let _ = writeln!(text, "and {} more", ledger.dropped());
+    if ledger.dropped_events() > 0 {
+        let _ = writeln!(text, "and {} more", ledger.dropped_events());
     }
     text
 }
 
 /// The lines to add to the plugin's `allow` table.
-fn suggestions_text(suggestions: &[&Cure], plugin: &PluginConfig) -> String {
+fn suggestions_text(suggestions: &[&GrantFix], plugin: &PluginConfig) -> String {
     let id = &plugin.id;
     let mut text = String::new();
     let mut added = merge_keys(suggestions.iter().filter_map(|cure| match cure {
-        Cure::Line(line) => Some(line.as_str()),
-        Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. } => None,
+        GrantFix::Line(line) => Some(line.as_str()),
+        GrantFix::ReadDirectory { .. } | GrantFix::ChangeDirectory { .. } => None,
     }));
     let (new, replaced) = match directories(suggestions, plugin) {
         Some(line) if plugin.allow.dirs.is_empty() => (Some(line), None),
@@ -71,15 +71,15 @@ fn suggestions_text(suggestions: &[&Cure], plugin: &PluginConfig) -> String {
 }
 
 /// The plugin's path of a directory that it tried to read.
-fn to_read<'c>(cure: &&'c Cure) -> Option<&'c Option<String>> {
+fn to_read<'c>(cure: &&'c GrantFix) -> Option<&'c Option<String>> {
     match cure {
-        Cure::ReadDirectory { guest } => Some(guest),
-        Cure::Line(_) | Cure::ChangeDirectory { .. } => None,
+        GrantFix::ReadDirectory { guest } => Some(guest),
+        GrantFix::Line(_) | GrantFix::ChangeDirectory { .. } => None,
     }
 }
 
 /// The limits that the call reached, and the lines that raise them.
-fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
+fn limits_text(entries: &[GrantEvent], plugin: &PluginConfig) -> String {
     let limits: Vec<_> = entries.iter().filter_map(reached_limit).collect();
     if limits.is_empty() {
         return String::new();
@@ -94,8 +94,8 @@ fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
     }
     let _ = write!(text, "to allow more, set in gateway.toml:\n  [plugins.{}.limits]\n", plugin.id);
     for key in keys {
-        let now = plugin.limits.value(key).unwrap_or_default();
-        let _ = match plugin.limits.more_of(key) {
+        let now = plugin.limits.value_as_toml(key).unwrap_or_default();
+        let _ = match plugin.limits.suggest_higher_for_key(key) {
             Some(more) => writeln!(text, "  {key} = {more}  # instead of {now}"),
             None => writeln!(text, "  {key} = {now}  # the highest possible value"),
         };
@@ -105,20 +105,20 @@ fn limits_text(entries: &[Entry], plugin: &PluginConfig) -> String {
 
 /// All of the plugin's directories in one line, because a key can't be repeated: the granted ones, with write access
 /// added if it is missing, and the missing ones. `None` if no suggestion is about directories.
-fn directories(suggestions: &[&Cure], plugin: &PluginConfig) -> Option<String> {
+fn directories(suggestions: &[&GrantFix], plugin: &PluginConfig) -> Option<String> {
     let there = plugin.allow.dirs.iter().map(|grant| {
         let is_changed =
-            |cure: &&Cure| matches!(cure, Cure::ChangeDirectory { guest, .. } if *guest == grant.guest);
+            |cure: &&GrantFix| matches!(cure, GrantFix::ChangeDirectory { guest, .. } if *guest == grant.guest_path);
         let mode = if suggestions.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
-        directory_item(&grant.named.to_string_lossy(), &grant.guest, mode)
+        dir_grant_entry(&grant.unresolved_host_path.to_string_lossy(), &grant.guest_path, mode)
     });
     let mut items: Vec<String> = there.collect();
     let mut is_about_any = false;
     for cure in suggestions {
         let item = match cure {
-            Cure::Line(_) => continue,
-            Cure::ReadDirectory { guest } => directory_to_read(guest.as_deref()),
-            Cure::ChangeDirectory { host, guest } => directory_item(host, guest, DirMode::ReadWrite),
+            GrantFix::Line(_) => continue,
+            GrantFix::ReadDirectory { guest } => readable_dir_entry(guest.as_deref()),
+            GrantFix::ChangeDirectory { host, guest } => dir_grant_entry(host, guest, DirMode::ReadWrite),
         };
         is_about_any = true;
         if !items.contains(&item) {
@@ -152,55 +152,55 @@ fn merge_keys<'c>(suggestions: impl Iterator<Item = &'c str>) -> Vec<String> {
 }
 
 /// The explanation as JSON.
-pub(super) fn document(ledger: &Ledger, plugin: &PluginConfig) -> Value {
-    let entries = ledger.entries();
+pub(super) fn document(ledger: &GrantReport, plugin: &PluginConfig) -> Value {
+    let entries = ledger.events();
     let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
-    let of_directories: Vec<&Cure> = missing
+    let of_directories: Vec<&GrantFix> = missing
         .iter()
         .filter_map(|(_, cure)| cure.as_ref())
-        .filter(|cure| !matches!(cure, Cure::Line(_)))
+        .filter(|cure| !matches!(cure, GrantFix::Line(_)))
         .collect();
     let directories = directories(&of_directories, plugin);
     // Each missing directory has the line for all of them, so applying them one after the other gives the right result.
     let replaces = !plugin.allow.dirs.is_empty() || of_directories.len() > 1;
     let missing = missing.into_iter().map(|(wanted, cure)| match cure {
-        Some(Cure::ReadDirectory { .. } | Cure::ChangeDirectory { .. }) => {
+        Some(GrantFix::ReadDirectory { .. } | GrantFix::ChangeDirectory { .. }) => {
             json!({ "wanted": wanted, "cure": directories, "replaces": replaces })
         }
-        Some(Cure::Line(line)) => json!({ "wanted": wanted, "cure": line, "replaces": false }),
+        Some(GrantFix::Line(line)) => json!({ "wanted": wanted, "cure": line, "replaces": false }),
         None => json!({ "wanted": wanted, "cure": null, "replaces": false }),
     });
     let limits = entries.iter().filter_map(reached_limit).map(|(key, what)| {
         let limit = key.map(|key| format!("plugins.{}.limits.{key}", plugin.id));
-        json!({ "limit": limit, "value": key.and_then(|key| plugin.limits.value(key)), "what": what })
+        json!({ "limit": limit, "value": key.and_then(|key| plugin.limits.value_as_toml(key)), "what": what })
     });
     json!({
         "table": format!("plugins.{}.allow", plugin.id),
         "used": entries.iter().filter_map(used_grant).collect::<Vec<_>>(),
         "lacked": missing.collect::<Vec<_>>(),
         "held_back": limits.collect::<Vec<_>>(),
-        "dropped": ledger.dropped(),
+        "dropped": ledger.dropped_events(),
     })
 }
 
-fn used_grant(entry: &Entry) -> Option<&String> {
+fn used_grant(entry: &GrantEvent) -> Option<&String> {
     match entry {
-        Entry::Used(grant) => Some(grant),
-        Entry::Lacked { .. } | Entry::HeldBack { .. } => None,
+        GrantEvent::Used(grant) => Some(grant),
+        GrantEvent::Missing { .. } | GrantEvent::Limited { .. } => None,
     }
 }
 
-fn missing_grant(entry: &Entry) -> Option<(&String, &Option<Cure>)> {
+fn missing_grant(entry: &GrantEvent) -> Option<(&String, &Option<GrantFix>)> {
     match entry {
-        Entry::Used(_) | Entry::HeldBack { .. } => None,
-        Entry::Lacked { wanted, cure } => Some((wanted, cure)),
+        GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
+        GrantEvent::Missing { wanted, cure } => Some((wanted, cure)),
     }
 }
 
-fn reached_limit(entry: &Entry) -> Option<(Option<&'static str>, &String)> {
+fn reached_limit(entry: &GrantEvent) -> Option<(Option<&'static str>, &String)> {
     match entry {
-        Entry::Used(_) | Entry::Lacked { .. } => None,
-        Entry::HeldBack { key, what } => Some((*key, what)),
+        GrantEvent::Used(_) | GrantEvent::Missing { .. } => None,
+        GrantEvent::Limited { key, what } => Some((*key, what)),
     }
 }
 

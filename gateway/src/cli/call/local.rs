@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use moongate_model::call::{Capabilities, ClientInfo, Ledger, NoSink, ToolResult};
+use moongate_model::call::{Capabilities, ClientInfo, DiscardSink, GrantReport, ToolResult};
 use moongate_model::json::Json;
 use moongate_model::names::Principal;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::mcp::{
-    CacheScope, Conversed, Exchange, Identity, Params, Protocol, ProtocolOptions, Revision, SealingKey,
-    Trouble,
+    CacheScope, Identity, Params, Protocol, ProtocolOptions, RequestContext, RequestError, Revision,
+    RoundsOutcome, SealingKey,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -25,11 +25,11 @@ pub(super) enum LocalCallError {
     /// An internal error of this process.
     Process(anyhow::Error),
     /// The call failed.
-    Tool(Trouble),
+    Tool(RequestError),
 }
 
-impl From<Trouble> for LocalCallError {
-    fn from(trouble: Trouble) -> Self {
+impl From<RequestError> for LocalCallError {
+    fn from(trouble: RequestError) -> Self {
         Self::Tool(trouble)
     }
 }
@@ -38,8 +38,8 @@ impl From<Trouble> for LocalCallError {
 pub(super) struct LocalCall {
     protocol: Protocol,
     catalog: Arc<Catalog>,
-    exchange: Exchange,
-    ledger: Option<Arc<Ledger>>,
+    exchange: RequestContext,
+    ledger: Option<Arc<GrantReport>>,
 }
 
 impl LocalCall {
@@ -50,7 +50,7 @@ impl LocalCall {
     pub(super) fn new(
         dispatcher: Dispatcher,
         capabilities: &Value,
-        ledger: Option<Arc<Ledger>>,
+        ledger: Option<Arc<GrantReport>>,
     ) -> Result<Self> {
         let catalog = dispatcher.catalog();
         let options = ProtocolOptions {
@@ -64,13 +64,13 @@ impl LocalCall {
             version: version::SHORT.to_owned(),
             ..ClientInfo::default()
         };
-        let exchange = Exchange {
+        let exchange = RequestContext {
             revision: Revision::V2026_07_28,
             principal: Principal::Local,
             client: Some(Arc::new(client)),
             capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
             cancel: CancellationToken::new(),
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             peer: None,
         };
         Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })
@@ -87,12 +87,14 @@ impl LocalCall {
         more: &RoundInput,
     ) -> Result<RoundResult<ToolResult>, LocalCallError> {
         let params = request_params(tool, arguments, more).map_err(LocalCallError::Process)?;
-        let params = Params::read(Some(&*params)).map_err(Trouble::Refused)?;
-        let called =
-            self.protocol.call_tool_here(&self.catalog, &self.exchange, &params, self.ledger.clone()).await;
+        let params = Params::read(Some(&*params)).map_err(RequestError::Protocol)?;
+        let called = self
+            .protocol
+            .call_tool_in_process(&self.catalog, &self.exchange, &params, self.ledger.clone())
+            .await;
         match called? {
-            Conversed::Done(result) => Ok(RoundResult::Done(result)),
-            Conversed::Asks(text) => {
+            RoundsOutcome::Done(result) => Ok(RoundResult::Done(result)),
+            RoundsOutcome::Questions(text) => {
                 let asked = serde_json::from_str(text.get());
                 Ok(RoundResult::InputRequired(asked.map_err(|error| LocalCallError::Process(error.into()))?))
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use moongate_protocol::mcp::UNUSABLE;
+use moongate_protocol::mcp::UNUSABLE_ANSWERS_KEY;
 use serde_json::{Map, Value, json};
 
 use super::questions::{Question, answer_option};
@@ -102,7 +102,7 @@ fn answer_questions(
             Ok(None) => {}
             Err(why) => open.errors.push(why),
         }
-        match result["_meta"][UNUSABLE][&question.key].as_str() {
+        match result["_meta"][UNUSABLE_ANSWERS_KEY][&question.key].as_str() {
             Some(why) => {
                 open.errors.push(format!("the answer to `{key}` doesn't fit: {}", print::inline(why)))
             }

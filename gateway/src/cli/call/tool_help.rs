@@ -182,7 +182,7 @@ pub(super) fn unknown_tool(
     supervisor: &Supervisor,
     catalog: &Catalog,
 ) -> Option<CommandError> {
-    let names = catalog.tools().iter().map(|entry| entry.public().as_str());
+    let names = catalog.tools().iter().map(|entry| entry.public_name().as_str());
     tool_of_failed_plugin(tool, supervisor).or_else(|| split_tool_name(tool, pairs, names))
 }
 

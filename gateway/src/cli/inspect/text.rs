@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use bytesize::ByteSize;
-use moongate_config::{Asked, Credential, Match};
-use moongate_model::manifest::{Manifest, Need, Prompt, PromptArgument, Resource, ResourceTemplate, Tool};
+use moongate_config::{Credential, NeedMatch, Requested};
+use moongate_model::manifest::{
+    GuestCapability, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
+};
 use serde_json::Value;
 
 use super::{PluginEntry, PluginReport};
@@ -14,7 +16,7 @@ use crate::cli::schema_fields::{self, field_lines, fields};
 /// The whole page.
 pub(super) fn page(shown: &PluginReport<'_>) -> String {
     let config = shown.config;
-    let Manifest { info, tools, resources, templates, prompts, completes: _ } = shown.manifest;
+    let Manifest { info, tools, resources, templates, prompts, has_completions: _ } = shown.manifest;
     let mut page = format!("{}\n", inline(&config.source.display().to_string()));
     let about = info.description.as_deref().map(summary).unwrap_or_default();
     let name = format!("{} {}", info.name, info.version);
@@ -23,14 +25,14 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
         &[
             ("name", if about.is_empty() { name } else { format!("{name}: {about}") }),
             ("digest", shown.member.plugin().digest().to_string()),
-            ("size", ByteSize::b(shown.interfaces.size).display().iec().to_string()),
+            ("size", ByteSize::b(shown.interfaces.file_size).display().iec().to_string()),
             ("contract", format!("moongate:plugin@{}", shown.contract())),
         ],
     );
     let title = if shown.entry == PluginEntry::Absent { "needs" } else { "needs and grants" };
     let _ = write!(page, "\n{title}\n{}", grants(shown));
     section(&mut page, "settings, set by `config` in the configuration", settings(shown).into_iter());
-    section(&mut page, "limits that aren't the defaults", config.limits.changed().iter().map(limit));
+    section(&mut page, "limits that aren't the defaults", config.limits.non_default().iter().map(limit));
     section(&mut page, "tools", tools.iter().map(tool));
     let about = |uri: &str, name: &str, description: Option<&str>| match description.map(summary) {
         Some(description) => line(uri, &format!("{}: {description}", summary(name))),
@@ -50,7 +52,8 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
 /// An import. File access gets a remark here but no warning elsewhere, because the standard libraries of some languages
 /// always import it.
 fn import(name: &str, shown: &PluginReport<'_>) -> String {
-    let is_wanted = |found: &Match| found.need == Need::Files && found.asked != Asked::No;
+    let is_wanted =
+        |found: &NeedMatch| found.need == GuestCapability::Files && found.requested != Requested::No;
     let files = shown.matches.iter().find(|found| is_wanted(found));
     match (files, &shown.entry) {
         (Some(found), PluginEntry::Present { .. })
@@ -69,7 +72,7 @@ fn import(name: &str, shown: &PluginReport<'_>) -> String {
 
 /// The settings in the plugin's schema, one per line.
 fn settings(shown: &PluginReport<'_>) -> Vec<String> {
-    let schema = shown.manifest.info.config_schema.as_ref();
+    let schema = shown.manifest.info.settings_schema.as_ref();
     schema.and_then(|schema| schema.to_value().ok()).map(|schema| members(&schema, 2)).unwrap_or_default()
 }
 
@@ -95,7 +98,7 @@ fn grants(shown: &PluginReport<'_>) -> String {
 
 /// The credentials that are added to requests, and the sources of their values.
 fn credential_text(credential: &Credential) -> String {
-    let text = credential.described();
+    let text = credential.describe();
     text.strip_prefix("credentials for ").map(str::to_owned).unwrap_or(text)
 }
 
@@ -114,37 +117,39 @@ fn instructions(shown: &PluginReport<'_>) -> Option<String> {
 }
 
 /// A need of a plugin without a configuration, and the line that would grant it.
-fn asked(found: &Match) -> (&'static str, String) {
-    let text = match (found.asked, found.need) {
-        (Asked::Yes, Need::Settings) => "its `config` table".to_owned(),
-        (Asked::Yes, need) => format!("to allow it, add `{}`", need.example()),
-        (Asked::Maybe, need) => format!(
+fn asked(found: &NeedMatch) -> (&'static str, String) {
+    let text = match (found.requested, found.need) {
+        (Requested::Yes, GuestCapability::Settings) => "its `config` table".to_owned(),
+        (Requested::Yes, need) => format!("to allow it, add `{}`", need.example_line()),
+        (Requested::Maybe, need) => format!(
             "maybe: the import may only come from its standard library; to allow it, add `{}`",
-            need.example()
+            need.example_line()
         ),
-        (Asked::No, _) => "not needed: the component has no such import".to_owned(),
+        (Requested::No, _) => "not needed: the component has no such import".to_owned(),
     };
-    (found.need.verb(), text)
+    (found.need.verb_phrase(), text)
 }
 
 /// A need, its grant, and a remark if they don't match.
-fn granted(found: &Match, shown: &PluginReport<'_>) -> (&'static str, String) {
+fn granted(found: &NeedMatch, shown: &PluginReport<'_>) -> (&'static str, String) {
     let mut granted = if found.granted.is_empty() { "nothing".to_owned() } else { found.granted.join(", ") };
-    if found.need == Need::State
+    if found.need == GuestCapability::State
         && let Some(place) = shown.state_location()
     {
         let _ = write!(granted, ", in {place}");
     }
-    let remark = match (found.asked, found.granted.is_empty()) {
-        (Asked::Yes, true) if found.need == Need::Settings => ": no settings are set".to_owned(),
-        (Asked::Yes, true) => {
-            format!(": denied; to allow it, add `{}`", found.need.example())
+    let remark = match (found.requested, found.granted.is_empty()) {
+        (Requested::Yes, true) if found.need == GuestCapability::Settings => {
+            ": no settings are set".to_owned()
         }
-        (Asked::Maybe, true) => ": the import may only come from its standard library".to_owned(),
-        (Asked::No, _) => ": not needed, the component has no such import".to_owned(),
-        (Asked::Yes | Asked::Maybe, false) => String::new(),
+        (Requested::Yes, true) => {
+            format!(": denied; to allow it, add `{}`", found.need.example_line())
+        }
+        (Requested::Maybe, true) => ": the import may only come from its standard library".to_owned(),
+        (Requested::No, _) => ": not needed, the component has no such import".to_owned(),
+        (Requested::Yes | Requested::Maybe, false) => String::new(),
     };
-    (found.need.verb(), format!("{granted}{remark}"))
+    (found.need.verb_phrase(), format!("{granted}{remark}"))
 }
 
 /// Rows of a name and a value.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use moongate_config::Loaded;
+use moongate_config::LoadedConfig;
 use serde_json::Value;
 
-use crate::admin::Route;
+use crate::admin::AdminRoute;
 use crate::cli::admin_client::{AdminClient, AdminClientError, AdminOptions};
 use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, configuration, print};
@@ -78,7 +78,7 @@ pub(super) fn note(common: &CommonOptions, text: &str) {
 }
 
 /// A remark if the gateway uses a different configuration than this command; otherwise empty.
-fn other_file_note(file: &str, loaded: &Loaded) -> String {
+fn other_file_note(file: &str, loaded: &LoadedConfig) -> String {
     let path = &loaded.source.path;
     let same = match (path.canonicalize(), Path::new(file).canonicalize()) {
         (Ok(here), Ok(there)) => here == there,
@@ -88,7 +88,7 @@ fn other_file_note(file: &str, loaded: &Loaded) -> String {
 }
 
 async fn request_status(gateway: AdminClient) -> Result<Result<GatewayStatus>, AdminClientError> {
-    let answer = gateway.get(Route::Status, "").await?;
+    let answer = gateway.get(AdminRoute::Status, "").await?;
     Ok(answer.json().and_then(|mut document| {
         let file = document["config"]["file"].as_str().map(str::to_owned);
         let rejected = document["config"]["rejected"].as_str().map(str::to_owned);

@@ -106,9 +106,9 @@ impl ProjectName {
     /// The name of the project in `folder`: its last part.
     pub(super) fn of(folder: &Path) -> Result<Self, ProjectNameError> {
         let name = folder.file_name().ok_or(ProjectNameError::Missing)?.to_string_lossy().into_owned();
-        let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+        let is_unambiguous_path = name.starts_with(|c: char| c.is_ascii_lowercase())
             && !name.contains(|c: char| c.is_ascii_uppercase());
-        if !is_plain || PluginId::new(&name).is_err() {
+        if !is_unambiguous_path || PluginId::new(&name).is_err() {
             return Err(ProjectNameError::Invalid(name.escape_debug().to_string()));
         }
         if RESERVED_CRATE_NAMES.contains(&name.replace('-', "_").as_str()) {

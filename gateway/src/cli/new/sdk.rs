@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use moongate_system::private_dir::Hands;
+use moongate_system::private_dir::Ownership;
 
 /// The source code that this gateway was built from, if it still exists.
 const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -87,7 +87,7 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
 /// True if the folder belongs to this user or to the system. Its code runs when the project is built, and on any
 /// machine but the build machine, another user could have created the folder.
 fn has_trusted_owner(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|found| Hands::Sources.check(&found).is_ok())
+    fs::metadata(folder).is_ok_and(|found| Ownership::SourceTree.check(&found).is_ok())
 }
 
 /// A TOML string; JSON strings are valid TOML.

@@ -6,7 +6,7 @@ use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
 use crate::cli::print;
-use crate::transport::http::PATH;
+use crate::transport::http::MCP_PATH;
 
 /// A command line that calls a read-only tool of the gateway at an address: of the tools whose schemas have example
 /// values, the one with the fewest required arguments.
@@ -14,10 +14,10 @@ pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> 
     let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
     let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
     let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
-    let url = format!("http://{}{PATH}", reachable(address));
+    let url = format!("http://{}{MCP_PATH}", reachable(address));
     let mut words =
         vec![print::shell_word(program), "call".to_owned(), "--url".to_owned(), print::shell_word(&url)];
-    words.push(tool.public().to_string());
+    words.push(tool.public_name().to_string());
     words.extend(arguments.iter().map(|argument| print::shell_word(argument)));
     Some(words.join(" "))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use moongate_config::from_text;
+use moongate_config::parse_config;
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn stdio_alone_opens_no_port_by_default() {
     let addresses = |toml: &str, flags: &str| {
         let text = format!("version = 1\n[http]\nlisten = \"127.0.0.1:1\"\n{toml}");
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/nowhere".to_owned())]);
-        let config = from_text(Path::new("gateway.toml"), text, &variables).config.unwrap();
+        let config = parse_config(Path::new("gateway.toml"), text, &variables).config.unwrap();
         let typed = TestCli::parse_from(format!("serve {flags}").split_whitespace());
         typed.serve.addresses(&config)
     };

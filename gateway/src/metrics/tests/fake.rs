@@ -10,7 +10,7 @@ use moongate_model::call::{
 use moongate_model::json::Json;
 use moongate_model::manifest::{Manifest, Tool, ToolHints};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_protocol::catalog::{Answer, Build, Catalog, Member, Plugin};
+use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogPlugin, Plugin, PluginFuture};
 
 #[derive(Debug)]
 struct FakePlugin {
@@ -20,7 +20,7 @@ struct FakePlugin {
 }
 
 /// A catalog entry of a plugin with these tools.
-pub(super) fn member(id: &str, tools: &[&str]) -> Member {
+pub(super) fn member(id: &str, tools: &[&str]) -> CatalogPlugin {
     let tool = |name: &&str| Tool {
         name: ToolName::new(name).unwrap(),
         title: None,
@@ -35,17 +35,21 @@ pub(super) fn member(id: &str, tools: &[&str]) -> Member {
     let id = PluginId::new(id).unwrap();
     let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
     let plugin = FakePlugin { id: id.clone(), digest: Digest::of(b"fake"), manifest };
-    Member::new(Arc::new(plugin), Arc::new(PluginConfig::bare(id, PathBuf::from("a.wasm")).policy())).unwrap()
+    CatalogPlugin::new(
+        Arc::new(plugin),
+        Arc::new(PluginConfig::ungranted(id, PathBuf::from("a.wasm")).policy()),
+    )
+    .unwrap()
 }
 
 /// A catalog of these plugins.
-pub(super) fn catalog(generation: u64, members: Vec<Member>) -> Arc<Catalog> {
-    let Build { catalog, refused, .. } = Catalog::build(generation, members, None);
+pub(super) fn catalog(generation: u64, members: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, members, None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }
 
-fn cancelled<T: Send + 'static>() -> Answer<'static, T> {
+fn cancelled<T: Send + 'static>() -> PluginFuture<'static, T> {
     Box::pin(std::future::ready(Err(CallError::Cancelled)))
 }
 
@@ -71,7 +75,7 @@ impl Plugin for FakePlugin {
         _context: Arc<CallContext>,
         _name: &'a ToolName,
         _args: &'a str,
-    ) -> Answer<'a, Outcome<ToolResult>> {
+    ) -> PluginFuture<'a, Outcome<ToolResult>> {
         cancelled()
     }
 
@@ -79,7 +83,7 @@ impl Plugin for FakePlugin {
         &'a self,
         _context: Arc<CallContext>,
         _uri: &'a ResourceUri,
-    ) -> Answer<'a, Outcome<ReadResult>> {
+    ) -> PluginFuture<'a, Outcome<ReadResult>> {
         cancelled()
     }
 
@@ -88,7 +92,7 @@ impl Plugin for FakePlugin {
         _context: Arc<CallContext>,
         _name: &'a PromptName,
         _args: &'a [(String, String)],
-    ) -> Answer<'a, Outcome<PromptResult>> {
+    ) -> PluginFuture<'a, Outcome<PromptResult>> {
         cancelled()
     }
 
@@ -99,7 +103,7 @@ impl Plugin for FakePlugin {
         _name: &'a str,
         _value: &'a str,
         _others: &'a [(String, String)],
-    ) -> Answer<'a, Completion> {
+    ) -> PluginFuture<'a, Completion> {
         cancelled()
     }
 }

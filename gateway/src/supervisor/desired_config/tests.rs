@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 
 use super::*;
 
@@ -21,24 +21,24 @@ fn variables(secret: &str) -> BTreeMap<String, String> {
 struct ChangingSecret(AtomicUsize);
 
 impl ConfigReader for ChangingSecret {
-    fn read(&self) -> moongate_config::Loaded {
+    fn read(&self) -> moongate_config::LoadedConfig {
         let secret = ["ab", "abc", "abc"][self.0.fetch_add(1, Ordering::Relaxed)];
         let variables = variables(secret);
         let text = "version = 1\n[plugins.a]\nsource = '/a'\nconfig.k = { env = 'KEY' }\n";
-        from_text(Path::new("/gateway.toml"), text.to_owned(), &variables)
+        parse_config(Path::new("/gateway.toml"), text.to_owned(), &variables)
     }
 }
 
 fn in_force() -> ConfigInForce {
-    let loaded = from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
+    let loaded = parse_config(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
     ConfigInForce { started: Arc::new(loaded.config.unwrap()), plugins: [].into() }
 }
 
 #[tokio::test]
 async fn half_written_secret_is_not_used() {
-    let loaded = read_settled(Arc::new(ChangingSecret::default()), Lane::new(1), in_force()).await;
+    let loaded = read_settled(Arc::new(ChangingSecret::default()), BlockingLimiter::new(1), in_force()).await;
     let config = loaded.config.unwrap();
-    assert_eq!(config.plugins[0].config["k"].expose(), "abc");
+    assert_eq!(config.plugins[0].settings["k"].expose(), "abc");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn hint_for_a_removed_configuration_is_to_put_it_back() {
     let environment = Arc::new(variables("ab"));
     let reader = ConfigFile { path: file.clone(), environment, hook: None };
     std::fs::write(&file, "version = 1\ncolour = 1\n").unwrap();
-    let hint = |loaded: moongate_config::Loaded| loaded.problems[0].hint.clone().unwrap();
+    let hint = |loaded: moongate_config::LoadedConfig| loaded.problems[0].hint.clone().unwrap();
     assert!(hint(reader.read()).starts_with("valid keys"));
     std::fs::rename(&file, place.path().join("gatewy.toml")).unwrap();
     assert!(hint(reader.read()).starts_with("restore the file"));
@@ -61,10 +61,10 @@ struct StalledReader {
 }
 
 impl ConfigReader for StalledReader {
-    fn read(&self) -> moongate_config::Loaded {
+    fn read(&self) -> moongate_config::LoadedConfig {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let _ = self.released.lock().unwrap().recv();
-        from_text(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))
+        parse_config(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"))
     }
 }
 
@@ -72,7 +72,7 @@ impl ConfigReader for StalledReader {
 async fn stalled_configuration_times_out_and_costs_one_thread() {
     let (release, released) = mpsc::channel();
     let stalled = Arc::new(StalledReader { released: Mutex::new(released), begun: AtomicUsize::new(0) });
-    let lane = Lane::new(1);
+    let lane = BlockingLimiter::new(1);
     for _ in 0..3 {
         let reader: Arc<dyn ConfigReader> = Arc::<StalledReader>::clone(&stalled);
         let reading = tokio::spawn(read_settled(reader, lane.clone(), in_force()));
@@ -94,7 +94,7 @@ async fn stalled_configuration_times_out_and_costs_one_thread() {
 }
 
 fn bare() -> PluginConfig {
-    PluginConfig::bare(PluginId::new("a").unwrap(), PathBuf::from("a.wasm"))
+    PluginConfig::ungranted(PluginId::new("a").unwrap(), PathBuf::from("a.wasm"))
 }
 
 fn granted() -> PluginConfig {
@@ -107,12 +107,12 @@ fn granted() -> PluginConfig {
 fn only_new_grants_wait_and_only_under_wait() {
     let config = granted();
     let before = granted();
-    assert_eq!(judge(None, &config, WiderGrants::Live), ConfigVerdict::Apply);
-    assert_eq!(judge(Some(&before), &config, WiderGrants::Wait), ConfigVerdict::Apply);
-    assert!(matches!(judge(Some(&bare()), &config, WiderGrants::Wait), ConfigVerdict::Hold(_)));
-    assert!(matches!(judge(None, &config, WiderGrants::Wait), ConfigVerdict::Hold(_)));
+    assert_eq!(judge(None, &config, WiderGrantsPolicy::Live), ConfigVerdict::Apply);
+    assert_eq!(judge(Some(&before), &config, WiderGrantsPolicy::Wait), ConfigVerdict::Apply);
+    assert!(matches!(judge(Some(&bare()), &config, WiderGrantsPolicy::Wait), ConfigVerdict::Hold(_)));
+    assert!(matches!(judge(None, &config, WiderGrantsPolicy::Wait), ConfigVerdict::Hold(_)));
     assert_eq!(
-        judge(Some(&before), &bare(), WiderGrants::Wait),
+        judge(Some(&before), &bare(), WiderGrantsPolicy::Wait),
         ConfigVerdict::Apply,
         "narrower grants apply at once"
     );
@@ -120,7 +120,7 @@ fn only_new_grants_wait_and_only_under_wait() {
 
 #[test]
 fn only_the_operator_loosens_the_policy() {
-    use WiderGrants::{Live, Wait};
+    use WiderGrantsPolicy::{Live, Wait};
     for (now, in_file, is_requested, next) in [
         (Live, Wait, false, Wait),
         (Wait, Live, false, Wait),

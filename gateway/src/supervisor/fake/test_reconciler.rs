@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use moongate_config::{PluginConfig, from_text};
+use moongate_config::{PluginConfig, parse_config};
 use moongate_protocol::catalog::Catalog;
-use moongate_protocol::changes::Updates;
-use moongate_protocol::gate::Gate;
+use moongate_protocol::changes::ResourceUpdates;
+use moongate_protocol::limiter::ConcurrencyLimiter;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -17,9 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::desired_config::ConfigReader;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
-use crate::supervisor::status::{PluginState, PluginStatus, Status};
+use crate::supervisor::status::{PluginState, PluginStatus, SupervisorStatus};
 use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
-use moongate_host::Inbox;
+use moongate_host::ChangeInbox;
 
 use super::{FakeDisk, FakeHost, FakePlugin};
 
@@ -30,16 +30,16 @@ const CONFIG_FILE: &str = "/gateway.toml";
 struct FakeConfigReader(Arc<FakeDisk>);
 
 impl ConfigReader for FakeConfigReader {
-    fn read(&self) -> moongate_config::Loaded {
+    fn read(&self) -> moongate_config::LoadedConfig {
         let text = self.0.files.lock().unwrap().get(Path::new(CONFIG_FILE)).cloned().unwrap_or_default();
         parse(&text)
     }
 }
 
-fn parse(text: &str) -> moongate_config::Loaded {
+fn parse(text: &str) -> moongate_config::LoadedConfig {
     let variables = [("MOONGATE_CACHE_DIR", "/cache"), ("KEY", "a key that is long enough for all")];
     let variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    from_text(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)
+    parse_config(Path::new(CONFIG_FILE), format!("version = 1\n{text}"), &variables)
 }
 
 /// A running reconciler.
@@ -47,9 +47,9 @@ pub(in crate::supervisor) struct TestReconciler {
     pub(in crate::supervisor) disk: Arc<FakeDisk>,
     pub(in crate::supervisor) reloader: Reloader,
     pub(in crate::supervisor) catalog: watch::Receiver<Arc<Catalog>>,
-    pub(in crate::supervisor) status: watch::Receiver<Arc<Status>>,
-    pub(in crate::supervisor) gate: Arc<Gate>,
-    pub(in crate::supervisor) inbox: Arc<Inbox>,
+    pub(in crate::supervisor) status: watch::Receiver<Arc<SupervisorStatus>>,
+    pub(in crate::supervisor) gate: Arc<ConcurrencyLimiter>,
+    pub(in crate::supervisor) inbox: Arc<ChangeInbox>,
     watch: WatchServer,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -67,9 +67,9 @@ impl TestReconciler {
         let (client, watch_server) = files::channel();
         let (request_sender, requests) = mpsc::channel(4);
         let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(Gate::new(4));
-        let inbox: Arc<Inbox> = Arc::default();
-        let updates: Arc<Updates> = Arc::default();
+        let gate = Arc::new(ConcurrencyLimiter::new(4));
+        let inbox: Arc<ChangeInbox> = Arc::default();
+        let updates: Arc<ResourceUpdates> = Arc::default();
         let deps = ReconcilerDeps {
             host: Arc::new(FakeHost(Arc::clone(&disk))),
             reader: Arc::new(FakeConfigReader(Arc::clone(&disk))),
@@ -132,7 +132,7 @@ impl TestReconciler {
     /// Waits until everything is done.
     pub(in crate::supervisor) async fn settle(&mut self) {
         sleep(Duration::from_millis(10)).await; // everything sent is received by then, because the clock is paused
-        self.status.wait_for(|status| status.settled).await.unwrap();
+        self.status.wait_for(|status| status.is_settled).await.unwrap();
     }
 
     /// Ends the loop and waits until it has ended.
@@ -148,7 +148,7 @@ impl TestReconciler {
 
     /// The public names of all tools.
     pub(in crate::supervisor) fn tools(&self) -> Vec<String> {
-        self.catalog.borrow().tools().iter().map(|tool| tool.public().to_string()).collect()
+        self.catalog.borrow().tools().iter().map(|tool| tool.public_name().to_string()).collect()
     }
 
     /// Content that was compiled, in order.
@@ -173,7 +173,7 @@ impl TestReconciler {
     /// The configuration of a plugin's active code.
     pub(in crate::supervisor) fn active_config(&self, id: &str) -> Arc<PluginConfig> {
         let catalog = Arc::clone(&self.catalog.borrow());
-        let member = catalog.members().iter().find(|member| member.id().as_str() == id).unwrap();
+        let member = catalog.plugins().iter().find(|member| member.id().as_str() == id).unwrap();
         let plugin = Arc::as_ptr(member.plugin()).cast::<()>();
         let plugins = self.disk.plugins.lock().unwrap();
         let is_active = |fake: &Arc<FakePlugin>| Arc::as_ptr(fake).cast::<()>() == plugin;

@@ -4,15 +4,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 use moongate_model::call::CallContext;
 use moongate_model::names::{Principal, ToolName};
-use moongate_protocol::changes::Listener;
+use moongate_protocol::changes::ChangeListener;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::*;
-use crate::supervisor::{Options, Supervisor};
+use crate::supervisor::{Supervisor, SupervisorOptions};
 use moongate_host::test_support::Guest;
 
 /// Its tool is named `ru` if the key `short` is stored, and has an empty name if `broken` is.
@@ -49,7 +49,7 @@ fn guest() -> Guest {
 struct Fixture {
     supervisor: Supervisor,
     catalog: watch::Receiver<Arc<Catalog>>,
-    updates: Arc<Updates>,
+    updates: Arc<ResourceUpdates>,
     _dir: TempDir,
 }
 
@@ -60,8 +60,8 @@ impl Fixture {
         let text = "version = 1\n[plugins.guest]\nsource = \"guest.wasm\"\nallow.state = true\n";
         let cache = dir.path().join("cache").display().to_string();
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
-        let loaded = from_text(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
-        let supervisor = Supervisor::start(loaded.config.unwrap(), Options::once()).await.unwrap();
+        let loaded = parse_config(&dir.path().join("gateway.toml"), text.to_owned(), &variables);
+        let supervisor = Supervisor::start(loaded.config.unwrap(), SupervisorOptions::once()).await.unwrap();
         let mut catalog = supervisor.catalog();
         let updates = Arc::clone(supervisor.updates());
         catalog.mark_unchanged();
@@ -72,12 +72,12 @@ impl Fixture {
     async fn store(&self, key: &str) {
         let context = Arc::new(CallContext::internal(Principal::Local));
         let catalog = Arc::clone(&self.supervisor.catalog().borrow());
-        let plugin = catalog.members()[0].plugin();
+        let plugin = catalog.plugins()[0].plugin();
         plugin.call_tool(context, &ToolName::new("run").unwrap(), key).await.unwrap();
     }
 
     fn names(&self) -> Vec<String> {
-        self.catalog.borrow().tools().iter().map(|tool| tool.public().to_string()).collect()
+        self.catalog.borrow().tools().iter().map(|tool| tool.public_name().to_string()).collect()
     }
 }
 
@@ -114,7 +114,7 @@ async fn unusable_lists_change_nothing_and_are_logged() {
 #[tokio::test(start_paused = true)]
 async fn foreign_resources_notify_no_client() {
     let fixture = Fixture::new().await;
-    let listener = Listener::new(fixture.catalog.clone(), &fixture.updates, []);
+    let listener = ChangeListener::new(fixture.catalog.clone(), &fixture.updates, []);
     listener.subscribe(&ResourceUri::new("file:///etc/passwd").unwrap()).unwrap();
     fixture.store("file:///etc/passwd").await;
     let notified = tokio::time::timeout(Duration::from_secs(10), listener.next()).await;
@@ -132,12 +132,12 @@ async fn dropped_resources_are_logged_once() {
     let lines = Arc::new(AtomicUsize::new(0));
     let _guard = tracing::subscriber::set_default(CountingSubscriber(Arc::clone(&lines)));
     let catalog = Catalog::empty();
-    let updates = Updates::default();
+    let updates = ResourceUpdates::default();
     let mut refreshes = ListRefreshes::default();
     let plugin = PluginId::new("guest").unwrap();
     for round in 0..5 {
         let uris = (0..1000).map(|at| ResourceUri::new(&format!("test://{round}/{at}")).unwrap());
-        let reported = Reported { lists: true, resources: uris.collect() };
+        let reported = ReportedChanges { lists: true, resources: uris.collect() };
         refreshes.report(&plugin, reported.clone(), &catalog, &updates);
         refreshes.report(&plugin, reported, &catalog, &updates);
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use moongate_config::Problem;
+use moongate_config::Diagnostic;
 use tokio::time::Instant;
 
 use crate::supervisor::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin};
@@ -51,7 +51,7 @@ pub(in crate::supervisor) enum PublishEffect {
         before: LoadedPlugin,
     },
     /// The new lists were rejected.
-    ListsRejected(Vec<Problem>),
+    ListsRejected(Vec<Diagnostic>),
 }
 
 impl Candidate {
@@ -102,7 +102,7 @@ impl ManagedPlugin {
     pub(in crate::supervisor) fn publish(
         &mut self,
         choice: Option<VersionChoice>,
-        conflict: Option<Vec<Problem>>,
+        conflict: Option<Vec<Diagnostic>>,
     ) -> PublishEffect {
         let failure = conflict.clone().map(LoadFailure::new);
         match choice {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::{Catalog, Member};
+use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 
 use crate::supervisor::desired_config::DesiredConfig;
 use crate::supervisor::managed_plugin::ManagedPlugin;
 use crate::supervisor::plugin_host::LoadFailure;
 use crate::supervisor::status::{
-    About, ConfigStatus, Offers, PluginState, PluginStatus, Reloads, Status, Trouble, Waiting, Watching,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
+    ReloadCounts, SupervisorStatus, WatchMode,
 };
 
 use super::{Phase, Reconciler};
@@ -85,16 +86,16 @@ impl Reconciler {
         self.report.add_failure(Some(&id), took, reason);
     }
 
-    fn current_status(&self) -> Status {
+    fn current_status(&self) -> SupervisorStatus {
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         let is_busy = self.desired.is_busy() || self.plugins.iter().any(ManagedPlugin::is_busy);
-        Status {
+        SupervisorStatus {
             generation: catalog.generation(),
             config: config_status(&self.desired),
             plugins: self.plugins.iter().map(|plugin| plugin_status(plugin, &catalog)).collect(),
-            watching: self.watching.clone(),
-            settled: self.phase == Phase::Serving && !is_busy && self.ready_since.is_none(),
-            reloads: self.report.counts,
+            watch_mode: self.watching.clone(),
+            is_settled: self.phase == Phase::Serving && !is_busy && self.ready_since.is_none(),
+            reload_counts: self.report.counts,
             history: self.report.history.clone(),
         }
     }
@@ -108,12 +109,12 @@ fn log_waiting(plugin: &mut ManagedPlugin) {
     }
     let id = plugin.id();
     match &waiting {
-        Some(Waiting::Code(digest)) => tracing::warn!(
+        Some(PendingChange::Code(digest)) => tracing::warn!(
             plugin = %id,
             "the file of `{id}` contains new code, {}, which waits because of `reload = \"pinned\"`; {APPLY_HINT}",
             digest.short()
         ),
-        Some(Waiting::Grants(grants)) => tracing::warn!(
+        Some(PendingChange::Grants(grants)) => tracing::warn!(
             plugin = %id,
             "the configuration of `{id}` waits because of `wider_grants = \"wait\"`; it would grant {}; {APPLY_HINT}",
             grants.join(", ")
@@ -135,14 +136,14 @@ fn failure_lines(desired: &DesiredConfig, plugins: &[ManagedPlugin]) -> Vec<Stri
 }
 
 /// The status before anything is loaded.
-pub(super) fn initial_status(desired: &DesiredConfig) -> Status {
-    Status {
+pub(super) fn initial_status(desired: &DesiredConfig) -> SupervisorStatus {
+    SupervisorStatus {
         generation: 0,
         config: config_status(desired),
         plugins: Vec::new(),
-        watching: Watching::Off,
-        settled: false,
-        reloads: Reloads::default(),
+        watch_mode: WatchMode::Off,
+        is_settled: false,
+        reload_counts: ReloadCounts::default(),
         history: VecDeque::new(),
     }
 }
@@ -154,7 +155,7 @@ fn config_status(desired: &DesiredConfig) -> ConfigStatus {
         since: desired.since,
         rejected: desired.rejected.clone(),
         needs_restart: desired.needs_restart.clone(),
-        waiting: waiting.into_iter().collect(),
+        pending_keys: waiting.into_iter().collect(),
         stop_grace: desired.stop_grace,
     }
 }
@@ -167,14 +168,14 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         state: plugin_state(plugin),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
-        about: catalog.member(id).map(|member| about(member)),
-        offers: offers(id, catalog),
-        waiting: plugin.waiting(),
+        about: catalog.plugin(id).map(|member| about(member)),
+        offer_counts: offers(id, catalog),
+        pending_change: plugin.waiting(),
     }
 }
 
 fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
-    let trouble = plugin.failures().next().map(|failure| Trouble {
+    let trouble = plugin.failures().next().map(|failure| PluginIssue {
         reason: failure.reason.clone(),
         hint: failure.hint.clone(),
         ends_calls: failure.ends_calls,
@@ -184,7 +185,7 @@ fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
         (Some(trouble), Some(_)) => PluginState::Degraded(trouble),
         (Some(trouble), None) => PluginState::Failed(trouble),
         (None, Some(_)) => PluginState::Serving,
-        (None, None) if plugin.waits_for_approval() => PluginState::Failed(Trouble {
+        (None, None) if plugin.waits_for_approval() => PluginState::Failed(PluginIssue {
             reason: "the plugin is new, and its grants wait for the operator".to_owned(),
             hint: Some(APPLY_HINT.to_owned()),
             ends_calls: true,
@@ -194,16 +195,20 @@ fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
     }
 }
 
-fn about(member: &Member) -> About {
+fn about(member: &CatalogPlugin) -> PluginAbout {
     let info = &member.plugin().manifest().info;
-    About { title: info.title.clone(), description: info.description.clone(), version: info.version.clone() }
+    PluginAbout {
+        title: info.title.clone(),
+        description: info.description.clone(),
+        version: info.version.clone(),
+    }
 }
 
-fn offers(id: &PluginId, catalog: &Catalog) -> Offers {
-    Offers {
-        tools: catalog.tools().iter().filter(|tool| tool.member().id() == id).count(),
-        resources: catalog.resources().iter().filter(|resource| resource.member().id() == id).count(),
-        templates: catalog.templates().iter().filter(|template| template.member().id() == id).count(),
-        prompts: catalog.prompts().iter().filter(|prompt| prompt.member().id() == id).count(),
+fn offers(id: &PluginId, catalog: &Catalog) -> OfferCounts {
+    OfferCounts {
+        tools: catalog.tools().iter().filter(|tool| tool.plugin().id() == id).count(),
+        resources: catalog.resources().iter().filter(|resource| resource.plugin().id() == id).count(),
+        templates: catalog.templates().iter().filter(|template| template.plugin().id() == id).count(),
+        prompts: catalog.prompts().iter().filter(|prompt| prompt.plugin().id() == id).count(),
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use moongate_config::{Config, PluginConfig, Problem, Source, Style, WiderGrants, render};
+use moongate_config::{
+    Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, WiderGrantsPolicy, render_diagnostics,
+};
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
@@ -30,10 +32,10 @@ struct ConfigChanges {
 }
 
 impl Reconciler {
-    pub(super) fn handle_config(&mut self, loaded: moongate_config::Loaded) {
+    pub(super) fn handle_config(&mut self, loaded: moongate_config::LoadedConfig) {
         let now = Instant::now();
         let read = self.desired.finish_read().unwrap_or(ReadRequest { detected: now, request: None });
-        let moongate_config::Loaded { source, config, problems, files, .. } = loaded;
+        let moongate_config::LoadedConfig { source, config, problems, files, .. } = loaded;
         match config {
             Some(config) => {
                 self.log_warnings(&problems, &source);
@@ -67,11 +69,17 @@ impl Reconciler {
     }
 
     /// Keeps the current configuration.
-    fn reject_config(&mut self, problems: &[Problem], source: &Source, read: ReadRequest, now: Instant) {
+    fn reject_config(
+        &mut self,
+        problems: &[Diagnostic],
+        source: &ConfigSource,
+        read: ReadRequest,
+        now: Instant,
+    ) {
         let errors = problems.iter().filter(|problem| problem.is_error());
         let reason = errors.map(|problem| with_place(problem, source)).collect::<Vec<_>>().join("; ");
         self.desired.rejected = Some(reason.clone());
-        let rendered = render(problems, source, Style::Plain);
+        let rendered = render_diagnostics(problems, source, RenderStyle::Plain);
         if self.desired.logged_rejection.as_ref() == Some(&rendered) {
             return;
         }
@@ -82,8 +90,8 @@ impl Reconciler {
     }
 
     /// Logs warnings, once.
-    fn log_warnings(&mut self, problems: &[Problem], source: &Source) {
-        let rendered = render(problems, source, Style::Plain);
+    fn log_warnings(&mut self, problems: &[Diagnostic], source: &ConfigSource) {
+        let rendered = render_diagnostics(problems, source, RenderStyle::Plain);
         if !rendered.is_empty() && self.desired.logged_warnings.as_ref() != Some(&rendered) {
             tracing::warn!("configuration has warnings:\n{}", rendered.trim_end());
         }
@@ -93,7 +101,7 @@ impl Reconciler {
 
     /// Applies a configuration, except for changes that have to wait.
     fn apply_config(&mut self, config: &Config, read: ReadRequest, now: Instant) {
-        let policy = if read.request.is_some() { WiderGrants::Live } else { self.desired.wider_grants };
+        let policy = if read.request.is_some() { WiderGrantsPolicy::Live } else { self.desired.wider_grants };
         let mut changes = ConfigChanges::default();
         let order: Vec<_> = self.plugins.iter().map(|plugin| plugin.id().clone()).collect();
         let before = std::mem::take(&mut self.plugins);
@@ -167,7 +175,7 @@ impl Reconciler {
     fn add_plugin(
         &mut self,
         config: &Arc<PluginConfig>,
-        policy: WiderGrants,
+        policy: WiderGrantsPolicy,
         logged: Logged,
         now: Instant,
         changes: &mut ConfigChanges,
@@ -191,7 +199,7 @@ impl Reconciler {
         &mut self,
         mut plugin: ManagedPlugin,
         config: &Arc<PluginConfig>,
-        policy: WiderGrants,
+        policy: WiderGrantsPolicy,
         now: Instant,
         changes: &mut ConfigChanges,
     ) -> ManagedPlugin {
@@ -267,8 +275,8 @@ impl Reconciler {
 impl ConfigChanges {
     /// Adds a line about the grants that `config` adds and removes.
     fn add_grants(&mut self, before: Option<&PluginConfig>, config: &PluginConfig) {
-        let granted = config.alone_wider_than(before);
-        let revoked = before.map(|before| before.alone_wider_than(Some(config))).unwrap_or_default();
+        let granted = config.added_grants(before);
+        let revoked = before.map(|before| before.added_grants(Some(config))).unwrap_or_default();
         let parts = [("newly granted", granted), ("revoked", revoked)];
         let parts = parts.iter().filter(|(_, grants)| !grants.is_empty());
         let line: Vec<_> = parts.map(|(what, grants)| format!("{what}: {}", grants.join(", "))).collect();
@@ -279,8 +287,8 @@ impl ConfigChanges {
 }
 
 /// A problem in one line, with its place.
-fn with_place(problem: &Problem, source: &Source) -> String {
-    let before = problem.place.as_ref().and_then(|place| source.text.get(..place.start));
+fn with_place(problem: &Diagnostic, source: &ConfigSource) -> String {
+    let before = problem.span.as_ref().and_then(|place| source.text.get(..place.start));
     match before {
         Some(before) => {
             let line = before.matches('\n').count() + 1;

@@ -9,13 +9,13 @@ use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
 use crate::supervisor::check::{CheckRequest, CheckResult};
-use crate::supervisor::control::Request;
+use crate::supervisor::control::ReloadRequest;
 use crate::supervisor::desired_config::ReadRequest;
 use crate::supervisor::list_refresh::RefreshResult;
 use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
 use crate::supervisor::plugin_host::LoadedPlugin;
 use crate::supervisor::watch::WatchEvent;
-use moongate_host::Reported;
+use moongate_host::ReportedChanges;
 
 use super::{Event, Reconciler, TaskResult};
 
@@ -62,13 +62,13 @@ impl Reconciler {
     }
 
     /// Reads the configuration, and then checks all plugins.
-    fn handle_request(&mut self, Request { cause, done }: Request) {
+    fn handle_request(&mut self, ReloadRequest { cause, done }: ReloadRequest) {
         tracing::info!(?cause, "reload requested: re-reading configuration and plugins");
         let request = Some(self.report.add_request(done));
         self.desired.request_read(ReadRequest { detected: Instant::now(), request });
     }
 
-    fn handle_reports(&mut self, reported: BTreeMap<PluginId, Reported>) {
+    fn handle_reports(&mut self, reported: BTreeMap<PluginId, ReportedChanges>) {
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         for (id, reported) in reported {
             if reported.lists

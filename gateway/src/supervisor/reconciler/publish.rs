@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use moongate_config::{Problem, Severity};
+use moongate_config::{Diagnostic, Severity};
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::{Build, Candidate, Catalog, Diff, Refused};
+use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogCandidate, CatalogDiff, RefusedPlugin};
 use tokio::time::Instant;
 
 use crate::supervisor::list_refresh::one_line;
@@ -24,11 +24,11 @@ use super::{Phase, Reconciler, RetiredCode, retire_delay};
 #[derive(Debug)]
 struct NextCatalog {
     catalog: Catalog,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     /// For each plugin, its version in the catalog.
     choices: Vec<Option<VersionChoice>>,
     /// For each plugin, the reason for leaving out a better version.
-    refused: BTreeMap<PluginId, Refused>,
+    refused: BTreeMap<PluginId, RefusedPlugin>,
 }
 
 impl NextCatalog {
@@ -37,7 +37,7 @@ impl NextCatalog {
         let versions: Vec<_> = plugins.iter().map(ManagedPlugin::versions).collect();
         let candidates: Vec<_> = versions.iter().filter_map(|versions| candidate(versions)).collect();
         let previous = (before.generation() > 0).then_some(before);
-        let Build { catalog, picks, refused, problems } =
+        let CatalogBuild { catalog, versions: picks, refused, problems } =
             Catalog::join(before.generation() + 1, &candidates, previous);
         // Only plugins with a version are candidates.
         let mut picks = picks.into_iter();
@@ -54,16 +54,16 @@ impl NextCatalog {
 }
 
 /// A plugin with all its versions; `None` if it has none.
-fn candidate(versions: &[(VersionChoice, &LoadedPlugin)]) -> Option<Candidate> {
+fn candidate(versions: &[(VersionChoice, &LoadedPlugin)]) -> Option<CatalogCandidate> {
     let mut members = versions.iter().map(|(_, loaded)| loaded.member.clone());
-    let best = Candidate::new(members.next()?);
-    Some(members.fold(best, Candidate::or))
+    let best = CatalogCandidate::new(members.next()?);
+    Some(members.fold(best, CatalogCandidate::with_fallback))
 }
 
 /// True if clients and calls see no difference.
 fn is_same(a: &Catalog, b: &Catalog) -> bool {
-    let mut members = a.members().iter().zip(b.members());
-    a.members().len() == b.members().len()
+    let mut members = a.plugins().iter().zip(b.plugins());
+    a.plugins().len() == b.plugins().len()
         && members
             .all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
 }
@@ -80,7 +80,7 @@ impl Reconciler {
         };
         let mut effects = Vec::new();
         for (plugin, choice) in self.plugins.iter_mut().zip(choices) {
-            let conflict = refused.get(plugin.id()).map(Refused::problems);
+            let conflict = refused.get(plugin.id()).map(RefusedPlugin::problems);
             effects.push(plugin.publish(choice, conflict));
         }
         if before.generation() == 0 || !is_same(&before, &catalog) {
@@ -144,7 +144,7 @@ impl Reconciler {
         if let Some(before) = before {
             let old = Arc::clone(&before.config);
             let new = &after.config;
-            if before.digest() != after.digest() || !old.says_the_same_as(new) {
+            if before.digest() != after.digest() || !old.is_equivalent_to(new) {
                 let delay = retire_delay(&old, Some(new));
                 self.retired.push(RetiredCode { code: before.code, delay });
             }
@@ -179,7 +179,7 @@ impl Reconciler {
     }
 }
 
-fn log_warnings(plugin: &PluginId, diff: &Diff) {
+fn log_warnings(plugin: &PluginId, diff: &CatalogDiff) {
     for warning in diff.warnings() {
         tracing::warn!(%plugin, "{warning}");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use moongate_model::names::Digest;
 use tempfile::TempDir;
 
-use super::super::status::Watching;
+use super::super::status::WatchMode;
 use super::super::watch::{EventSink, FolderWatcher, WatchError};
 use super::*;
 use moongate_host::test_support::Guest;
@@ -59,14 +59,15 @@ impl Fixture {
         fs::write(folder.path().join("p.wasm"), Guest::default().build()).unwrap();
         let cache = folder.path().join("cache").display().to_string();
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
-        let loaded = load(&file, &variables);
-        let options =
-            Options::watching(loaded.files, SystemTime::now()).environment(variables).system(system);
+        let loaded = load_config(&file, &variables);
+        let options = SupervisorOptions::watching(loaded.files, SystemTime::now())
+            .environment(variables)
+            .system(system);
         let supervisor = Supervisor::start(loaded.config.unwrap(), options).await.unwrap();
         Self { supervisor, folder }
     }
 
-    async fn wait_for(&self, condition: impl FnMut(&Arc<Status>) -> bool) -> Arc<Status> {
+    async fn wait_for(&self, condition: impl FnMut(&Arc<SupervisorStatus>) -> bool) -> Arc<SupervisorStatus> {
         let mut status = self.supervisor.status();
         let status = timeout(TEST_TIMEOUT, status.wait_for(condition)).await.expect("no such status");
         Arc::clone(&status.expect("the supervisor has ended"))
@@ -90,8 +91,8 @@ impl Fixture {
 #[tokio::test]
 async fn polls_if_the_system_cannot_watch() {
     let fixture = Fixture::new("1h", ExhaustedSystem).await;
-    let polling = Watching::Polling("no watches left".to_owned());
-    fixture.wait_for(|status| status.watching == polling).await;
+    let polling = WatchMode::Polling("no watches left".to_owned());
+    fixture.wait_for(|status| status.watch_mode == polling).await;
     fixture.replace_component(r#"{"type":"object"}"#).await;
     fixture.replace_component(r#"{"type":"object","title":"x"}"#).await;
 }
@@ -99,7 +100,7 @@ async fn polls_if_the_system_cannot_watch() {
 #[tokio::test]
 async fn polls_at_intervals_if_nothing_is_reported() {
     let fixture = Fixture::new("100ms", SilentSystem::default()).await;
-    fixture.wait_for(|status| status.watching == Watching::Events).await;
+    fixture.wait_for(|status| status.watch_mode == WatchMode::Events).await;
     fixture.replace_component(r#"{"type":"object"}"#).await;
 }
 
@@ -108,10 +109,10 @@ async fn polls_when_reports_end() {
     let system = SilentSystem::default();
     let sink = Arc::clone(&system.0);
     let fixture = Fixture::new("1h", system).await;
-    fixture.wait_for(|status| status.watching == Watching::Events).await;
+    fixture.wait_for(|status| status.watch_mode == WatchMode::Events).await;
     let sink = sink.lock().unwrap().clone();
     sink.expect("nothing was started").failed("reports ended".to_owned());
-    fixture.wait_for(|status| status.watching == Watching::Polling("reports ended".to_owned())).await;
+    fixture.wait_for(|status| status.watch_mode == WatchMode::Polling("reports ended".to_owned())).await;
     fixture.replace_component(r#"{"type":"object"}"#).await;
 }
 
@@ -120,7 +121,7 @@ async fn shutdown_ends_reloads_and_keeps_the_catalog() {
     let fixture = Fixture::new("1h", SilentSystem::default()).await;
     let reloader = fixture.supervisor.reloader();
     fixture.supervisor.shutdown().await;
-    assert!(reloader.reload(control::Cause::Admin).await.is_err());
+    assert!(reloader.reload(control::ReloadCause::Admin).await.is_err());
     assert_eq!(fixture.supervisor.totals().plugins, 1);
     fixture.supervisor.shutdown().await;
 }

@@ -20,7 +20,7 @@ use super::mailbox::{EventSink, Mail, Mailbox, ReportWakeUp, SystemReports};
 use super::probe::{FileProbe, FolderEntry};
 use super::system::System;
 use super::tracked_file::{ProbeOutcome, ProbeReason, SystemReport, TrackedFile};
-use super::{WatchEvent, WatchTarget, Watching};
+use super::{WatchEvent, WatchMode, WatchTarget};
 
 /// The maximum time between probes if the system doesn't report everything.
 const FALLBACK_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ pub(super) struct FileWatcher {
     /// Files that have to be reported.
     changed: BTreeSet<PathBuf>,
     /// The mode that was last reported.
-    reported_mode: Watching,
+    reported_mode: WatchMode,
 }
 
 /// The folders that the system watches.
@@ -73,7 +73,7 @@ impl FileWatcher {
             helper: Helper::new(Arc::clone(&mailbox)),
             mailbox,
             system,
-            config: WatchConfig { events: false, poll: Duration::ZERO },
+            config: WatchConfig { watches_files: false, poll_interval: Duration::ZERO },
             since,
             files: BTreeMap::new(),
             stalled: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl FileWatcher {
                 trouble: None,
             },
             changed: BTreeSet::new(),
-            reported_mode: Watching::Off,
+            reported_mode: WatchMode::Off,
         }
     }
 
@@ -132,7 +132,7 @@ impl FileWatcher {
     /// Watches these files and no others.
     pub(super) fn set_target(&mut self, target: WatchTarget, now: Instant) {
         let WatchTarget { files, config } = target;
-        let files = if config.events { files } else { BTreeSet::new() };
+        let files = if config.watches_files { files } else { BTreeSet::new() };
         if self.config != config {
             self.config = config;
             self.folders.fitted = None;
@@ -147,21 +147,21 @@ impl FileWatcher {
     }
 
     /// The current method of detecting changes.
-    pub(super) fn mode(&self) -> Watching {
-        match (self.config.events, &self.folders.trouble) {
-            (false, _) => Watching::Off,
-            (true, None) => Watching::Events,
-            (true, Some(reason)) => Watching::Polling(reason.clone()),
+    pub(super) fn mode(&self) -> WatchMode {
+        match (self.config.watches_files, &self.folders.trouble) {
+            (false, _) => WatchMode::Off,
+            (true, None) => WatchMode::Events,
+            (true, Some(reason)) => WatchMode::Polling(reason.clone()),
         }
     }
 
     /// The interval for probing all files.
     fn poll_interval(&self) -> Option<Duration> {
-        match (self.config.events, &self.folders.trouble) {
+        match (self.config.watches_files, &self.folders.trouble) {
             (false, _) => None,
-            (true, None) => (!self.config.poll.is_zero()).then_some(self.config.poll),
-            (true, Some(_)) if self.config.poll.is_zero() => Some(FALLBACK_POLL_INTERVAL),
-            (true, Some(_)) => Some(self.config.poll.min(FALLBACK_POLL_INTERVAL)),
+            (true, None) => (!self.config.poll_interval.is_zero()).then_some(self.config.poll_interval),
+            (true, Some(_)) if self.config.poll_interval.is_zero() => Some(FALLBACK_POLL_INTERVAL),
+            (true, Some(_)) => Some(self.config.poll_interval.min(FALLBACK_POLL_INTERVAL)),
         }
     }
 
@@ -291,7 +291,7 @@ impl FileWatcher {
         // Before the first report can arrive.
         self.mailbox.set_watched_names(wanted.names());
         self.folders.fitted = Some(wanted.clone());
-        let is_on = self.config.events;
+        let is_on = self.config.watches_files;
         let result = self.helper.run(move || {
             let outcome = if is_on {
                 watches.fit(&wanted, lost, now)
@@ -358,20 +358,20 @@ impl FileWatcher {
         events
     }
 
-    fn log_mode(&self, mode: &Watching) {
+    fn log_mode(&self, mode: &WatchMode) {
         match (&self.reported_mode, mode) {
-            (_, Watching::Polling(reason)) => {
+            (_, WatchMode::Polling(reason)) => {
                 let interval = self.poll_interval().unwrap_or_default();
                 tracing::warn!(
                     ?interval,
                     "polling files, because the system doesn't report all changes: {reason}"
                 );
             }
-            (Watching::Polling(_), Watching::Events) => {
+            (WatchMode::Polling(_), WatchMode::Events) => {
                 tracing::info!("the system reports file changes again");
             }
-            (Watching::Off | Watching::Events, Watching::Events) => {}
-            (_, Watching::Off) => tracing::warn!("files are no longer watched"),
+            (WatchMode::Off | WatchMode::Events, WatchMode::Events) => {}
+            (_, WatchMode::Off) => tracing::warn!("files are no longer watched"),
         }
     }
 }

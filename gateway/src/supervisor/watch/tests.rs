@@ -33,7 +33,7 @@ impl Driver {
     fn start(system: Arc<dyn System>, files: &[&Path], poll: Duration) -> Self {
         let mailbox: Arc<Mailbox> = Arc::default();
         let watcher = FileWatcher::new(Arc::clone(&mailbox), system, SystemTime::now());
-        let config = WatchConfig { events: true, poll };
+        let config = WatchConfig { watches_files: true, poll_interval: poll };
         let target = WatchTarget { files: paths(files), config };
         let mut driver = Self { watcher, mailbox, target, now: Instant::now(), events: VecDeque::new() };
         driver.apply_target();
@@ -86,7 +86,7 @@ impl Driver {
     }
 
     /// The method of detecting changes that is reported next.
-    fn next_mode(&mut self) -> Watching {
+    fn next_mode(&mut self) -> WatchMode {
         match self.next_within(10 * NEVER) {
             Some(WatchEvent::ModeChanged(mode)) => mode,
             other => panic!("no mode but {other:?}"),

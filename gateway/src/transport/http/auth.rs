@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use moongate_config::{HttpConfig, Token};
+use moongate_config::{BearerToken, HttpConfig};
 use moongate_model::names::{Digest, Principal};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
@@ -12,17 +12,18 @@ use crate::transport::http::rejection::Rejection;
 
 /// The known tokens.
 #[derive(Debug)]
-pub(super) struct Tokens {
+pub(super) struct TokenAuthenticator {
     /// The configuration has no tokens, so every caller is anonymous.
     allows_anonymous: bool,
     known: Vec<(Arc<str>, Digest)>,
 }
 
-impl Tokens {
+impl TokenAuthenticator {
     pub(super) fn new(config: &HttpConfig) -> Self {
-        let digest = |token: &Token| (Arc::clone(&token.name), Digest::of(token.token.expose().as_bytes()));
+        let digest =
+            |token: &BearerToken| (Arc::clone(&token.principal), Digest::of(token.token.expose().as_bytes()));
         // Unreadable tokens aren't the same as no tokens: no caller is admitted.
-        let allows_anonymous = !config.asks_for_tokens();
+        let allows_anonymous = !config.requires_tokens();
         Self { allows_anonymous, known: config.tokens.iter().map(digest).collect() }
     }
 
@@ -38,8 +39,8 @@ impl Tokens {
             return Ok(Principal::Anonymous);
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::NoToken) };
-        let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::NoToken) };
+        let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
+        let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
         let digest = Digest::of(token);
         let mut found = Choice::from(0);
         let mut at = 0_u64;
@@ -51,7 +52,7 @@ impl Tokens {
         let holder = usize::try_from(at).ok().and_then(|at| self.known.get(at));
         match holder {
             Some((name, _)) if bool::from(found) => Ok(Principal::Named(Arc::clone(name))),
-            _ => Err(Rejection::BadToken),
+            _ => Err(Rejection::UnknownToken),
         }
     }
 }

@@ -128,15 +128,15 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > most as u64) {
         tokio::spawn(drain(stream));
-        return Err(Rejection::TooLarge(most));
+        return Err(Rejection::BodyTooLarge(most));
     }
     match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
-        Ok(Err(rejection @ Rejection::TooLarge(_))) => {
+        Ok(Err(rejection @ Rejection::BodyTooLarge(_))) => {
             tokio::spawn(drain(stream));
             Err(rejection)
         }
         Ok(read) => read,
-        Err(_) => Err(Rejection::Slow),
+        Err(_) => Err(Rejection::BodyTimeout),
     }
 }
 
@@ -144,10 +144,10 @@ async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Reje
     let mut whole: Option<BytesMut> = None;
     let mut first = Bytes::new();
     while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(|_| Rejection::BrokenOff)?;
+        let piece = piece.map_err(|_| Rejection::IncompleteBody)?;
         let before = whole.as_ref().map_or(first.len(), BytesMut::len);
         if before + piece.len() > most {
-            return Err(Rejection::TooLarge(most));
+            return Err(Rejection::BodyTooLarge(most));
         }
         match &mut whole {
             Some(whole) => whole.extend_from_slice(&piece),

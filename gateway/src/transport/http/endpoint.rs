@@ -15,12 +15,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request
 use axum::response::Response;
 use moongate_config::HttpConfig;
 use moongate_model::names::Principal;
-use moongate_protocol::server::{Get, Header, Headers, HttpAnswer, HttpReply, Post, Server};
+use moongate_protocol::server::{Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server};
 
-use crate::transport::http::auth::Tokens;
+use crate::transport::http::auth::TokenAuthenticator;
 use crate::transport::http::body::{self, AcceptedTypes, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::origin::{self, Origins};
+use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
 use crate::transport::trace::{Tap, Trace};
@@ -35,8 +35,8 @@ const SESSION: &str = "mcp-session-id";
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
-    origins: Origins,
-    pub(super) tokens: Tokens,
+    origins: OriginPolicy,
+    pub(super) tokens: TokenAuthenticator,
     /// The maximum size of a body, in bytes.
     pub(super) max_body: usize,
     /// The interval between keep-alive comments on a silent stream.
@@ -53,8 +53,8 @@ impl Endpoint {
     ) -> Self {
         Self {
             server,
-            origins: Origins::new(address, &config.allowed_hosts, &config.allowed_origins),
-            tokens: Tokens::new(config),
+            origins: OriginPolicy::new(address, &config.allowed_hosts, &config.allowed_origins),
+            tokens: TokenAuthenticator::new(config),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
@@ -71,7 +71,7 @@ impl Endpoint {
             return self.refuse(head, rejection);
         }
         let mut response = answer.await.unwrap_or_else(|rejection| self.refuse(head, rejection));
-        origin::expose(&head.headers, &mut response);
+        origin::add_cors_headers(&head.headers, &mut response);
         response
     }
 
@@ -96,7 +96,7 @@ impl Endpoint {
     /// Answers a request whose host and origin were checked.
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::options(head, METHODS));
+            return Ok(origin::preflight_response(head, METHODS));
         }
         let principal = self.tokens.principal(&head.headers)?;
         let headers = RequestHeaders(&head.headers);
@@ -108,7 +108,7 @@ impl Endpoint {
                 tap.received(&body);
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
-                let post = Post { principal: &principal, headers: &headers, body: &body, streaming };
+                let post = HttpPost { principal: &principal, headers: &headers, body: &body, streaming };
                 Ok(match self.server.post(post).await {
                     HttpAnswer::Whole(reply) => respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
@@ -119,7 +119,7 @@ impl Endpoint {
             }
             Method::GET => {
                 let streaming = body::accepts_events(&head.headers);
-                Ok(match self.server.get(Get { principal: &principal, headers: &headers, streaming }) {
+                Ok(match self.server.get(HttpGet { principal: &principal, headers: &headers, streaming }) {
                     HttpAnswer::Whole(reply) => respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);

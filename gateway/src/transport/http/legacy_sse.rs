@@ -42,7 +42,7 @@ pub(super) async fn messages(State(endpoint): State<Arc<Endpoint>>, request: Req
 impl Endpoint {
     fn connect_legacy_sse(&self, head: &request::Parts) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::options(head, STREAM_METHODS));
+            return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
         let principal = self.tokens.principal(&head.headers)?;
         if head.method != Method::GET {
@@ -66,7 +66,7 @@ impl Endpoint {
 
     async fn post_legacy_message(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::options(head, MESSAGES_METHODS));
+            return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
         let principal = self.tokens.principal(&head.headers)?;
         if head.method != Method::POST {

@@ -40,7 +40,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The purpose of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ListenerPurpose {
     /// MCP clients.
     Mcp,
     /// The operator.
@@ -55,7 +55,7 @@ pub struct BindError {
     pub address: SocketAddr,
     /// The cause.
     pub source: io::Error,
-    purpose: Purpose,
+    purpose: ListenerPurpose,
 }
 
 impl BindError {
@@ -63,11 +63,11 @@ impl BindError {
     #[must_use]
     pub fn hint(&self) -> String {
         match (self.source.kind(), self.purpose) {
-            (io::ErrorKind::AddrInUse, Purpose::Mcp) => {
+            (io::ErrorKind::AddrInUse, ListenerPurpose::Mcp) => {
                 "stop the other program, or choose another port with `--http 127.0.0.1:PORT` or `listen` in `[http]`"
                     .to_owned()
             }
-            (io::ErrorKind::AddrInUse, Purpose::Admin) => {
+            (io::ErrorKind::AddrInUse, ListenerPurpose::Admin) => {
                 "if another gateway runs with this configuration, stop it; or choose another port for `listen` in `[admin]` \
                  (0 for any free one)"
                     .to_owned()
@@ -76,8 +76,8 @@ impl BindError {
             (io::ErrorKind::AddrNotAvailable, _) => {
                 format!("{} isn't an address of this machine; `127.0.0.1` always is", self.address.ip())
             }
-            (_, Purpose::Mcp) => "choose another address with `--http` or `listen` in `[http]`".to_owned(),
-            (_, Purpose::Admin) => "choose another address for `listen` in `[admin]`".to_owned(),
+            (_, ListenerPurpose::Mcp) => "choose another address with `--http` or `listen` in `[http]`".to_owned(),
+            (_, ListenerPurpose::Admin) => "choose another address for `listen` in `[admin]`".to_owned(),
         }
     }
 }
@@ -93,17 +93,17 @@ fn reason(error: &io::Error) -> String {
 
 /// A bound address. Connections wait until [`Listener::serve`].
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Listener {
+impl HttpListener {
     /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
     /// The address is in use, isn't an address of this machine, or isn't permitted.
-    pub(crate) async fn bind(address: SocketAddr, purpose: Purpose) -> Result<Self, BindError> {
+    pub(crate) async fn bind(address: SocketAddr, purpose: ListenerPurpose) -> Result<Self, BindError> {
         let bad = |source| BindError { address, source, purpose };
         let listener = TcpListener::bind(address).await.map_err(bad)?;
         let address = listener.local_addr().map_err(bad)?;

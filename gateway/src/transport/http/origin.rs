@@ -28,13 +28,13 @@ const PREFLIGHT_AGE: &str = "600";
 
 /// The allowed hosts and origins.
 #[derive(Debug)]
-pub(crate) struct Origins {
+pub(crate) struct OriginPolicy {
     address: IpAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Origins {
+impl OriginPolicy {
     /// `hosts` are in lower case and without a port, `origins` as browsers send them.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         Self {
@@ -67,13 +67,13 @@ impl Origins {
         same && host_of(host).is_some_and(|host| self.is_ours(&host))
     }
 
-    fn is_ours(&self, host: &Host) -> bool {
+    fn is_ours(&self, host: &RequestHost) -> bool {
         match host {
-            Host::Address(ip) if ip.is_loopback() => true,
+            RequestHost::Address(ip) if ip.is_loopback() => true,
             // DNS rebinding needs a name: an IP address in `Host` is the one that the client connected to.
-            Host::Address(ip) if self.address.is_unspecified() || self.address == *ip => true,
-            Host::Address(ip) => self.hosts.contains(&ip.to_string()),
-            Host::Name(name) => is_loopback_name(name) || self.hosts.contains(name),
+            RequestHost::Address(ip) if self.address.is_unspecified() || self.address == *ip => true,
+            RequestHost::Address(ip) => self.hosts.contains(&ip.to_string()),
+            RequestHost::Name(name) => is_loopback_name(name) || self.hosts.contains(name),
         }
     }
 
@@ -86,8 +86,8 @@ impl Origins {
             return false;
         };
         match host_of(rest) {
-            Some(Host::Address(ip)) => ip.is_loopback(),
-            Some(Host::Name(name)) => is_loopback_name(&name),
+            Some(RequestHost::Address(ip)) => ip.is_loopback(),
+            Some(RequestHost::Name(name)) => is_loopback_name(&name),
             None => false,
         }
     }
@@ -99,19 +99,19 @@ fn is_loopback_name(name: &str) -> bool {
 
 /// A host without its port.
 #[derive(Debug, PartialEq, Eq)]
-enum Host {
+enum RequestHost {
     Address(IpAddr),
     /// In lower case, without a trailing dot.
     Name(String),
 }
 
 /// The host of `host[:port]`. `None` if it is neither a name nor an address.
-fn host_of(text: &str) -> Option<Host> {
+fn host_of(text: &str) -> Option<RequestHost> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
         let address = inside.parse().ok()?;
         let port = if after.is_empty() { None } else { Some(after.strip_prefix(':')?) };
-        (Host::Address(IpAddr::V6(address)), port)
+        (RequestHost::Address(IpAddr::V6(address)), port)
     } else {
         let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
         let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -119,7 +119,7 @@ fn host_of(text: &str) -> Option<Host> {
         if name.is_empty() || !name.chars().all(is_name) {
             return None;
         }
-        (name.parse().map(|ip| Host::Address(IpAddr::V4(ip))).unwrap_or(Host::Name(name)), port)
+        (name.parse().map(|ip| RequestHost::Address(IpAddr::V4(ip))).unwrap_or(RequestHost::Name(name)), port)
     };
     let port_is_fine = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
     port_is_fine.then_some(host)
@@ -128,7 +128,7 @@ fn host_of(text: &str) -> Option<Host> {
 /// The response to `OPTIONS`, with the CORS headers of a preflight.
 ///
 /// Browsers send preflights without credentials, so it comes before authentication.
-pub(super) fn options(head: &request::Parts, verbs: &'static str) -> Response {
+pub(super) fn preflight_response(head: &request::Parts, verbs: &'static str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers_out = response.headers_mut();
@@ -145,7 +145,7 @@ pub(super) fn options(head: &request::Parts, verbs: &'static str) -> Response {
 }
 
 /// Allows the page that sent the request to read the response. Its origin was already checked.
-pub(super) fn expose(request: &HeaderMap, response: &mut Response) {
+pub(super) fn add_cors_headers(request: &HeaderMap, response: &mut Response) {
     let Some(origin) = request.get(ORIGIN) else { return };
     let headers_out = response.headers_mut();
     headers_out.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

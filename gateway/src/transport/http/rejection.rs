@@ -4,9 +4,9 @@ use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use moongate_protocol::jsonrpc::{ErrorObject, UnknownId, write_error};
+use moongate_protocol::jsonrpc::{ErrorObject, MissingId, write_error};
 
-use crate::transport::http::PATH;
+use crate::transport::http::MCP_PATH;
 
 /// The reason to reject a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub(crate) enum Rejection {
     /// Nothing is served at the path.
     Path,
     /// The request has no token.
-    NoToken,
+    MissingToken,
     /// The token is unknown.
-    BadToken,
+    UnknownToken,
     /// The path supports only these methods.
     Method(&'static str),
     /// The body isn't JSON.
@@ -30,11 +30,11 @@ pub(crate) enum Rejection {
     /// The client accepts none of the response types.
     Accept,
     /// The body is larger than this many bytes.
-    TooLarge(usize),
+    BodyTooLarge(usize),
     /// The body took too long.
-    Slow,
+    BodyTimeout,
     /// The body is incomplete.
-    BrokenOff,
+    IncompleteBody,
 }
 
 impl Rejection {
@@ -42,13 +42,13 @@ impl Rejection {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
-            Self::NoToken | Self::BadToken => StatusCode::UNAUTHORIZED,
+            Self::MissingToken | Self::UnknownToken => StatusCode::UNAUTHORIZED,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Accept => StatusCode::NOT_ACCEPTABLE,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokenOff => StatusCode::BAD_REQUEST,
+            Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::IncompleteBody => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -61,23 +61,25 @@ impl Rejection {
                 "requests from this web origin are blocked; add it to `allowed_origins` in `[http]`"
                     .to_owned()
             }
-            Self::Path => format!("not found; the MCP endpoint is `{PATH}` (`/sse` requires `legacy_sse`)"),
-            Self::NoToken => "a bearer token is required".to_owned(),
-            Self::BadToken => "unknown bearer token".to_owned(),
+            Self::Path => {
+                format!("not found; the MCP endpoint is `{MCP_PATH}` (`/sse` requires `legacy_sse`)")
+            }
+            Self::MissingToken => "a bearer token is required".to_owned(),
+            Self::UnknownToken => "unknown bearer token".to_owned(),
             Self::Method(methods) => format!("method not allowed; supported: {methods}"),
             Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),
             Self::ContentEncoding => "the body must not be compressed".to_owned(),
             Self::Accept => "`Accept` must include `application/json` or `text/event-stream`".to_owned(),
-            Self::TooLarge(most) => format!("the body is larger than {most} bytes"),
-            Self::Slow => "timed out while reading the body".to_owned(),
-            Self::BrokenOff => "the body is incomplete".to_owned(),
+            Self::BodyTooLarge(most) => format!("the body is larger than {most} bytes"),
+            Self::BodyTimeout => "timed out while reading the body".to_owned(),
+            Self::IncompleteBody => "the body is incomplete".to_owned(),
         }
     }
 
     /// The JSON-RPC error for an MCP client. It has no id, because no message was read.
     pub(super) fn error(self) -> Vec<u8> {
         let mut error = Vec::new();
-        write_error(&mut error, None, UnknownId::Omit, &ErrorObject::invalid_request(self.message()));
+        write_error(&mut error, None, MissingId::Omit, &ErrorObject::invalid_request(self.message()));
         error
     }
 
@@ -88,17 +90,17 @@ impl Rejection {
         let headers_out = response.headers_mut();
         headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self {
-            Self::NoToken => {
+            Self::MissingToken => {
                 headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::BadToken => {
+            Self::UnknownToken => {
                 headers_out
                     .insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
             }
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));
             }
-            Self::TooLarge(_) | Self::Slow | Self::BrokenOff => {
+            Self::BodyTooLarge(_) | Self::BodyTimeout | Self::IncompleteBody => {
                 headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::Host

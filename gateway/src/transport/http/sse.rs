@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use moongate_protocol::server::{Event, Events, StreamLifetime};
+use moongate_protocol::server::{EventStream, SseEvent, StreamLifetime};
 
 use crate::transport::http::connections::{ActiveRequest, ConnectionHandle};
 
@@ -22,13 +22,13 @@ pub(super) fn message(message: &[u8]) -> Vec<u8> {
 }
 
 /// An event of a stream. A priming event has no data, so clients that can't resume ignore it.
-fn event(event: Event) -> Vec<u8> {
+fn event(event: SseEvent) -> Vec<u8> {
     match event {
-        Event::Priming { id, retry } => {
+        SseEvent::Priming { id, retry } => {
             format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into_bytes()
         }
-        Event::Message { id: None, message: text } => message(&text),
-        Event::Message { id: Some(id), message } => {
+        SseEvent::Message { id: None, message: text } => message(&text),
+        SseEvent::Message { id: Some(id), message } => {
             [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat()
         }
     }
@@ -80,14 +80,14 @@ impl StreamConnection {
 }
 
 /// The response with an event stream.
-pub(super) fn respond(events: Events, connection: StreamConnection, keep_alive: Duration) -> Response {
+pub(super) fn respond(events: EventStream, connection: StreamConnection, keep_alive: Duration) -> Response {
     event_stream(with_keep_alive(events.map(event), connection, keep_alive))
 }
 
 /// The same for a client of 2024-11-05. The first event is the URI for its messages.
 pub(super) fn respond_at(
     uri: &str,
-    events: Events,
+    events: EventStream,
     connection: StreamConnection,
     keep_alive: Duration,
 ) -> Response {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_config::{Secret, Token};
+use moongate_config::{BearerToken, Secret};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -18,7 +18,7 @@ const NOTIFICATION: &str = r#"{"jsonrpc":"2.0","method":"notifications/unknown"}
 struct Gateway {
     fake: FakeServer,
     address: SocketAddr,
-    ending: Ending,
+    ending: TransportShutdown,
     served: JoinHandle<usize>,
 }
 
@@ -26,7 +26,7 @@ fn config() -> HttpConfig {
     HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
-        unread_tokens: 0,
+        unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec!["https://app.example".to_owned()],
         max_body: ByteSize::kib(256),
@@ -38,15 +38,15 @@ fn config() -> HttpConfig {
     }
 }
 
-fn with_token(name: &str, token: &str) -> Token {
-    Token { name: name.into(), token: Secret::new(token), variable: None }
+fn with_token(name: &str, token: &str) -> BearerToken {
+    BearerToken { principal: name.into(), token: Secret::new(token), variable: None }
 }
 
 async fn start(config: HttpConfig) -> Gateway {
     let fake = FakeServer::new(Duration::ZERO);
-    let bound = Bound::new(config.listen).await.unwrap();
+    let bound = BoundEndpoint::bind(config.listen).await.unwrap();
     let address = bound.address();
-    let ending = Ending::default();
+    let ending = TransportShutdown::default();
     let server = Arc::clone(&fake.server);
     let until = ending.clone();
     let served = tokio::spawn(async move { bound.serve(server, &config, None, until).await });
@@ -227,7 +227,7 @@ async fn answers_a_preflight_without_a_token() {
 #[tokio::test]
 async fn unreadable_tokens_admit_no_caller() {
     let mut config = config();
-    config.unread_tokens = 1;
+    config.unreadable_tokens = 1;
     let gateway = start(config).await;
     for headers in ["", "Authorization: Bearer secret-a\r\n"] {
         assert_eq!(gateway.whoami(headers).await.status, 401, "{headers}");
@@ -329,18 +329,18 @@ async fn stopping_closes_idle_connections_and_drops_endless_calls() {
     let gateway = start(config()).await;
     let mut idle = gateway.idle().await;
     let _busy = gateway.busy().await;
-    gateway.ending.stop.cancel();
+    gateway.ending.stop_accepting.cancel();
     assert_eq!(idle.read(&mut [0; 16]).await.unwrap(), 0);
     while TcpStream::connect(gateway.address).await.is_ok() {}
     assert!(!gateway.served.is_finished(), "its call still has time");
-    gateway.ending.over.cancel();
+    gateway.ending.time_up.cancel();
     assert_eq!(gateway.served.await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn a_port_in_use_is_reported() {
-    let first = Bound::new("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let error = Bound::new(first.address()).await.unwrap_err();
+    let first = BoundEndpoint::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let error = BoundEndpoint::bind(first.address()).await.unwrap_err();
     let expected = format!("can't listen on {}: the port is in use", first.address());
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().contains("--http"), "{}", error.hint());
@@ -373,6 +373,6 @@ async fn stopping_does_not_wait_for_incomplete_requests() {
         stream.write_all(bytes.as_bytes()).await.unwrap();
         streams.push(stream);
     }
-    gateway.ending.stop.cancel();
+    gateway.ending.stop_accepting.cancel();
     assert_eq!(gateway.served.await.unwrap(), 0);
 }

@@ -16,7 +16,7 @@ pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Both streams of stdio.
-pub struct Stdio {
+pub struct StdioStreams {
     /// The stream from the peer.
     pub input: Input,
     /// The stream to the peer.
@@ -25,16 +25,16 @@ pub struct Stdio {
     pub restore: Restore,
 }
 
-impl fmt::Debug for Stdio {
+impl fmt::Debug for StdioStreams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stdio").field("restore", &self.restore).finish_non_exhaustive()
     }
 }
 
-impl Stdio {
+impl StdioStreams {
     /// Any two streams, instead of the process's own.
     #[must_use]
-    pub fn of(input: Input, output: Output) -> Self {
+    pub fn from_streams(input: Input, output: Output) -> Self {
         Self { input, output, restore: Restore::default() }
     }
 

@@ -19,15 +19,15 @@ struct Host {
     fake: FakeServer,
     to: DuplexStream,
     from: BufReader<DuplexStream>,
-    ending: Ending,
-    served: JoinHandle<Served>,
+    ending: TransportShutdown,
+    served: JoinHandle<StdioOutcome>,
 }
 
 fn start(pipe: usize) -> Host {
     let fake = FakeServer::new(CANCEL_GRACE);
     let (to, input) = tokio::io::duplex(pipe);
     let (output, from) = tokio::io::duplex(pipe);
-    let ending = Ending::default();
+    let ending = TransportShutdown::default();
     let served = serve(Arc::clone(&fake.server), input, output, Tap::default(), ending.clone());
     Host { fake, to, from: BufReader::new(from), ending, served: tokio::spawn(served) }
 }
@@ -68,8 +68,8 @@ impl Host {
     }
 
     /// Closes stdin, lets calls run for `grace`, and returns the remaining messages.
-    async fn close_after(self, grace: Duration) -> (Vec<Value>, Served) {
-        let Ending { gone, over, .. } = self.ending.clone();
+    async fn close_after(self, grace: Duration) -> (Vec<Value>, StdioOutcome) {
+        let TransportShutdown { peer_gone: gone, time_up: over, .. } = self.ending.clone();
         tokio::spawn(async move {
             gone.cancelled().await;
             sleep(grace).await;
@@ -79,7 +79,7 @@ impl Host {
     }
 
     /// Closes stdin and returns the remaining messages.
-    async fn close(mut self) -> (Vec<Value>, Served) {
+    async fn close(mut self) -> (Vec<Value>, StdioOutcome) {
         drop(self.to);
         let mut rest = String::new();
         self.from.read_to_string(&mut rest).await.unwrap();
@@ -99,7 +99,7 @@ async fn each_request_gets_a_line_and_notifications_get_none() {
     let answer = host.message().await;
     assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!("three"), &json!("local")));
     let (rest, served) = host.close().await;
-    assert_eq!((rest, served.ended, served.abandoned), (vec![], Ended::Eof, 0));
+    assert_eq!((rest, served.end, served.abandoned_calls), (vec![], StdioEnd::Eof, 0));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn answers_running_calls_and_an_unterminated_last_line_at_eof() {
     let (rest, served) = host.close().await;
     let ids: BTreeSet<_> = rest.iter().map(|message| message["id"].as_str().unwrap()).collect();
     assert_eq!(ids, BTreeSet::from(["one", "two"]));
-    assert_eq!(served.abandoned, 0);
+    assert_eq!(served.abandoned_calls, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +122,7 @@ async fn an_endless_call_is_dropped_after_the_grace() {
     assert_eq!(host.id().await, "still here");
     let before = tokio::time::Instant::now();
     let (_, served) = host.close_after(GRACE).await;
-    assert_eq!((served.ended, served.abandoned), (Ended::Eof, 1));
+    assert_eq!((served.end, served.abandoned_calls), (StdioEnd::Eof, 1));
     assert_eq!(before.elapsed().as_secs(), GRACE.as_secs());
     signals.dropped.notified().await;
 }
@@ -134,7 +134,7 @@ async fn running_calls_are_cancelled_before_they_are_dropped() {
     let signals = Arc::clone(&host.fake.signals);
     host.send(&[call("clean up", "clean_up", &json!({})), wait()]).await;
     let (_, served) = host.close_after(GRACE).await;
-    assert_eq!((served.ended, served.abandoned), (Ended::Eof, 2));
+    assert_eq!((served.end, served.abandoned_calls), (StdioEnd::Eof, 2));
     assert!(signals.cleaned_up.is_cancelled());
 }
 
@@ -144,12 +144,12 @@ async fn stops_while_the_host_is_still_connected() {
     host.send(&[ping("here"), wait()]).await;
     assert_eq!(host.id().await, "here");
     host.fake.signals.waiting.notified().await;
-    host.ending.stop.cancel();
+    host.ending.stop_accepting.cancel();
     assert!(timeout(Duration::from_secs(60), &mut host.served).await.is_err(), "its call still has time");
-    host.ending.over.cancel();
+    host.ending.time_up.cancel();
     let served = host.served.await.unwrap();
-    assert_eq!((served.ended, served.abandoned), (Ended::Stopped, 1));
-    assert!(!host.ending.gone.is_cancelled());
+    assert_eq!((served.end, served.abandoned_calls), (StdioEnd::Stopped, 1));
+    assert!(!host.ending.peer_gone.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,8 +158,8 @@ async fn ends_when_the_host_no_longer_reads() {
     drop(std::mem::replace(&mut host.from, BufReader::new(tokio::io::duplex(1).0)));
     host.send(&[ping("unread"), wait()]).await;
     let served = host.served.await.unwrap();
-    assert_eq!(served.ended, Ended::Closed);
-    assert!(host.ending.gone.is_cancelled());
+    assert_eq!(served.end, StdioEnd::Closed);
+    assert!(host.ending.peer_gone.is_cancelled());
 }
 
 #[tokio::test]
@@ -200,10 +200,10 @@ async fn notices_a_host_that_never_reads_and_closes_its_side() {
     host.send(&lines).await;
     let before = tokio::time::Instant::now();
     drop(host.to);
-    host.ending.gone.cancelled().await;
+    host.ending.peer_gone.cancelled().await;
     assert_eq!(before.elapsed().as_secs(), STALL_TIMEOUT.as_secs());
-    host.ending.over.cancel();
-    assert_eq!(host.served.await.unwrap().ended, Ended::Eof);
+    host.ending.time_up.cancel();
+    assert_eq!(host.served.await.unwrap().end, StdioEnd::Eof);
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +218,7 @@ async fn a_slow_host_that_closes_its_side_gets_every_answer() {
         assert!(line.ends_with("}\n") && line.contains(&"x".repeat(300)), "{line}");
         sleep(STALL_TIMEOUT / 4).await;
     }
-    assert_eq!(host.served.await.unwrap().ended, Ended::Eof);
+    assert_eq!(host.served.await.unwrap().end, StdioEnd::Eof);
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn notification_streams_end_with_the_input_and_not_after_the_grace() {
     host.send(&[request("stream", "subscriptions/listen", filter)]).await;
     assert!(host.message().await["method"].is_string(), "the acknowledgement");
     let (rest, served) = host.close().await;
-    assert_eq!((rest.len(), &rest[0]["id"], served.abandoned), (1, &json!("stream"), 0), "{rest:?}");
+    assert_eq!((rest.len(), &rest[0]["id"], served.abandoned_calls), (1, &json!("stream"), 0), "{rest:?}");
     assert!(rest[0]["result"].is_object(), "{rest:?}");
 }
 

@@ -21,7 +21,7 @@ const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 /// A message without its line ending, and the permit that is released once the message is written. Messages before a
 /// response have no permit.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct OutgoingAnswer {
     pub(super) text: Vec<u8>,
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
@@ -31,7 +31,7 @@ pub(super) type BytesWritten = Arc<AtomicU64>;
 
 /// Writes until all senders are dropped, or the peer has disconnected.
 pub(super) async fn run<W>(
-    mut answers: mpsc::Receiver<Answer>,
+    mut answers: mpsc::Receiver<OutgoingAnswer>,
     mut output: W,
     written: BytesWritten,
     tap: Tap,
@@ -43,7 +43,7 @@ where
     let mut buffer = Vec::new();
     let mut permits = Vec::with_capacity(MAX_BATCH);
     while answers.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        for Answer { text, permit } in batch.drain(..) {
+        for OutgoingAnswer { text, permit } in batch.drain(..) {
             tap.sent(&text);
             permits.extend(permit);
             if buffer.is_empty() {

@@ -26,22 +26,22 @@ pub(super) fn open(path: &Path) -> Result<(File, bool), TraceError> {
     let opened =
         File::options().read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path);
     let file = opened.map_err(|source| match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => TraceError::Link(path.to_owned()),
-        Ok(found) if !found.is_file() => TraceError::NoFile(path.to_owned()),
+        Ok(found) if found.is_symlink() => TraceError::Symlink(path.to_owned()),
+        Ok(found) if !found.is_file() => TraceError::NotRegularFile(path.to_owned()),
         Ok(_) | Err(_) => io(source),
     })?;
     let found = file.metadata().map_err(io)?;
     if !found.is_file() {
-        return Err(TraceError::NoFile(path.to_owned()));
+        return Err(TraceError::NotRegularFile(path.to_owned()));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(TraceError::Foreign(path.to_owned()));
+        return Err(TraceError::OtherOwner(path.to_owned()));
     }
     if found.mode() & 0o077 != 0 {
-        return Err(TraceError::Shared { path: path.to_owned(), mode: found.mode() & 0o777 });
+        return Err(TraceError::OtherUsersHaveAccess { path: path.to_owned(), mode: found.mode() & 0o777 });
     }
     if found.nlink() > 1 {
-        return Err(TraceError::Linked(path.to_owned()));
+        return Err(TraceError::HardLinked(path.to_owned()));
     }
     let mut last = [b'\n'];
     if let Some(at) = found.len().checked_sub(1) {

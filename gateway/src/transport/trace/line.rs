@@ -26,7 +26,7 @@ const MAX_HEAD_BYTES: usize = 256;
 /// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
+pub(super) enum MessageDirection {
     /// To the gateway.
     In,
     /// To the client.
@@ -36,7 +36,7 @@ pub(super) enum Direction {
 /// The transport of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Transport {
+pub(super) enum TracedTransport {
     Stdio,
     Http,
 }
@@ -44,7 +44,7 @@ pub(super) enum Transport {
 /// The peer.
 #[derive(Debug, Clone)]
 pub(super) struct TracedPeer {
-    pub(super) transport: Transport,
+    pub(super) transport: TracedTransport,
     /// The address. `None` for stdio.
     pub(super) client: Option<SocketAddr>,
     /// The name of the token.
@@ -70,8 +70,8 @@ pub(super) enum Payload {
 #[derive(Serialize)]
 struct TraceLine<'a> {
     time: String,
-    direction: Direction,
-    transport: Transport,
+    direction: MessageDirection,
+    transport: TracedTransport,
     client: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
@@ -100,7 +100,7 @@ struct TraceLine<'a> {
 
 /// The line that reports dropped messages.
 #[derive(Serialize)]
-struct Gap {
+struct DroppedMessages {
     time: String,
     dropped: u64,
 }
@@ -110,8 +110,8 @@ fn time(at: SystemTime) -> String {
 }
 
 /// Appends the line for the number of messages that were dropped before.
-pub(super) fn write_gap(out: &mut Vec<u8>, dropped: u64) {
-    write(out, &Gap { time: time(SystemTime::now()), dropped });
+pub(super) fn write_dropped(out: &mut Vec<u8>, dropped: u64) {
+    write(out, &DroppedMessages { time: time(SystemTime::now()), dropped });
 }
 
 /// Appends the line of a message, with its secrets redacted.
@@ -121,8 +121,8 @@ pub(super) fn write_entry(out: &mut Vec<u8>, entry: &TraceEntry, mask: &SecretMa
     let client = match client {
         Some(address) => Cow::Owned(address.to_string()),
         None => Cow::Borrowed(match transport {
-            Transport::Stdio => "stdio",
-            Transport::Http => "unknown",
+            TracedTransport::Stdio => "stdio",
+            TracedTransport::Http => "unknown",
         }),
     };
     let line = TraceLine {
@@ -230,8 +230,9 @@ impl<'de> Visitor<'de> for &mut MessageHead {
             match &*name {
                 "id" => {
                     let id: Box<RawValue> = members.next_value()?;
-                    let is_plain = !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_HEAD_BYTES;
-                    self.id = is_plain.then_some(id);
+                    let is_unambiguous_path =
+                        !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_HEAD_BYTES;
+                    self.id = is_unambiguous_path.then_some(id);
                 }
                 "method" => {
                     let method: Box<RawValue> = members.next_value()?;

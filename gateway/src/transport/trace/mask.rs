@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
-use moongate_config::{Secret, Standing};
+use moongate_config::{MatchBoundary, Secret};
 
 /// The replacement of a secret.
 const SECRET_PLACEHOLDER: &str = "<secret>";
@@ -30,19 +30,19 @@ const SHOWN_STATE_CHARS: usize = 8;
 /// The known secrets.
 #[derive(Default)]
 pub(super) struct SecretMask {
-    known: BTreeSet<String>,
+    secrets: BTreeSet<String>,
     patterns: Vec<SecretPattern>,
 }
 
 impl fmt::Debug for SecretMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SecretMask").field("secrets", &self.known.len()).finish_non_exhaustive()
+        f.debug_struct("SecretMask").field("secrets", &self.secrets.len()).finish_non_exhaustive()
     }
 }
 
 struct SecretPattern {
     finder: Finder<'static>,
-    boundary: Standing,
+    boundary: MatchBoundary,
 }
 
 /// A range of a text, and its replacement.
@@ -52,11 +52,11 @@ impl SecretMask {
     /// The known secrets and these. `None` if all of these are already known.
     pub(super) fn with_secrets(&self, secrets: &[Secret]) -> Option<Self> {
         let texts = secrets.iter().map(Secret::expose).filter(|text| !text.is_empty());
-        let mut known = self.known.clone();
+        let mut known = self.secrets.clone();
         known.extend(texts.map(str::to_owned));
-        (known.len() > self.known.len()).then(|| {
+        (known.len() > self.secrets.len()).then(|| {
             let patterns = known.iter().map(|text| SecretPattern::new(text)).collect();
-            Self { known, patterns }
+            Self { secrets: known, patterns }
         })
     }
 
@@ -70,7 +70,8 @@ impl SecretMask {
             for _ in 0..MAX_ESCAPE_LEVELS {
                 let Some(level): Option<&Unescaped> = deeper.as_ref().or(first.as_ref()) else { break };
                 self.search(&level.text, |range| {
-                    found.push((level.from[range.start]..level.from[range.end], SECRET_PLACEHOLDER));
+                    found
+                        .push((level.positions[range.start]..level.positions[range.end], SECRET_PLACEHOLDER));
                 });
                 let Some(next) = unescape(&level.text) else { break };
                 deeper = Some(level.within(next));
@@ -86,7 +87,7 @@ impl SecretMask {
         for SecretPattern { finder, boundary } in &self.patterns {
             let length = finder.needle().len();
             for at in finder.find_iter(text.as_bytes()) {
-                if boundary.holds(&text[..at], &text[at + length..]) {
+                if boundary.matches_between(&text[..at], &text[at + length..]) {
                     found(at..at + length);
                 }
             }
@@ -96,7 +97,7 @@ impl SecretMask {
 
 impl SecretPattern {
     fn new(text: &str) -> Self {
-        let boundary = Secret::new(text).standing();
+        let boundary = Secret::new(text).match_boundary();
         Self { finder: Finder::new(text).into_owned(), boundary }
     }
 }
@@ -106,22 +107,22 @@ impl SecretPattern {
 struct Unescaped {
     text: String,
     /// The position in the original message of each byte, and the end of the message.
-    from: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 impl Unescaped {
     /// Maps the positions of `next`, which was derived from this text, to the original message.
     fn within(&self, mut next: Self) -> Self {
-        next.from.iter_mut().for_each(|at| *at = self.from[*at]);
+        next.positions.iter_mut().for_each(|at| *at = self.positions[*at]);
         next
     }
 
     /// Extends a range to whole escapes.
     fn widen(&self, range: &mut Range<usize>) {
-        let start = self.from.partition_point(|at| *at <= range.start);
-        range.start = self.from[start.saturating_sub(1)];
-        let end = self.from.partition_point(|at| *at < range.end);
-        range.end = self.from.get(end).copied().unwrap_or(range.end);
+        let start = self.positions.partition_point(|at| *at <= range.start);
+        range.start = self.positions[start.saturating_sub(1)];
+        let end = self.positions.partition_point(|at| *at < range.end);
+        range.end = self.positions.get(end).copied().unwrap_or(range.end);
     }
 }
 
@@ -129,23 +130,23 @@ impl Unescaped {
 fn unescape(text: &str) -> Option<Unescaped> {
     memchr(b'\\', text.as_bytes())?;
     let mut level =
-        Unescaped { text: String::with_capacity(text.len()), from: Vec::with_capacity(text.len() + 1) };
+        Unescaped { text: String::with_capacity(text.len()), positions: Vec::with_capacity(text.len() + 1) };
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
         let plain = memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
         level.text.push_str(&rest[..plain]);
         // One position for each byte, so that no character is split.
-        level.from.extend(at..at + plain);
+        level.positions.extend(at..at + plain);
         at += plain;
         if at < text.len() {
             let (character, length) = escape(&text[at..]);
             level.text.push(character);
-            level.from.extend(std::iter::repeat_n(at, character.len_utf8()));
+            level.positions.extend(std::iter::repeat_n(at, character.len_utf8()));
             at += length;
         }
     }
-    level.from.push(text.len());
+    level.positions.push(text.len());
     Some(level)
 }
 

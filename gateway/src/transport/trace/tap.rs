@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use moongate_model::names::{Digest, Principal};
-use moongate_protocol::server::{Event, Events, HttpReply};
+use moongate_protocol::server::{EventStream, HttpReply, SseEvent};
 
-use super::line::{Direction, Payload, TracedPeer, Transport};
+use super::line::{MessageDirection, Payload, TracedPeer, TracedTransport};
 use super::{MESSAGE_OVERHEAD_BYTES, Trace};
 
 /// The response header with the session id.
@@ -26,7 +26,8 @@ impl Tap {
     /// Records a peer over stdio.
     #[must_use]
     pub fn stdio(trace: Option<&Trace>) -> Self {
-        let peer = || TracedPeer { transport: Transport::Stdio, client: None, token: None, session: None };
+        let peer =
+            || TracedPeer { transport: TracedTransport::Stdio, client: None, token: None, session: None };
         Self(trace.map(|trace| TapTarget { trace: trace.clone(), peer: Arc::new(peer()) }))
     }
 
@@ -41,8 +42,12 @@ impl Tap {
             Some(Principal::Named(name)) => Some(Arc::clone(name)),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };
-        let peer =
-            TracedPeer { transport: Transport::Http, client, token, session: session.map(session_digest) };
+        let peer = TracedPeer {
+            transport: TracedTransport::Http,
+            client,
+            token,
+            session: session.map(session_digest),
+        };
         Self(Some(TapTarget { trace: trace.clone(), peer: Arc::new(peer) }))
     }
 
@@ -57,21 +62,23 @@ impl Tap {
     /// Records an incoming message, or an invalid one.
     pub(in crate::transport) fn received(&self, message: &[u8]) {
         if let Some(TapTarget { trace, peer }) = &self.0 {
-            trace.queue_message(Direction::In, peer, None, message);
+            trace.queue_message(MessageDirection::In, peer, None, message);
         }
     }
 
     /// Records that a message of more than `limit` bytes was discarded.
     pub(in crate::transport) fn oversized(&self, limit: usize) {
         if let Some(TapTarget { trace, peer }) = &self.0 {
-            trace.queue(Direction::In, peer, None, MESSAGE_OVERHEAD_BYTES, || Payload::Oversized { limit });
+            trace.queue(MessageDirection::In, peer, None, MESSAGE_OVERHEAD_BYTES, || Payload::Oversized {
+                limit,
+            });
         }
     }
 
     /// Records an outgoing message.
     pub(in crate::transport) fn sent(&self, message: &[u8]) {
         if let Some(TapTarget { trace, peer }) = &self.0 {
-            trace.queue_message(Direction::Out, peer, None, message);
+            trace.queue_message(MessageDirection::Out, peer, None, message);
         }
     }
 
@@ -90,18 +97,18 @@ impl Tap {
         if let Some(TapTarget { trace, peer }) = &self.0
             && !message.is_empty()
         {
-            trace.queue_message(Direction::Out, peer, Some(status), message);
+            trace.queue_message(MessageDirection::Out, peer, Some(status), message);
         }
     }
 
     /// Records each event as it is sent.
-    pub(in crate::transport) fn traced(self, events: Events) -> Events {
+    pub(in crate::transport) fn traced(self, events: EventStream) -> EventStream {
         if self.0.is_none() {
             return events;
         }
         events.inspect(move |event| match event {
-            Event::Message { message, .. } => self.sent(message),
-            Event::Priming { .. } => {} // not a message
+            SseEvent::Message { message, .. } => self.sent(message),
+            SseEvent::Priming { .. } => {} // not a message
         })
     }
 }

@@ -85,15 +85,15 @@ async fn counts_lines_lost_on_a_full_disk() {
     let trace = trace(disk.clone(), false);
     let tap = Tap::stdio(Some(&trace));
     tap.sent(b"1");
-    trace.end().await;
+    trace.flush().await;
     disk.free_bytes(Some(10));
     tap.sent(b"2");
-    trace.end().await;
+    trace.flush().await;
     tap.sent(b"3");
-    trace.end().await;
+    trace.flush().await;
     disk.free_bytes(None);
     tap.sent(b"4");
-    trace.end().await;
+    trace.flush().await;
     assert_eq!(recorded(&disk.lines()), [1, 2, 4], "{}", disk.text());
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
@@ -105,7 +105,7 @@ async fn completes_a_torn_line_before_appending() {
     let disk = Disk::default();
     let trace = trace(disk.clone(), true);
     Tap::stdio(Some(&trace)).sent(b"1");
-    trace.end().await;
+    trace.flush().await;
     assert!(disk.text().starts_with("\n{"), "{}", disk.text());
 }
 
@@ -134,7 +134,7 @@ async fn drops_and_counts_messages_for_a_slow_disk() {
     };
     // Each wait has a time limit, which a busy machine can exceed.
     for _ in 0..20 {
-        trace.end().await;
+        trace.flush().await;
         let (cut, dropped, small) = written();
         if cut + dropped + small == most + 2 {
             break;
@@ -154,7 +154,7 @@ async fn truncates_long_messages() {
     let message = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"{rest}"}}"#);
     tap.received(message.as_bytes());
     tap.oversized(77);
-    trace.end().await;
+    trace.flush().await;
     let lines = disk.lines();
     assert_eq!(lines[0]["cut_from"], message.len());
     assert_eq!((&lines[0]["id"], &lines[0]["method"]), (&"a".into(), &"tools/call".into()));
@@ -174,7 +174,7 @@ async fn records_messages_verbatim() {
     tap.received(b"{\"id\":7,\"method\":\"x\",,");
     tap.received(b"\xff");
     tap.received(format!(r#"{{"id":"{}"}}"#, "x".repeat(1000)).as_bytes());
-    trace.end().await;
+    trace.flush().await;
     let text = disk.text();
     let lines: Vec<_> = text.lines().collect();
     assert!(

@@ -15,15 +15,21 @@ const MAX_KEPT_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Writes until all senders are dropped. Messages that are queued at the same time are written together.
 pub(super) fn run(items: &Receiver<TraceItem>, output: impl Write, is_torn: bool, state: &TraceState) {
-    let mut writer =
-        Writer { output, lines: Vec::new(), gaps: Vec::new(), is_torn, failure_logged: false, state };
+    let mut writer = TraceWriter {
+        output,
+        lines: Vec::new(),
+        dropped_lines: Vec::new(),
+        is_torn,
+        failure_logged: false,
+        state,
+    };
     while let Ok(first) = items.recv() {
         let mut next = Some(first);
         while let Some(item) = next {
             match item {
                 TraceItem::Entry(entry) => writer.add(&entry),
-                TraceItem::End(done) => {
-                    writer.count_gap();
+                TraceItem::Flush(done) => {
+                    writer.report_dropped();
                     writer.write();
                     let _ = done.send(());
                 }
@@ -35,12 +41,12 @@ pub(super) fn run(items: &Receiver<TraceItem>, output: impl Write, is_torn: bool
 }
 
 /// The state of the thread.
-struct Writer<'a, W> {
+struct TraceWriter<'a, W> {
     output: W,
     /// Complete lines.
     lines: Vec<u8>,
     /// For each line that reports dropped messages, its end and their number.
-    gaps: Vec<(usize, u64)>,
+    dropped_lines: Vec<(usize, u64)>,
     /// The file ends within a line.
     is_torn: bool,
     /// The failure was already logged.
@@ -48,9 +54,9 @@ struct Writer<'a, W> {
     state: &'a TraceState,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: Write> TraceWriter<'_, W> {
     fn add(&mut self, entry: &TraceEntry) {
-        self.count_gap();
+        self.report_dropped();
         let mask = Arc::clone(&self.state.mask.lock().unwrap_or_else(PoisonError::into_inner));
         line::write_entry(&mut self.lines, entry, &mask);
         self.state.waiting.fetch_sub(entry.cost, Ordering::Relaxed);
@@ -60,11 +66,11 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// Adds a line for dropped messages, if there are any.
-    fn count_gap(&mut self) {
+    fn report_dropped(&mut self) {
         let dropped = self.state.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            line::write_gap(&mut self.lines, dropped);
-            self.gaps.push((self.lines.len(), dropped));
+            line::write_dropped(&mut self.lines, dropped);
+            self.dropped_lines.push((self.lines.len(), dropped));
         }
     }
 
@@ -82,7 +88,7 @@ impl<W: Write> Writer<'_, W> {
             }
         }
         self.lines.clear();
-        self.gaps.clear();
+        self.dropped_lines.clear();
         if self.lines.capacity() > MAX_KEPT_BUFFER_BYTES {
             self.lines = Vec::new();
         }
@@ -113,8 +119,12 @@ impl<W: Write> Writer<'_, W> {
         let (done, rest) = self.lines.split_at(written);
         self.is_torn |= done.last().is_some_and(|byte| *byte != b'\n');
         let lines = rest.split_inclusive(|byte| *byte == b'\n').count() as u64;
-        let gaps: Vec<u64> =
-            self.gaps.iter().filter(|(end, _)| *end > written).map(|(_, dropped)| *dropped).collect();
+        let gaps: Vec<u64> = self
+            .dropped_lines
+            .iter()
+            .filter(|(end, _)| *end > written)
+            .map(|(_, dropped)| *dropped)
+            .collect();
         let lost = lines - gaps.len() as u64 + gaps.iter().sum::<u64>();
         self.state.dropped.fetch_add(lost, Ordering::Relaxed);
     }

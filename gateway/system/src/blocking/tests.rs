@@ -9,7 +9,7 @@ fn id(name: &str) -> PluginId {
 }
 
 /// Starts work that continues until the sender is dropped, and drops its future.
-async fn leave_work_in(lane: &Lane) -> mpsc::Sender<()> {
+async fn leave_work_in(lane: &BlockingLimiter) -> mpsc::Sender<()> {
     let (release, released) = mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();
     let lane = lane.clone();
@@ -27,13 +27,13 @@ async fn leave_work_in(lane: &Lane) -> mpsc::Sender<()> {
 }
 
 /// Whether every permit is taken.
-fn is_taken(lane: &Lane) -> bool {
+fn is_taken(lane: &BlockingLimiter) -> bool {
     lane.0.available_permits() == 0
 }
 
 #[tokio::test]
 async fn abandoned_work_keeps_its_permit_until_it_ends() {
-    let lane = Lane::new(2);
+    let lane = BlockingLimiter::new(2);
     let first = leave_work_in(&lane).await;
     assert_eq!(lane.run(|| 1).await.unwrap(), 1, "there is another turn");
     let second = leave_work_in(&lane).await;
@@ -45,19 +45,22 @@ async fn abandoned_work_keeps_its_permit_until_it_ends() {
 
 #[tokio::test]
 async fn each_plugin_has_its_own_limit() {
-    let lanes = Lanes::new(1);
-    let release = leave_work_in(&lanes.of(&id("a"))).await;
-    assert_eq!(lanes.of(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(is_taken(&lanes.of(&id("a"))), "its thread is still at work, whoever asks for the lane anew");
+    let lanes = PluginBlockingLimiters::new(1);
+    let release = leave_work_in(&lanes.for_plugin(&id("a"))).await;
+    assert_eq!(lanes.for_plugin(&id("b")).run(|| 1).await.unwrap(), 1);
+    assert!(
+        is_taken(&lanes.for_plugin(&id("a"))),
+        "its thread is still at work, whoever asks for the lane anew"
+    );
     drop(release);
-    assert_eq!(lanes.of(&id("a")).run(|| 2).await.unwrap(), 2);
-    drop(lanes.of(&id("c")));
-    assert!(lanes.all.lock().unwrap().len() <= 2, "lanes that nobody has go");
+    assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
+    drop(lanes.for_plugin(&id("c")));
+    assert!(lanes.limiters.lock().unwrap().len() <= 2, "lanes that nobody has go");
 }
 
 #[tokio::test]
 async fn a_panic_releases_the_permit() {
-    let lane = Lane::new(1);
+    let lane = BlockingLimiter::new(1);
     assert!(lane.run(|| panic!("as it was asked to")).await.unwrap_err().is_panic());
     assert_eq!(lane.run(|| 1).await.unwrap(), 1);
 }

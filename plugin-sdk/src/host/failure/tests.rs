@@ -1,35 +1,36 @@
-//! The gateway's error codes, as authors and operators read them.
+//! Messages for the gateway's error codes.
 
 use wasip2::http::types::{DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload};
 
 use super::explain;
-use crate::http::{HttpError, Place};
+use crate::http::{HttpError, RequestTarget};
 
-fn said(code: &ErrorCode) -> String {
-    explain(code, Place { method: "GET".to_owned(), origin: "https://a.example".to_owned() }).to_string()
+fn message(code: &ErrorCode) -> String {
+    explain(code, RequestTarget { method: "GET".to_owned(), origin: "https://a.example".to_owned() })
+        .to_string()
 }
 
 #[test]
-fn what_the_operator_can_change_is_named() {
-    let denied = "this GET request to `https://a.example` isn't granted; `http = [\"https://a.example\"]` below \
-                  `[plugins.<name>.allow]` in `gateway.toml` grants every request there";
-    assert!(said(&ErrorCode::HttpRequestDenied).starts_with(denied));
-    assert!(said(&ErrorCode::DestinationIpProhibited).contains("networks = "));
-    assert!(said(&ErrorCode::ConnectionLimitReached).contains("`requests_at_once`"));
-    assert!(said(&ErrorCode::HttpRequestBodySize(None)).contains("`limits.sent`"));
-    assert!(said(&ErrorCode::HttpResponseBodySize(Some(3))).contains("`limits.received`"));
+fn names_the_setting_to_change() {
+    let denied = "this GET request to `https://a.example` isn't granted; `http = [\"https://a.example\"]` in \
+                  `[plugins.<name>.allow]` of `gateway.toml` grants all requests to it";
+    assert!(message(&ErrorCode::HttpRequestDenied).starts_with(denied));
+    assert!(message(&ErrorCode::DestinationIpProhibited).contains("networks = "));
+    assert!(message(&ErrorCode::ConnectionLimitReached).contains("`requests_at_once`"));
+    assert!(message(&ErrorCode::HttpRequestBodySize(None)).contains("`limits.sent`"));
+    assert!(message(&ErrorCode::HttpResponseBodySize(Some(3))).contains("`limits.received`"));
 }
 
 #[test]
-fn the_words_of_a_gateway_are_kept() {
+fn keeps_the_gateways_message() {
     let used_up = "the call has sent the 64 requests that `limits.requests` lets it";
-    assert_eq!(said(&ErrorCode::InternalError(Some(used_up.to_owned()))), used_up);
+    assert_eq!(message(&ErrorCode::InternalError(Some(used_up.to_owned()))), used_up);
 }
 
 #[test]
-fn what_an_author_may_handle_is_told_apart() {
+fn distinguishes_errors_to_handle() {
     let origin = || "https://a.example".to_owned();
-    let place = || Place { method: "GET".to_owned(), origin: origin() };
+    let place = || RequestTarget { method: "GET".to_owned(), origin: origin() };
     for code in [
         ErrorCode::ConnectionTimeout,
         ErrorCode::ConnectionReadTimeout,
@@ -39,22 +40,25 @@ fn what_an_author_may_handle_is_told_apart() {
         assert_eq!(explain(&code, place()), HttpError::Timeout { origin: origin() });
     }
     let dns = ErrorCode::DnsError(DnsErrorPayload { rcode: Some("NXDOMAIN".to_owned()), info_code: None });
-    assert_eq!(said(&dns), "no address was found for `https://a.example`: NXDOMAIN");
-    assert_eq!(said(&ErrorCode::DestinationNotFound), "no address was found for `https://a.example`");
-    assert_eq!(said(&ErrorCode::ConnectionRefused), "no connection to `https://a.example`: it was refused");
+    assert_eq!(message(&dns), "cannot resolve `https://a.example`: NXDOMAIN");
+    assert_eq!(message(&ErrorCode::DestinationNotFound), "cannot resolve `https://a.example`");
+    assert_eq!(
+        message(&ErrorCode::ConnectionRefused),
+        "cannot connect to `https://a.example`: connection refused"
+    );
     assert!(matches!(explain(&ErrorCode::TlsCertificateError, place()), HttpError::Tls { .. }));
     let alert =
         TlsAlertReceivedPayload { alert_id: None, alert_message: Some("handshake failure".to_owned()) };
-    assert!(said(&ErrorCode::TlsAlertReceived(alert)).ends_with(": handshake failure"));
+    assert!(message(&ErrorCode::TlsAlertReceived(alert)).ends_with(": handshake failure"));
 }
 
 #[test]
-fn other_codes_are_said_in_words() {
-    let told = "the answer of `https://a.example` can't be read: ";
-    assert_eq!(said(&ErrorCode::HttpResponseIncomplete), format!("{told}http response incomplete"));
+fn describes_other_codes() {
+    let prefix = "invalid response from `https://a.example`: ";
+    assert_eq!(message(&ErrorCode::HttpResponseIncomplete), format!("{prefix}http response incomplete"));
     assert_eq!(
-        said(&ErrorCode::HttpResponseContentCoding(Some("zip".to_owned()))),
-        format!("{told}http response content coding")
+        message(&ErrorCode::HttpResponseContentCoding(Some("zip".to_owned()))),
+        format!("{prefix}http response content coding")
     );
-    assert_eq!(said(&ErrorCode::InternalError(Some("as it is".to_owned()))), "as it is");
+    assert_eq!(message(&ErrorCode::InternalError(Some("as it is".to_owned()))), "as it is");
 }

@@ -1,18 +1,18 @@
-//! The fake of `wasi:keyvalue`: a map, and a note of each write that a call would do again if it started over.
+//! The fake of `wasi:keyvalue`: a map, and a record of each write that a restarted call would repeat.
 
 use super::{Gateway, read, rounds, tell};
 pub(crate) use crate::bindings::imports::wasi::keyvalue::store::{Error, KeyResponse};
 
-/// How many keys are listed at once: few, so that tests turn pages.
-const PAGE: usize = 3;
+/// The number of keys listed at once. It is small so that tests need several pages.
+const KEYS_PER_PAGE: usize = 3;
 
-/// A key's value at one moment.
-pub(crate) struct Look {
+/// A snapshot of a key's value.
+pub(crate) struct KvSnapshot {
     key: String,
     seen: Option<Vec<u8>>,
 }
 
-impl Look {
+impl KvSnapshot {
     pub(crate) fn new(key: &str) -> Result<Self, Error> {
         Ok(Self { key: key.to_owned(), seen: get(key)? })
     }
@@ -65,7 +65,7 @@ pub(crate) fn list_keys(cursor: Option<&str>) -> Result<KeyResponse, Error> {
     Ok(read(|gateway| {
         let after = |key: &&String| cursor.is_none_or(|cursor| key.as_str() > cursor);
         let mut keys = gateway.kv.keys().filter(after).cloned();
-        let page: Vec<String> = keys.by_ref().take(PAGE).collect();
+        let page: Vec<String> = keys.by_ref().take(KEYS_PER_PAGE).collect();
         let cursor = keys.next().and_then(|_| page.last().cloned());
         KeyResponse { keys: page, cursor }
     }))
@@ -76,8 +76,9 @@ pub(crate) fn increment(key: &str, delta: i64) -> Result<i64, Error> {
         let bytes = gateway.kv.get(key).map_or("0".as_bytes(), Vec::as_slice);
         let number = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<i64>().ok());
         let sum = number.and_then(|number| number.checked_add(delta));
-        let sum =
-            sum.ok_or_else(|| Error::Other(format!("`{key}` is no number that {delta} can be added to")))?;
+        let sum = sum.ok_or_else(|| {
+            Error::Other(format!("cannot add {delta} to `{key}`: not a 64-bit integer, or it overflows"))
+        })?;
         gateway.kv.insert(key.to_owned(), sum.to_string().into_bytes());
         Ok(sum)
     })?
@@ -85,7 +86,7 @@ pub(crate) fn increment(key: &str, delta: i64) -> Result<i64, Error> {
 
 fn write<R>(what: &str, change: impl FnOnce(&mut Gateway) -> R) -> Result<R, Error> {
     granted()?;
-    rounds::effect(what);
+    rounds::record_effect(what);
     Ok(tell(change))
 }
 

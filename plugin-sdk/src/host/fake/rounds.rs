@@ -1,55 +1,58 @@
-//! Watches over one round of a call, as no gateway can: a call that would do something twice, or that asks under one key
-//! two different things, fails its test.
+//! Checks the rounds of a call more strictly than a gateway can: a call that would repeat a side effect, or that uses
+//! one key for two different questions, fails its test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tell;
 use crate::InputRequest;
 
-/// Questions are looked at even where their answer is there.
-pub(crate) const CHECKED: bool = true;
+/// Tests check questions even if their answer is available.
+pub(crate) const CHECKS_ANSWERED_QUESTIONS: bool = true;
 
-/// What a round has done so far.
+/// The state of one round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Round {
-    /// What it would do again if the call started over.
+    /// Side effects that a restarted call would repeat.
     pub(crate) effects: Vec<String>,
-    /// The questions that it left the call for.
+    /// The keys of the questions that ended the call.
     pub(crate) left: Vec<String>,
-    /// How deep in `once` it is.
+    /// The nesting depth of `once`.
     inside_once: usize,
     once: BTreeSet<String>,
-    /// How far it said it is.
+    /// The last reported progress.
     pub(crate) progress: Option<f64>,
-    /// What is wrong with a question that it asked.
-    wrong: Option<String>,
+    /// The first problem with a question.
+    problem: Option<String>,
 }
 
-/// What was asked under each key, in all rounds of the call.
-pub(crate) type Asked = BTreeMap<String, InputRequest>;
+/// The questions by key, over all rounds of the call.
+pub(crate) type QuestionsByKey = BTreeMap<String, InputRequest>;
 
-/// The time in which `once` works.
-pub(crate) struct Once;
+/// Marks the time while `once` runs its work.
+pub(crate) struct OnceGuard;
 
-impl Drop for Once {
+impl Drop for OnceGuard {
     fn drop(&mut self) {
         tell(|gateway| gateway.round.inside_once -= 1);
     }
 }
 
 #[track_caller]
-pub(crate) fn once(key: &str) -> Once {
+pub(crate) fn once(key: &str) -> OnceGuard {
     let new = tell(|gateway| {
         gateway.round.inside_once += 1;
         gateway.round.once.insert(key.to_owned())
     });
-    let guard = Once;
-    assert!(new, "`once(\"{key}\")` is used twice in one call; the second would get the first one's result");
+    let guard = OnceGuard;
+    assert!(
+        new,
+        "`once(\"{key}\")` is used twice in one call, so the second would get the result of the first"
+    );
     guard
 }
 
-/// Something that the outside sees was done.
-pub(crate) fn effect(what: &str) {
+/// Records a visible side effect.
+pub(crate) fn record_effect(what: &str) {
     tell(|gateway| {
         if gateway.round.inside_once == 0 {
             gateway.round.effects.push(what.to_owned());
@@ -57,65 +60,65 @@ pub(crate) fn effect(what: &str) {
     });
 }
 
-pub(crate) fn asked(request: &InputRequest) {
+pub(crate) fn record_question(request: &InputRequest) {
     let key = &request.key;
     tell(|gateway| {
         let before = gateway.asked.insert(key.clone(), request.clone()).filter(|before| before != request);
         let effects = gateway.round.effects.join(", ");
-        let wrong = if !effects.is_empty() {
+        let problem = if !effects.is_empty() {
             format!(
-                "the call did {effects} before it asked `{key}`; when the client answers, the call starts over and does it \
-                 again: move it behind the question or into `Context::once`"
+                "the call did {effects} before it asked `{key}`, and would do it again when it restarts with the answer; \
+                 move it after the question or into `Context::once`"
             )
         } else if let Some(before) = before {
             format!(
-                "the key `{key}` stands for two questions in one call, so one would get the answer to the other: {} and {}",
+                "the key `{key}` is used for two different questions in one call: {} and {}",
                 before.params.unwrap_or_default(),
                 request.params.clone().unwrap_or_default(),
             )
         } else if key.is_empty() {
-            "the call asks something under the empty key, which a gateway would refuse; give the question a name".to_owned()
+            "the key of a question is empty, which a gateway would reject; set a key".to_owned()
         } else {
             return;
         };
-        gateway.round.wrong.get_or_insert(wrong);
+        gateway.round.problem.get_or_insert(problem);
     });
 }
 
-/// Fails the test at the place that asked, if something is wrong with a question.
+/// Fails the test at the caller's line if a question has a problem.
 #[track_caller]
-pub(crate) fn asked_all() {
-    let wrong = tell(|gateway| gateway.round.wrong.take());
-    if let Some(wrong) = wrong {
-        panic!("{wrong}");
+pub(crate) fn fail_on_problem() {
+    let problem = tell(|gateway| gateway.round.problem.take());
+    if let Some(problem) = problem {
+        panic!("{problem}");
     }
 }
 
-pub(crate) fn left_to_ask(requests: &[InputRequest]) {
+pub(crate) fn record_open_questions(requests: &[InputRequest]) {
     tell(|gateway| gateway.round.left.extend(requests.iter().map(|request| request.key.clone())));
 }
 
-/// What is wrong with how the round ended.
-pub(crate) fn wrong_end(round: &Round, asks: Asks) -> Option<String> {
+/// The problem with the end of the round, if there is one.
+pub(crate) fn check_end(round: &Round, asks: RoundEnd) -> Option<String> {
     match asks {
-        Asks::Nothing if !round.left.is_empty() => Some(format!(
-            "the call asked {:?} but ended without the answer: give the error of `ask` on with `?`",
+        RoundEnd::Nothing if !round.left.is_empty() => Some(format!(
+            "the call asked {:?} but ended without the answer; return the error of `ask` with `?`",
             round.left
         )),
-        Asks::Something if !round.effects.is_empty() => Some(format!(
-            "the call did {} and then asked something; when the client answers, the call starts over and does it \
-             again: move it behind the question or into `Context::once`",
+        RoundEnd::Something if !round.effects.is_empty() => Some(format!(
+            "the call did {} before it asked a question, and would do it again when it restarts with the answer; \
+             move it after the question or into `Context::once`",
             round.effects.join(", "),
         )),
-        Asks::Nothing | Asks::Something => None,
+        RoundEnd::Nothing | RoundEnd::Something => None,
     }
 }
 
-/// How a round ended.
+/// The end of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
-    /// With its result, or an error.
+pub(crate) enum RoundEnd {
+    /// The round ended with a result or an error.
     Nothing,
-    /// With questions.
+    /// The round ended with questions.
     Something,
 }

@@ -1,4 +1,4 @@
-//! Forms and pages: what is sent, and how answers are read.
+//! Serialization of forms and pages, and parsing of answers.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ struct Name {
 }
 
 #[test]
-fn a_form_says_what_is_wanted() {
+fn serializes_the_form() {
     let params = Form::<Name>::new("Who?").params().unwrap();
     let schema =
         json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
@@ -23,17 +23,17 @@ fn a_form_says_what_is_wanted() {
 }
 
 #[test]
-fn an_answer_is_read_and_a_refusal_ends_the_call() {
+fn parses_answers_and_fails_on_refusal() {
     let form = Form::<Name>::new("Who?");
     let ada = json!({ "action": "accept", "content": { "name": "Ada" } });
     assert_eq!(form.read(ada.clone()).unwrap(), Name { name: "Ada".to_owned() });
     for (answer, wanted) in [
-        (json!({ "action": "decline" }), "\"Who?\" and declined it"),
-        (json!({ "action": "cancel" }), "\"Who?\" and dismissed it"),
+        (json!({ "action": "decline" }), "the user declined the question \"Who?\""),
+        (json!({ "action": "cancel" }), "the user dismissed the question \"Who?\""),
         (json!({ "action": "accept" }), "missing field `name`"),
         (json!({ "action": "accept", "content": { "name": 1 } }), "expected a string"),
         (json!({ "action": "perhaps" }), "unknown variant"),
-        (json!(1), "the client's answer isn't one to a question"),
+        (json!(1), "the client's answer isn't an answer to a question"),
     ] {
         let error = format!("{:?}", form.read(answer).unwrap_err());
         assert!(error.contains("Failed") && error.replace('\\', "").contains(wanted), "{error}");
@@ -43,7 +43,7 @@ fn an_answer_is_read_and_a_refusal_ends_the_call() {
 }
 
 #[test]
-fn a_refusal_can_be_an_answer() {
+fn returns_a_refusal_if_allowed() {
     let form = Form::<Map<String, Value>>::with_schema("Who?", json!({})).may_decline();
     assert_eq!(form.read(json!({ "action": "decline" })).unwrap(), Decision::Declined);
     assert_eq!(form.read(json!({ "action": "cancel" })).unwrap(), Decision::Dismissed);

@@ -1,4 +1,4 @@
-//! What schemars says of a struct, as a form; and what can't be one.
+//! Conversion of schemars' schemas to forms, and types that can't be forms.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ fn refused<T: JsonSchema>() -> String {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is wanted")]
+#[expect(dead_code, reason = "only its schema is used")]
 struct Booking {
-    /// How many will come.
+    /// The number of guests.
     #[schemars(range(min = 1, max = 8))]
     persons: u8,
     #[schemars(title = "Mail", email)]
@@ -49,7 +49,7 @@ enum Place {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Meal {
-    #[schemars(title = "From the sea")]
+    #[schemars(title = "Seafood")]
     Fish,
     /// Without meat
     Greens,
@@ -57,20 +57,20 @@ enum Meal {
 }
 
 #[test]
-fn a_struct_of_simple_fields_is_a_form() {
+fn converts_a_struct_of_simple_fields() {
     let titled = json!([
         { "const": "bread", "title": "bread" },
-        { "const": "fish", "title": "From the sea" },
+        { "const": "fish", "title": "Seafood" },
         { "const": "greens", "title": "Without meat" },
     ]);
     let mut form = of::<Booking>();
-    // Choices without words of their own may come before the others.
+    // Choices without doc comments can come before the others.
     let meals = form["properties"]["meals"]["items"]["anyOf"].as_array_mut().unwrap();
     meals.sort_by_key(|meal| meal["const"].to_string());
     let expected = json!({
         "type": "object",
         "properties": {
-            "persons": { "type": "integer", "minimum": 1, "maximum": 8, "description": "How many will come." },
+            "persons": { "type": "integer", "minimum": 1, "maximum": 8, "description": "The number of guests." },
             "mail": { "type": "string", "format": "email", "title": "Mail" },
             "place": { "type": "string", "enum": ["garden", "bar"] },
             "second_choice": { "type": "string", "enum": ["garden", "bar"] },
@@ -83,11 +83,11 @@ fn a_struct_of_simple_fields_is_a_form() {
     });
     assert_eq!(form, expected);
     let order: Vec<&String> = form["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(order[..3], ["persons", "mail", "place"], "a person reads the fields in the struct's order");
+    assert_eq!(order[..3], ["persons", "mail", "place"], "fields keep the struct's order");
 }
 
 #[test]
-fn a_form_written_by_hand_stays_as_it_is() {
+fn keeps_a_handwritten_form() {
     let written = json!({
         "type": "object",
         "properties": {
@@ -102,36 +102,36 @@ fn a_form_written_by_hand_stays_as_it_is() {
 }
 
 #[test]
-fn what_a_form_can_not_have_is_refused_by_name() {
+fn names_unsupported_fields() {
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Nested {
         fine: u8,
         area: Area,
     }
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Area {
         width: u8,
     }
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Listed {
         tags: Vec<String>,
     }
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Any {
         value: Value,
     }
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Pattern {
         #[schemars(regex(pattern = "^a"))]
         word: String,
     }
     #[derive(JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is wanted")]
+    #[expect(dead_code, reason = "only its schema is used")]
     enum Either {
         Left { a: u8 },
         Right { b: u8 },
@@ -141,8 +141,8 @@ fn what_a_form_can_not_have_is_refused_by_name() {
     for (reason, wanted) in [
         (refused::<Nested>(), "`area` is an object"),
         (refused::<Listed>(), "`tags` is a list"),
-        (refused::<Any>(), "`value` may be anything"),
-        (refused::<Pattern>(), "`word` has `pattern`"),
+        (refused::<Any>(), "`value` can be anything"),
+        (refused::<Pattern>(), "`word` contains `pattern`"),
         (refused::<Either>(), "`oneOf`"),
         (refused::<Empty>(), "no fields"),
         (refused::<BTreeMap<String, u8>>(), "no fields"),

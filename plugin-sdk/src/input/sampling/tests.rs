@@ -1,4 +1,4 @@
-//! What a model is asked, and how its answer is read.
+//! Requests to a model, and parsing of its responses.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::input::Question;
 use crate::{Annotations, Content, ResourceContents, Role};
 
 #[test]
-fn everything_that_can_be_said_is_said() {
+fn serializes_all_parameters() {
     let sampling = Sampling::new(100)
         .user(Content::text("Hi").annotated(Annotations::audience([Role::User]).priority(0.5)))
         .assistant(Content::image(b"abc", "image/png"))
@@ -49,14 +49,14 @@ fn everything_that_can_be_said_is_said() {
 }
 
 #[test]
-fn a_message_that_can_not_be_sent_is_refused() {
+fn refuses_messages_that_cannot_be_sent() {
     assert!(Sampling::new(1).params().unwrap_err().contains("no message"));
     let resource = Sampling::new(1).user(ResourceContents::text("test://x", "x"));
     assert!(resource.params().unwrap_err().contains("no resources"));
 }
 
 #[test]
-fn an_answer_may_have_one_block_or_several() {
+fn parses_one_block_or_several() {
     let read = |content| {
         let answer =
             json!({ "role": "assistant", "content": content, "model": "m", "stopReason": "endTurn" });

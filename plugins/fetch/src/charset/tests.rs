@@ -1,9 +1,9 @@
-//! Which charset it is, and what of it becomes text.
+//! Charset detection and decoding.
 
 use super::decode;
 
 #[test]
-fn the_server_is_believed_before_the_document() {
+fn prefers_the_server_over_the_document() {
     let page = b"<meta charset=utf-8>\xe4";
     assert!(decode(page, "text/html; charset=ISO-8859-1").ends_with('ä'));
     assert!(decode(page, "text/html;Charset = \"latin1\"").ends_with('ä'));
@@ -12,14 +12,14 @@ fn the_server_is_believed_before_the_document() {
 }
 
 #[test]
-fn a_byte_order_mark_comes_before_all_and_is_left_out() {
+fn prefers_and_removes_a_byte_order_mark() {
     assert_eq!(decode(b"\xef\xbb\xbf\xc3\xa4", "text/html; charset=latin1"), "ä");
     assert_eq!(decode(b"\xff\xfea\0\xe4\0", "text/html; charset=utf-8"), "aä");
     assert_eq!(decode(b"\xfe\xff\0a\0\xe4", ""), "aä");
 }
 
 #[test]
-fn the_document_is_believed_where_the_server_says_nothing() {
+fn uses_the_documents_charset_as_fallback() {
     for head in [
         "<html><head><meta charset=windows-1251>",
         "<META CHARSET='windows-1251' />",
@@ -30,11 +30,14 @@ fn the_document_is_believed_where_the_server_says_nothing() {
         assert!(decode(&bytes, "text/html").ends_with('р'), "{head}");
     }
     let utf16 = "<meta charset=utf-16>ä";
-    assert!(decode(utf16.as_bytes(), "text/html").ends_with('ä'), "it could be read as single bytes so far");
+    assert!(
+        decode(utf16.as_bytes(), "text/html").ends_with('ä'),
+        "the declaration itself was readable as single bytes"
+    );
 }
 
 #[test]
-fn unknown_charsets_are_guessed() {
+fn guesses_unknown_charsets() {
     assert_eq!(decode("ä".as_bytes(), "text/plain"), "ä");
     assert_eq!(decode("ä".as_bytes(), "text/plain; charset=klingon"), "ä");
     assert_eq!(decode(b"caf\xe9 \x80", "text/plain"), "café €");

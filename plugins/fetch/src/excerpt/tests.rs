@@ -3,7 +3,7 @@
 use super::of;
 
 #[test]
-fn characters_are_counted_not_bytes() {
+fn counts_characters_not_bytes() {
     let text = "aä€😀e";
     assert_eq!(of(text, 0, 5, None), text);
     assert!(of(text, 0, 4, None).starts_with("aä€😀\n\n<error>Content truncated."));
@@ -12,7 +12,7 @@ fn characters_are_counted_not_bytes() {
 }
 
 #[test]
-fn the_parts_of_a_text_are_the_text() {
+fn parts_add_up_to_the_text() {
     let text: String = (0..997_u32).filter_map(|n| char::from_u32(0x20 + n * 37)).collect();
     let (mut all, mut start) = (String::new(), 0);
     loop {
@@ -28,7 +28,7 @@ fn the_parts_of_a_text_are_the_text() {
 }
 
 #[test]
-fn after_the_end_there_is_nothing() {
+fn reports_the_end() {
     for start in [3, 4, usize::MAX] {
         assert_eq!(of("abc", start, 5, Some("!")), "<error>No more content available.</error>");
     }

@@ -1,16 +1,16 @@
-//! Whom rules are for, and rules that nobody could mean.
+//! Matching of user agents and patterns, and malformed rules.
 
 use super::{allows, fits, product};
 
 #[test]
-fn rules_name_the_first_word_of_an_agent() {
+fn uses_the_first_word_of_the_agent() {
     assert_eq!(product("ModelContextProtocol/1.0 (Autonomous; x)"), "ModelContextProtocol");
     assert_eq!(product("my-bot_x 2"), "my-bot_x");
     assert_eq!(product("(x)"), "");
 }
 
 #[test]
-fn patterns_are_of_the_standard() {
+fn matches_patterns_of_the_standard() {
     for (path, pattern) in [
         ("/", "/"),
         ("/abc", "/"),
@@ -44,7 +44,7 @@ fn patterns_are_of_the_standard() {
 }
 
 #[test]
-fn any_text_can_be_read_as_rules() {
+fn parses_any_text() {
     let words = [
         "User-agent: ",
         "*",

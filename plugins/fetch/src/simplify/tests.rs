@@ -1,4 +1,4 @@
-//! Pages as Markdown.
+//! Conversion of pages to Markdown.
 
 use super::to_markdown;
 
@@ -14,7 +14,7 @@ fn page(body: &str) -> String {
 }
 
 #[test]
-fn the_text_of_a_page_becomes_markdown() {
+fn converts_the_main_content() {
     let markdown = to_markdown(
         &page(
             "<h2>Part</h2><p>With <b>strong</b>, <em>stressed</em> and <code>coded</code> words.</p>\
@@ -34,7 +34,7 @@ fn the_text_of_a_page_becomes_markdown() {
         "| A | B |",
         "| 1 | 2 |",
     ] {
-        assert!(markdown.contains(part), "{part} is not in:\n{markdown}");
+        assert!(markdown.contains(part), "{part} is missing in:\n{markdown}");
     }
     for frame in ["Shop", "All rights", "let x"] {
         assert!(!markdown.contains(frame), "{markdown}");
@@ -42,7 +42,7 @@ fn the_text_of_a_page_becomes_markdown() {
 }
 
 #[test]
-fn links_and_images_lead_somewhere() {
+fn makes_links_absolute() {
     let markdown = to_markdown(
         &page(
             "<p>See <a href='../next?a=1'>next</a> and <a href='#part'>part</a>: <img src='pic.png' alt='A pic'></p>",
@@ -54,7 +54,7 @@ fn links_and_images_lead_somewhere() {
 }
 
 #[test]
-fn a_page_without_text_says_so() {
+fn reports_pages_without_text() {
     for empty in ["", "<html></html>", "<html><body> <script>x</script></body></html>"] {
         assert_eq!(
             to_markdown(empty, URL),
@@ -65,10 +65,10 @@ fn a_page_without_text_says_so() {
 }
 
 #[test]
-fn pages_that_would_take_minutes_are_not_tried() {
+fn refuses_pages_that_take_too_long() {
     for tag in ["<div>", "<table><tr><td>", "<ul><li>"] {
-        let said = to_markdown(&tag.repeat(100_000), URL);
-        assert!(said.contains("more than 512 deep"), "{said}");
+        let message = to_markdown(&tag.repeat(100_000), URL);
+        assert!(message.contains("more than 512 levels deep"), "{message}");
     }
 }
 
@@ -120,7 +120,7 @@ const PARTS: [&str; 44] = [
 ];
 
 #[test]
-fn any_soup_of_tags_can_be_read() {
+fn parses_any_tag_soup() {
     let mut seed = 7_u64;
     let mut next = |end: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

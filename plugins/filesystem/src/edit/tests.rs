@@ -1,10 +1,10 @@
-//! What an edit does to a file, and what it leaves alone.
+//! Edits, and everything that they must not change.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::tests::{Folder, refused, said};
+use crate::tests::{Folder, error_of, text_of};
 
 fn edit(path: &str, edits: &[(&str, &str)]) -> Value {
     let edits: Vec<Value> =
@@ -13,10 +13,10 @@ fn edit(path: &str, edits: &[(&str, &str)]) -> Value {
 }
 
 #[test]
-fn the_first_exact_match_is_replaced_and_the_difference_shown() {
+fn replaces_the_first_exact_match() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\ntwo\n");
-    let shown = said("edit_file", edit(&path, &[("two", "2"), ("one\n2", "uno\n2")]));
+    let shown = text_of("edit_file", edit(&path, &[("two", "2"), ("one\n2", "uno\n2")]));
     let rule = "=".repeat(67);
     assert_eq!(
         shown,
@@ -29,53 +29,53 @@ fn the_first_exact_match_is_replaced_and_the_difference_shown() {
 }
 
 #[test]
-fn lines_match_without_their_indentation_and_keep_it() {
+fn matches_lines_regardless_of_indentation() {
     let folder = Folder::new();
     let path = folder.write("a.py", "def f():\n    if x:\n        y()\n    z()\n");
-    said("edit_file", edit(&path, &[("if x:\n  y()", "if not x:\n    y(1)\nw()")]));
-    // The second line stands two further in than the one that it replaces; the third has nothing to go by.
+    text_of("edit_file", edit(&path, &[("if x:\n  y()", "if not x:\n    y(1)\nw()")]));
+    // The second line is indented two more than the original; the third has no original line.
     assert_eq!(fs::read_to_string(path).unwrap(), "def f():\n    if not x:\n      y(1)\nw()\n    z()\n");
 }
 
 #[test]
-fn when_one_edit_does_not_match_none_is_made() {
+fn makes_no_edit_if_one_does_not_match() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\n");
     assert_eq!(
-        refused("edit_file", edit(&path, &[("one", "1"), ("three\nfour", "3")])),
+        error_of("edit_file", edit(&path, &[("one", "1"), ("three\nfour", "3")])),
         "Could not find exact match for edit:\nthree\nfour"
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
-    assert!(refused("edit_file", edit(&folder.path("gone"), &[])).starts_with("ENOENT: "));
+    assert!(error_of("edit_file", edit(&folder.path("gone"), &[])).starts_with("ENOENT: "));
 }
 
 #[test]
-fn lines_that_stay_keep_their_ends_and_their_bytes() {
+fn keeps_unchanged_lines_byte_for_byte() {
     let folder = Folder::new();
     let path = folder.write("dos.txt", "one\r\ntwo\r\nthree\nfour\r\n");
-    said("edit_file", edit(&path, &[("two\nthree", "2\n2.5\nthree")]));
+    text_of("edit_file", edit(&path, &[("two\nthree", "2\n2.5\nthree")]));
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\r\n2\r\n2.5\r\nthree\nfour\r\n");
     let path = folder.write("latin1.txt", b"caf\xe9\none\n");
-    said("edit_file", edit(&path, &[("one", "1")]));
+    text_of("edit_file", edit(&path, &[("one", "1")]));
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\n1\n");
-    let said = refused("edit_file", edit(&path, &[("caf", "tea")]));
-    assert!(said.contains("aren't UTF-8"), "{said}");
+    let text_of = error_of("edit_file", edit(&path, &[("caf", "tea")]));
+    assert!(text_of.contains("aren't UTF-8"), "{text_of}");
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\n1\n");
 }
 
 #[test]
-fn backticks_in_the_text_do_not_end_the_diff() {
+fn fences_text_with_backticks() {
     let folder = Folder::new();
     let path = folder.write("a.md", "````\nx\n````\n");
-    let shown = said("edit_file", edit(&path, &[("x", "y")]));
+    let shown = text_of("edit_file", edit(&path, &[("x", "y")]));
     assert!(shown.starts_with("`````diff\n") && shown.ends_with("`````\n\n"), "{shown}");
 }
 
 #[test]
-fn ends_of_files_without_a_line_end_are_shown() {
+fn marks_a_missing_final_newline() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one");
-    let shown = said("edit_file", edit(&path, &[("one", "one\ntwo")]));
+    let shown = text_of("edit_file", edit(&path, &[("one", "one\ntwo")]));
     assert!(
         shown.contains(
             "@@ -1,1 +1,2 @@\n-one\n\\ No newline at end of file\n+one\n+two\n\\ No newline at end of file\n"
@@ -83,6 +83,6 @@ fn ends_of_files_without_a_line_end_are_shown() {
         "{shown}"
     );
     let empty = folder.write("empty.txt", "");
-    let shown = said("edit_file", edit(&empty, &[("", "new\n")]));
+    let shown = text_of("edit_file", edit(&empty, &[("", "new\n")]));
     assert!(shown.contains("@@ -0,0 +1,1 @@\n+new\n"), "{shown}");
 }

@@ -1,6 +1,6 @@
-//! Braces: `{a,b}` is `a` or `b`, `{1..3}` a number, `{a..c}` a letter. Braces without either are themselves.
+//! Braces: `{a,b}` is `a` or `b`, `{1..3}` a number, `{a..c}` a letter. Other braces are literal.
 
-/// All alternatives; none if there are more than `most`.
+/// Expands all alternatives. `None` if there are more than `most`.
 pub(super) fn expanded(pattern: &str, most: usize) -> Option<Vec<String>> {
     let Some((before, choices, after)) = first(pattern) else { return Some(vec![pattern.to_owned()]) };
     let ends = expanded(after, most)?;
@@ -16,7 +16,7 @@ pub(super) fn expanded(pattern: &str, most: usize) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// The first braces that mean something: what stands before, the choices, what stands after.
+/// The first braces with a meaning: the text before, the choices and the text after.
 fn first(pattern: &str) -> Option<(&str, Vec<String>, &str)> {
     let mut from = 0;
     while let Some(start) = find(pattern, from, '{') {
@@ -28,7 +28,7 @@ fn first(pattern: &str) -> Option<(&str, Vec<String>, &str)> {
     None
 }
 
-/// Where a character stands next, unless a backslash stands before it.
+/// The position of the next unescaped character.
 fn find(pattern: &str, from: usize, wanted: char) -> Option<usize> {
     let mut escaped = false;
     pattern[from..].char_indices().find_map(|(at, c)| {
@@ -38,7 +38,7 @@ fn find(pattern: &str, from: usize, wanted: char) -> Option<usize> {
     })
 }
 
-/// The choices between braces, and where the pattern goes on; none if they aren't closed or hold no choice.
+/// The choices between braces and the position after them. `None` if they aren't closed or contain no choice.
 fn choices(pattern: &str, start: usize) -> Option<(Vec<String>, usize)> {
     let (mut choices, mut choice, mut depth, mut escaped) = (Vec::new(), start, 0, false);
     for (at, c) in pattern[start..].char_indices().map(|(at, c)| (start + at, c)) {
@@ -67,11 +67,11 @@ fn choices(pattern: &str, start: usize) -> Option<(Vec<String>, usize)> {
     None
 }
 
-/// Everything from one end to the other.
+/// All values of a range.
 fn range(text: &str) -> Option<Vec<String>> {
     let (from, to) = text.split_once("..")?;
     if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        // Longer than any pattern may be, so one more is too many, too.
+        // One value more than allowed is enough to reject the range.
         let (low, high) = (from.min(to), from.max(to).min(from.min(to).saturating_add(10_000)));
         let numbers = (low..=high).map(|number| number.to_string());
         return Some(numbers.collect());

@@ -1,9 +1,9 @@
-//! One part of a path: everything of a pattern that isn't `**`, a slash or braces.
+//! One path segment: everything in a pattern except `**`, slashes and braces.
 
-/// Puts the regular expression of a part behind those before it.
+/// Appends the regular expression of a segment.
 pub(super) fn push(part: &str, expression: &mut String) {
     if part == "*" {
-        // No part is empty.
+        // No segment is empty.
         return expression.push_str("[^/]+");
     }
     let mut rest = part;
@@ -42,7 +42,7 @@ fn literal(c: char, expression: &mut String) {
     expression.push(c);
 }
 
-/// The choices of a list such as `+(a|b)`, and what stands behind it.
+/// The choices of a list such as `+(a|b)`, and the rest of the pattern.
 fn list(mark: char, after: &str) -> Option<(Vec<&str>, &str)> {
     let inside = after.strip_prefix('(').filter(|_| matches!(mark, '?' | '*' | '+' | '@'))?;
     let (mut depth, mut choice, mut choices) = (0, 0, Vec::new());
@@ -78,7 +78,7 @@ fn choices_of(mark: char, choices: &[&str], expression: &mut String) {
     }
 }
 
-/// A class such as `[!a-z]` behind its bracket, and what stands behind it; none if it isn't closed.
+/// A class such as `[!a-z]` after its bracket, and the rest of the pattern. `None` if it isn't closed.
 fn class(after: &str) -> Option<(String, &str)> {
     let inside = after.strip_prefix(['!', '^']);
     let (mut class, mut rest) = match inside {
@@ -112,12 +112,12 @@ fn class(after: &str) -> Option<(String, &str)> {
         is_empty = false;
     }
     class.push(']');
-    // A class of nothing fits nothing.
+    // An empty class matches nothing.
     let nothing = class == "[]";
     Some((if nothing { "[^\\x00-\\x{10FFFF}]".to_owned() } else { class }, rest.strip_prefix(']')?))
 }
 
-/// A class by name, such as `[:digit:]`, as the expressions know it, too.
+/// A named class, such as `[:digit:]`, which regular expressions also support.
 fn named(rest: &str) -> Option<(&str, &str)> {
     let end = rest.strip_prefix("[:")?.find(":]")? + 4;
     let (name, behind) = rest.split_at(end);
@@ -128,7 +128,7 @@ fn named(rest: &str) -> Option<(&str, &str)> {
     known.contains(&&name[2..end - 2]).then_some((name, behind))
 }
 
-/// One character of a class, and what stands behind it.
+/// A character of a class, and the rest of the pattern.
 fn member(rest: &str) -> Option<(char, &str)> {
     let rest = rest.strip_prefix('\\').unwrap_or(rest);
     let c = rest.chars().next()?;

@@ -1,4 +1,4 @@
-//! Which paths fit which patterns.
+//! Matching of paths.
 
 use super::{Glob, Globs};
 
@@ -7,7 +7,7 @@ fn fits(pattern: &str, path: &str) -> bool {
 }
 
 #[test]
-fn patterns_fit_whole_paths() {
+fn matches_whole_paths() {
     for (pattern, path, expected) in [
         ("*.md", "a.md", true),
         ("*.md", "sub/a.md", false),
@@ -59,7 +59,7 @@ fn patterns_fit_whole_paths() {
 }
 
 #[test]
-fn in_a_tree_a_plain_name_means_every_entry_of_that_name() {
+fn plain_names_match_at_any_depth_in_a_tree() {
     let patterns = ["node_modules".to_owned()];
     let globs = Globs::of_tree(&patterns).unwrap();
     for path in ["node_modules", "a/node_modules", "node_modules/x", "a/node_modules/x"] {
@@ -70,11 +70,11 @@ fn in_a_tree_a_plain_name_means_every_entry_of_that_name() {
 }
 
 #[test]
-fn a_pattern_that_would_grow_without_end_is_refused() {
+fn refuses_patterns_with_too_many_alternatives() {
     let nested = "@(".repeat(2000) + &")".repeat(2000);
     let long = "a".repeat(10_000);
     for pattern in ["{a,b}".repeat(20), "{1..100000}".to_owned(), "{0..999}{0..1}".to_owned(), nested, long] {
-        let said = Glob::new(&pattern).unwrap_err().to_string();
-        assert!(said.starts_with("Pattern too large: "), "{said}");
+        let message = Glob::new(&pattern).unwrap_err().to_string();
+        assert!(message.starts_with("Pattern too large: "), "{message}");
     }
 }

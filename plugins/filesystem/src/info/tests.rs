@@ -1,30 +1,30 @@
-//! What is told of a file.
+//! Metadata of files.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::tests::{Folder, refused, said};
+use crate::tests::{Folder, error_of, text_of};
 
 #[test]
-fn size_times_and_kind_are_told() {
+fn returns_size_times_and_type() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "12345");
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-    let told = said("get_file_info", json!({ "path": path }));
-    let lines: Vec<&str> = told.lines().collect();
+    let info_text = text_of("get_file_info", json!({ "path": path }));
+    let lines: Vec<&str> = info_text.lines().collect();
     assert_eq!(lines[0], "size: 5");
     assert_eq!(lines[1], "created: unknown");
     assert_eq!(lines[2], "modified: Tue Nov 14 2023 22:13:20 GMT+0000 (Coordinated Universal Time)");
     assert!(lines[3].starts_with("accessed: "));
     assert_eq!(lines[4..], ["isDirectory: false", "isFile: true", "permissions: read, write"]);
-    let directory = said("get_file_info", json!({ "path": "." }));
+    let directory = text_of("get_file_info", json!({ "path": "." }));
     assert!(directory.contains("isDirectory: true\nisFile: false"), "{directory}");
     let gone = folder.path("gone");
     assert_eq!(
-        refused("get_file_info", json!({ "path": gone })),
+        error_of("get_file_info", json!({ "path": gone })),
         format!("ENOENT: no such file or directory, stat '{gone}'")
     );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::tests::{Folder, refused, said};
+use crate::tests::{Folder, error_of, text_of};
 
 use super::size_in_words;
 
@@ -17,31 +17,31 @@ fn filled() -> Folder {
 }
 
 #[test]
-fn a_list_marks_directories() {
+fn marks_directories() {
     let folder = filled();
     assert_eq!(
-        said("list_directory", json!({ "path": "." })),
+        text_of("list_directory", json!({ "path": "." })),
         "[FILE] A.txt\n[FILE] b.txt\n[FILE] link\n[DIR] sub"
     );
     let gone = folder.path("gone");
     assert_eq!(
-        refused("list_directory", json!({ "path": gone })),
+        error_of("list_directory", json!({ "path": gone })),
         format!("ENOENT: no such file or directory, scandir '{gone}'")
     );
     let file = folder.path("b.txt");
     assert_eq!(
-        refused("list_directory", json!({ "path": file })),
+        error_of("list_directory", json!({ "path": file })),
         format!("ENOTDIR: not a directory, scandir '{file}'")
     );
 }
 
 #[test]
-fn sizes_are_shown_and_summed() {
+fn shows_and_sums_sizes() {
     let folder = Folder::new();
     folder.write("b.txt", "x".repeat(1152));
     folder.write("A.txt", "12");
     folder.write("sub/x", "");
-    let by_name = said("list_directory_with_sizes", json!({ "path": "." }));
+    let by_name = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let lines: Vec<&str> = by_name.lines().collect();
     assert_eq!(
         lines,
@@ -54,24 +54,24 @@ fn sizes_are_shown_and_summed() {
             "Combined size: 1.13 KB",
         ]
     );
-    let by_size = said("list_directory_with_sizes", json!({ "path": ".", "sortBy": "size" }));
+    let by_size = text_of("list_directory_with_sizes", json!({ "path": ".", "sortBy": "size" }));
     let place = |name: &str| by_size.find(name).unwrap();
     assert!(place("b.txt") < place("A.txt"), "{by_size}");
 }
 
 #[test]
-fn names_come_as_in_a_dictionary() {
+fn sorts_names_alphabetically() {
     let folder = Folder::new();
     for name in ["b", "B", "a", "C", "\u{e9}", "f", "e2"] {
         folder.write(name, "");
     }
-    let listed = said("list_directory_with_sizes", json!({ "path": "." }));
+    let listed = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(1)).take(7).collect();
     assert_eq!(names, ["a", "b", "B", "C", "\u{e9}", "e2", "f"]);
 }
 
 #[test]
-fn a_size_is_rounded_half_up() {
+fn rounds_sizes_half_up() {
     for (bytes, words) in [
         (0, "0 B"),
         (1023, "1023 B"),
@@ -87,9 +87,9 @@ fn a_size_is_rounded_half_up() {
 }
 
 #[test]
-fn a_tree_has_children_where_there_are_directories() {
+fn adds_children_to_directories() {
     let _folder = filled();
-    let tree: Value = serde_json::from_str(&said("directory_tree", json!({ "path": "." }))).unwrap();
+    let tree: Value = serde_json::from_str(&text_of("directory_tree", json!({ "path": "." }))).unwrap();
     let deep = json!([{ "name": "x.md", "type": "file" }]);
     let sub = json!([
         { "name": ".hidden", "type": "file" },
@@ -104,8 +104,10 @@ fn a_tree_has_children_where_there_are_directories() {
             { "name": "sub", "type": "directory", "children": sub },
         ])
     );
-    let rest =
-        said("directory_tree", json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }));
+    let rest = text_of(
+        "directory_tree",
+        json!({ "path": ".", "excludePatterns": ["deep", "*.txt", "link", "**/.*"] }),
+    );
     assert_eq!(
         rest,
         "[\n  {\n    \"name\": \"sub\",\n    \"type\": \"directory\",\n    \"children\": []\n  }\n]"
@@ -113,9 +115,9 @@ fn a_tree_has_children_where_there_are_directories() {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_refused() {
+fn refuses_trees_that_are_too_deep() {
     let folder = Folder::new();
     folder.write(&format!("{}x", "d/".repeat(200)), "");
-    let said = refused("directory_tree", json!({ "path": "." }));
-    assert!(said.starts_with("Directory too deep: "), "{said}");
+    let text_of = error_of("directory_tree", json!({ "path": "." }));
+    assert!(text_of.starts_with("Directory too deep: "), "{text_of}");
 }

@@ -3,7 +3,7 @@
 use super::{of_media, of_resource};
 
 #[test]
-fn the_ending_decides() {
+fn uses_the_file_extension() {
     assert_eq!(of_media("/a/b.JPEG"), "image/jpeg");
     assert_eq!(of_media("/a.png/b"), "application/octet-stream");
     assert_eq!(of_media("/a/.png"), "application/octet-stream", "the name of a hidden file");

@@ -1,19 +1,19 @@
-//! What a path means, and what is refused.
+//! Resolution of paths, and refused paths.
 
-use crate::granted::Granted;
+use crate::granted::GrantedDirectories;
 use crate::tests::Folder;
 
 use super::{locate, normal, parent};
 
 fn found(asked: &str) -> String {
-    match locate(&Granted::now(), asked) {
+    match locate(&GrantedDirectories::now(), asked) {
         Ok(located) => located.path,
         Err(fault) => fault.to_string(),
     }
 }
 
 #[test]
-fn a_path_is_made_normal() {
+fn normalizes_paths() {
     for (path, expected) in
         [("/a//b/./c/", "/a/b/c"), ("/a/../../b", "/b"), ("/", "/"), ("//", "/"), ("a/..", "/")]
     {
@@ -23,7 +23,7 @@ fn a_path_is_made_normal() {
 }
 
 #[test]
-fn a_relative_path_starts_in_the_allowed_directory() {
+fn resolves_relative_paths_in_the_allowed_directory() {
     let folder = Folder::new();
     assert_eq!(found("sub/new.txt"), folder.path("sub/new.txt"));
     assert_eq!(found("."), folder.path(""));
@@ -31,14 +31,14 @@ fn a_relative_path_starts_in_the_allowed_directory() {
 }
 
 #[test]
-fn what_lies_outside_is_refused_and_the_allowed_directories_are_named() {
+fn refuses_outside_paths_and_names_allowed_directories() {
     let folder = Folder::new();
     let root = folder.path("");
     let outside =
         |path: &str| format!("Access denied - path outside allowed directories: {path} not in {root}");
     assert_eq!(found("/etc/hostname"), outside("/etc/hostname"));
     assert_eq!(found(&format!("{root}/../x")), outside(&format!("{}/x", parent(&root))));
-    assert_eq!(found(&format!("{root}x")), outside(&format!("{root}x")), "a name that begins alike");
+    assert_eq!(found(&format!("{root}x")), outside(&format!("{root}x")), "a name with the same prefix");
     assert_eq!(found("~/x"), outside("~/x"));
     assert_eq!(found("a\0b"), outside(&format!("{root}/a\0b")));
     assert_eq!(
@@ -48,7 +48,7 @@ fn what_lies_outside_is_refused_and_the_allowed_directories_are_named() {
 }
 
 #[test]
-fn links_are_followed_inside_and_refused_where_they_lead_out() {
+fn follows_links_inside_and_refuses_others() {
     let folder = Folder::new();
     let root = folder.path("");
     folder.write("sub/a.txt", "");
@@ -78,7 +78,7 @@ fn links_are_followed_inside_and_refused_where_they_lead_out() {
 }
 
 #[test]
-fn a_name_is_found_however_its_accents_are_written() {
+fn finds_names_in_any_unicode_normalization() {
     let folder = Folder::new();
     let composed = folder.write("caf\u{e9}/x.txt", "");
     assert_eq!(found("cafe\u{301}/x.txt"), composed);
@@ -86,5 +86,5 @@ fn a_name_is_found_however_its_accents_are_written() {
     folder.write("\u{212b}", "");
     folder.write("A\u{30a}", "");
     assert_eq!(found("\u{c5}"), "Ambiguous Unicode path component: \u{c5}");
-    assert_eq!(found("\u{fc}"), folder.path("\u{fc}"), "nothing is there yet");
+    assert_eq!(found("\u{fc}"), folder.path("\u{fc}"), "doesn't exist yet");
 }

@@ -1,82 +1,82 @@
-//! Which bytes of a file become which text.
+//! Reading of text files and their parts.
 
 use serde_json::json;
 
-use crate::tests::{Folder, refused, said};
+use crate::tests::{Folder, error_of, text_of};
 
 #[test]
-fn the_first_and_last_lines_are_those_that_people_count() {
+fn reads_the_first_and_last_lines() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\ntwo\nthree\n");
-    let lines = |which: &str, count: u32| said("read_text_file", json!({ "path": path, which: count }));
+    let lines = |which: &str, count: u32| text_of("read_text_file", json!({ "path": path, which: count }));
     assert_eq!(lines("head", 1), "one");
     assert_eq!(lines("head", 2), "one\ntwo");
     assert_eq!(lines("head", 9), "one\ntwo\nthree");
     assert_eq!(lines("tail", 1), "three\n");
     assert_eq!(lines("tail", 2), "two\nthree\n");
     assert_eq!(lines("tail", 9), "one\ntwo\nthree\n");
-    assert_eq!(lines("head", 0), "one\ntwo\nthree\n", "0 is the same as nothing");
+    assert_eq!(lines("head", 0), "one\ntwo\nthree\n", "0 is the same as absent");
     let open = folder.write("open.txt", "one\n\ntwo");
-    let of_open = |which: &str, count: u32| said("read_text_file", json!({ "path": open, which: count }));
+    let of_open = |which: &str, count: u32| text_of("read_text_file", json!({ "path": open, which: count }));
     assert_eq!((of_open("tail", 1), of_open("tail", 2)), ("two".to_owned(), "\ntwo".to_owned()));
     assert_eq!(of_open("head", 2), "one\n");
     let empty = folder.write("empty", "");
-    assert_eq!(said("read_text_file", json!({ "path": empty, "tail": 3 })), "");
-    assert_eq!(said("read_text_file", json!({ "path": empty, "head": 3 })), "");
+    assert_eq!(text_of("read_text_file", json!({ "path": empty, "tail": 3 })), "");
+    assert_eq!(text_of("read_text_file", json!({ "path": empty, "head": 3 })), "");
 }
 
 #[test]
-fn lines_are_found_across_chunks() {
+fn finds_lines_across_chunks() {
     let folder = Folder::new();
     let lines: Vec<String> = (0..40_000).map(|at| format!("line {at} ü")).collect();
     let path = folder.write("long.txt", lines.join("\n"));
     for count in [1, 7, 5_000, 20_000, 39_999, 40_000, 50_000] {
         let take = count.min(lines.len());
-        let head = said("read_text_file", json!({ "path": path, "head": count }));
+        let head = text_of("read_text_file", json!({ "path": path, "head": count }));
         assert!(head == lines[..take].join("\n"), "head {count}");
-        let tail = said("read_text_file", json!({ "path": path, "tail": count }));
+        let tail = text_of("read_text_file", json!({ "path": path, "tail": count }));
         assert!(tail == lines[lines.len() - take..].join("\n"), "tail {count}");
     }
 }
 
 #[test]
-fn text_that_is_not_utf_8_is_still_read() {
+fn reads_text_that_is_not_utf_8() {
     let folder = Folder::new();
     let path = folder.write("latin1.txt", b"caf\xe9\r\nnext\r\n");
-    assert_eq!(said("read_text_file", json!({ "path": path })), "caf\u{fffd}\r\nnext\r\n");
-    assert_eq!(said("read_text_file", json!({ "path": path, "head": 1 })), "caf\u{fffd}\r");
-    assert_eq!(said("read_text_file", json!({ "path": path, "tail": 1 })), "next\n");
+    assert_eq!(text_of("read_text_file", json!({ "path": path })), "caf\u{fffd}\r\nnext\r\n");
+    assert_eq!(text_of("read_text_file", json!({ "path": path, "head": 1 })), "caf\u{fffd}\r");
+    assert_eq!(text_of("read_text_file", json!({ "path": path, "tail": 1 })), "next\n");
     let marked = folder.write("bom.txt", "\u{feff}x");
-    assert_eq!(said("read_file", json!({ "path": marked })), "\u{feff}x");
+    assert_eq!(text_of("read_file", json!({ "path": marked })), "\u{feff}x");
 }
 
 #[test]
-fn counts_that_make_no_sense_are_refused() {
+fn refuses_invalid_line_counts() {
     let folder = Folder::new();
     let path = folder.write("a.txt", "one\n");
-    let refused = |args: serde_json::Value| {
+    let error_of = |args: serde_json::Value| {
         let mut args = args;
         args["path"] = json!(path);
-        refused("read_text_file", args)
+        error_of("read_text_file", args)
     };
-    assert_eq!(refused(json!({ "head": -1 })), "`head` must be a whole number of lines, not -1");
-    assert_eq!(refused(json!({ "tail": 1.5 })), "`tail` must be a whole number of lines, not 1.5");
+    assert_eq!(error_of(json!({ "head": -1 })), "`head` must be a non-negative integer, not -1");
+    assert_eq!(error_of(json!({ "tail": 1.5 })), "`tail` must be a non-negative integer, not 1.5");
     assert_eq!(
-        refused(json!({ "head": 1, "tail": 1 })),
+        error_of(json!({ "head": 1, "tail": 1 })),
         "Cannot specify both head and tail parameters simultaneously"
     );
 }
 
 #[test]
-fn a_directory_has_no_text() {
+fn refuses_directories() {
     let folder = Folder::new();
     for args in [json!({}), json!({ "head": 1 }), json!({ "tail": 1 })] {
         let mut args = args;
         args["path"] = json!(folder.path(""));
-        assert_eq!(refused("read_text_file", args), "EISDIR: illegal operation on a directory, read");
+        assert_eq!(error_of("read_text_file", args), "EISDIR: illegal operation on a directory, read");
     }
     assert_eq!(
-        refused("read_media_file", json!({ "path": folder.path("") })),
+        error_of("read_media_file", json!({ "path": folder.path("") })),
         "EISDIR: illegal operation on a directory, read"
     );
 }

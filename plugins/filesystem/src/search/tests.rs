@@ -1,11 +1,11 @@
-//! What a search finds.
+//! Search results.
 
 use serde_json::json;
 
-use crate::tests::{Folder, said};
+use crate::tests::{Folder, text_of};
 
 #[test]
-fn what_fits_is_found_and_what_is_left_out_is_not_entered() {
+fn finds_matches_and_skips_excluded_directories() {
     let folder = Folder::new();
     folder.write("a.md", "");
     folder.write("sub/b.md", "");
@@ -13,7 +13,7 @@ fn what_fits_is_found_and_what_is_left_out_is_not_entered() {
     folder.link("/etc/hostname", "out.md");
     folder.link("a.md", "in.md");
     let search = |pattern: &str, exclude: &[&str]| {
-        said("search_files", json!({ "path": ".", "pattern": pattern, "excludePatterns": exclude }))
+        text_of("search_files", json!({ "path": ".", "pattern": pattern, "excludePatterns": exclude }))
     };
     let all = |names: &[&str]| names.iter().map(|name| folder.path(name)).collect::<Vec<_>>().join("\n");
     assert_eq!(search("*.md", &[]), all(&["a.md", "in.md"]));

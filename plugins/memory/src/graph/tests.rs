@@ -1,4 +1,4 @@
-//! What the tools do to a graph, without a store.
+//! Operations on a graph without storage.
 
 use super::{Addition, Deletion, Entity, Graph, Relation};
 
@@ -15,7 +15,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// `a` knows `b` knows `c`; `c` isn't there.
+/// `a` knows `b` knows `c`; `c` doesn't exist.
 fn graph() -> Graph {
     Graph {
         entities: vec![entity("a", &["one"]), entity("b", &["Two"])],
@@ -28,18 +28,18 @@ fn names(graph: &Graph) -> Vec<&str> {
 }
 
 #[test]
-fn only_what_is_new_is_created_and_order_stays() {
+fn creates_only_new_items_in_order() {
     let mut graph = graph();
     let made = graph.create_entities(&[entity("z", &[]), entity("a", &["other"]), entity("c", &[])]);
     assert_eq!(made, [entity("z", &[]), entity("c", &[])]);
     assert_eq!(names(&graph), ["a", "b", "z", "c"]);
-    assert_eq!(graph.entities[0], entity("a", &["one"]), "what is there stays as it is");
+    assert_eq!(graph.entities[0], entity("a", &["one"]), "existing entities don't change");
     assert_eq!(graph.create_relations(&[relation("a", "b"), relation("b", "a")]), [relation("b", "a")]);
     assert_eq!(graph.relations.len(), 3);
 }
 
 #[test]
-fn what_stands_twice_in_one_call_is_taken_twice() {
+fn keeps_duplicates_within_a_call() {
     let mut graph = graph();
     assert_eq!(graph.create_entities(&[entity("z", &[]), entity("z", &["x"])]).len(), 2);
     assert_eq!(names(&graph), ["a", "b", "z", "z"]);
@@ -47,7 +47,7 @@ fn what_stands_twice_in_one_call_is_taken_twice() {
 }
 
 #[test]
-fn observations_are_added_to_what_is_there() {
+fn adds_observations_to_entities() {
     let mut graph = graph();
     let add =
         |name: &str, contents: &[&str]| Addition { entity_name: name.to_owned(), contents: owned(contents) };
@@ -60,37 +60,37 @@ fn observations_are_added_to_what_is_there() {
 }
 
 #[test]
-fn an_entity_takes_its_relations_with_it() {
+fn deletes_relations_with_their_entity() {
     let mut graph = graph();
     graph.delete_entities(&owned(&["b", "nobody"]));
     assert_eq!((names(&graph), graph.relations.len()), (vec!["a"], 0));
 }
 
 #[test]
-fn observations_and_relations_are_deleted_word_by_word() {
+fn deletes_exact_observations_and_relations() {
     let mut graph = graph();
     let delete =
         |name: &str, texts: &[&str]| Deletion { entity_name: name.to_owned(), observations: owned(texts) };
     graph.delete_observations(&[delete("a", &["one", "x"]), delete("b", &["two"]), delete("nobody", &["x"])]);
     assert!(graph.entities[0].observations.is_empty());
-    assert_eq!(graph.entities[1].observations, ["Two"], "`two` is another text");
+    assert_eq!(graph.entities[1].observations, ["Two"], "`two` is a different observation");
     graph.delete_relations(&[relation("a", "b"), relation("x", "y")]);
     assert_eq!(graph.relations, [relation("b", "c")]);
 }
 
 #[test]
-fn searches_look_everywhere_in_letters_of_either_case() {
+fn searches_all_fields_ignoring_case() {
     for (query, found) in
         [("A", vec!["a"]), ("THING", vec!["a", "b"]), ("tw", vec!["b"]), ("", vec!["a", "b"])]
     {
         assert_eq!(names(&graph().search(query)), found, "{query}");
     }
-    assert_eq!(graph().search("two").relations, graph().relations, "whatever is at the other end");
+    assert_eq!(graph().search("two").relations, graph().relations, "regardless of the other end");
     assert_eq!(graph().search("nothing"), Graph::default());
 }
 
 #[test]
-fn nodes_are_opened_by_their_exact_names() {
+fn opens_nodes_by_exact_name() {
     let opened = graph().open(&owned(&["b", "c", "A"]));
     assert_eq!(names(&opened), ["b"]);
     assert_eq!(opened.relations, graph().relations);

@@ -1,4 +1,4 @@
-//! What is kept, what others write meanwhile, and when nothing fits in any more.
+//! Storage, concurrent changes and full storage.
 
 use moongate_sdk::testing::{Change, Client};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn create(client: &Client<Memory>, names: &[&str]) -> moongate_sdk::ToolResult {
 }
 
 #[test]
-fn the_graph_is_kept_whole_under_one_key() {
+fn stores_the_graph_under_one_key() {
     let client = Client::<Memory>::new();
     create(&client, &["a", "b"]);
     client
@@ -30,7 +30,7 @@ fn the_graph_is_kept_whole_under_one_key() {
 }
 
 #[test]
-fn what_others_wrote_meanwhile_stays() {
+fn keeps_concurrent_changes() {
     let theirs = |names: &[&str]| {
         let entities: Vec<Value> = names.iter().map(|name| json!([name, "t", []])).collect();
         json!({ "form": 1, "entities": entities, "relations": [] })
@@ -38,19 +38,19 @@ fn what_others_wrote_meanwhile_stays() {
     let client =
         Client::<Memory>::new().kv_meanwhile(KEY, theirs(&["x"])).kv_meanwhile(KEY, theirs(&["x", "b"]));
     let made = create(&client, &["a", "b"]);
-    assert_eq!(made.structured_value(), json!({ "entities": [entity("a")] }), "`b` was there by then");
+    assert_eq!(made.structured_value(), json!({ "entities": [entity("a")] }), "`b` existed by then");
     assert_eq!(client.kv::<Value>(KEY).unwrap(), theirs(&["x", "b", "a"]));
 }
 
 #[test]
-fn a_change_is_tried_for_as_long_as_it_is_likely_to_succeed() {
+fn retries_contended_changes() {
     assert!(!create(&Client::<Memory>::new().kv_contended(500), &["a"]).failed());
     let busy = create(&Client::<Memory>::new().kv_contended(5000), &["a"]);
-    assert_eq!(busy.all_text(), "the knowledge graph is changed by too many calls at once; try again");
+    assert_eq!(busy.all_text(), "too many concurrent changes of the knowledge graph; try again");
 }
 
 #[test]
-fn subscribers_hear_of_changes_and_of_nothing_else() {
+fn notifies_subscribers_of_changes_only() {
     let client = Client::<Memory>::new();
     create(&client, &["a"]);
     create(&client, &["a"]);
@@ -60,7 +60,7 @@ fn subscribers_hear_of_changes_and_of_nothing_else() {
 }
 
 #[test]
-fn a_change_that_fails_halfway_changes_nothing() {
+fn a_partial_failure_changes_nothing() {
     let client = Client::<Memory>::new();
     create(&client, &["a"]);
     let before: Value = client.kv(KEY).unwrap();
@@ -71,14 +71,14 @@ fn a_change_that_fails_halfway_changes_nothing() {
 }
 
 #[test]
-fn a_full_graph_says_so_and_stays() {
+fn reports_full_storage_and_keeps_the_graph() {
     let client = Client::<Memory>::new();
     create(&client, &[&"a".repeat(1 << 19), "b"]);
     let result = create(&client, &["c", &"d".repeat(1 << 19)]);
     assert!(result.failed());
     assert_eq!(
         result.all_text(),
-        "the knowledge graph is full, so nothing was changed: a gateway keeps at most 1 MiB under one key; delete \
+        "the knowledge graph is full, so nothing was changed: a value can have at most 1 MiB; delete \
          entities, observations or relations that are no longer needed"
     );
     let found = client.call("open_nodes", json!({ "names": ["b", "c"] })).unwrap();
@@ -86,20 +86,20 @@ fn a_full_graph_says_so_and_stays() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_overwritten() {
-    for (kept, said) in [
-        (json!({ "form": 2, "entities": [], "relations": [] }), "by a newer version of this plugin"),
-        (json!("a text"), "is no knowledge graph"),
+fn does_not_overwrite_unreadable_values() {
+    for (kept, message) in [
+        (json!({ "form": 2, "entities": [], "relations": [] }), "written by a newer version of this plugin"),
+        (json!("a string"), "isn't a knowledge graph"),
     ] {
         let client = Client::<Memory>::new().kept(KEY, &kept);
-        assert!(create(&client, &["a"]).all_text().contains(said));
-        assert!(client.call("read_graph", json!({})).unwrap().all_text().contains(said));
+        assert!(create(&client, &["a"]).all_text().contains(message));
+        assert!(client.call("read_graph", json!({})).unwrap().all_text().contains(message));
         assert_eq!(client.kv::<Value>(KEY), Some(kept));
     }
 }
 
 #[test]
-fn without_the_grant_the_cure_is_named() {
+fn names_the_missing_grant() {
     let client = Client::<Memory>::new().kv_denied();
     for result in [create(&client, &["a"]), client.call("read_graph", json!({})).unwrap()] {
         assert!(result.failed() && result.all_text().contains("`state = true`"), "{}", result.all_text());

@@ -1,8 +1,8 @@
-//! What is remembered, for whom, for how long and how much.
+//! Separation, expiry and size of histories.
 
 use serde_json::json;
 
-use super::{History, PAUSE, PROGRAMS, added};
+use super::{HISTORY_TIMEOUT, History, MAX_PROGRAMS, added};
 use crate::thought::Thought;
 
 fn thought(branch: &str) -> Thought {
@@ -20,8 +20,8 @@ fn last(all: &[History]) -> (u64, usize) {
 }
 
 #[test]
-fn a_history_ends_with_a_pause() {
-    let pause = PAUSE.as_secs();
+fn starts_a_new_history_after_a_pause() {
+    let pause = HISTORY_TIMEOUT.as_secs();
     let all = added(Vec::new(), "p", &thought("a"), 1000);
     let all = added(all, "p", &thought("b"), 1000 + pause - 1);
     assert_eq!(last(&all), (2, 2));
@@ -32,20 +32,20 @@ fn a_history_ends_with_a_pause() {
 }
 
 #[test]
-fn programs_think_apart_and_only_so_many() {
+fn separates_and_limits_programs() {
     let mut all = added(Vec::new(), "first", &thought(""), 0);
-    for number in 1..=PROGRAMS {
+    for number in 1..=MAX_PROGRAMS {
         all = added(all, &number.to_string(), &thought(""), 0);
     }
-    assert_eq!(all.len(), PROGRAMS);
+    assert_eq!(all.len(), MAX_PROGRAMS);
     all = added(all, "2", &thought(""), 0);
     assert_eq!(last(&all).0, 2);
     all = added(all, "first", &thought(""), 0);
-    assert_eq!((last(&all).0, all.len()), (1, PROGRAMS), "it was the one without a thought for longest");
+    assert_eq!((last(&all).0, all.len()), (1, MAX_PROGRAMS), "the least recently used one was removed");
 }
 
 #[test]
-fn names_of_branches_are_kept_up_to_a_size() {
+fn limits_the_size_of_branch_names() {
     let mut all = Vec::new();
     for number in 0..40 {
         all = added(all, "p", &thought(&format!("{number:01000}")), 0);
@@ -53,5 +53,5 @@ fn names_of_branches_are_kept_up_to_a_size() {
     assert_eq!(last(&all), (40, 32));
     assert!(all[0].branches[0].ends_with("0008") && all[0].branches[31].ends_with("0039"));
     all = added(all, "p", &thought(&"x".repeat(1 << 16)), 0);
-    assert_eq!(last(&all), (41, 0), "a name that is too long by itself isn't kept");
+    assert_eq!(last(&all), (41, 0), "a name above the limit isn't stored");
 }

@@ -1,10 +1,10 @@
-//! Reading thoughts, and the line that is logged of each.
+//! Parsing of thoughts, and their log messages.
 
 use serde_json::{Value, json};
 
 use super::{SCHEMA, Thought};
 
-/// Thought 2 of 3, with more members, or others.
+/// Thought 2 of 3 with additional or different members.
 fn with(more: &Value) -> Result<Thought, String> {
     let mut args =
         json!({ "thought": "hm", "nextThoughtNeeded": true, "thoughtNumber": 2, "totalThoughts": 3 });
@@ -15,7 +15,7 @@ fn with(more: &Value) -> Result<Thought, String> {
 }
 
 #[test]
-fn numbers_may_come_as_digits_and_as_whole_fractions() {
+fn accepts_strings_and_integral_floats() {
     for (number, read) in
         [(json!("7"), 7), (json!(7.0), 7), (json!(9_007_199_254_740_991_u64), 9_007_199_254_740_991)]
     {
@@ -25,12 +25,12 @@ fn numbers_may_come_as_digits_and_as_whole_fractions() {
         [json!(0), json!(-1), json!(1.5), json!("0"), json!("x"), json!(""), json!(null), json!(true)];
     for number in wrong.into_iter().chain([json!(9_007_199_254_740_992_u64), json!(1e300)]) {
         let error = with(&json!({ "totalThoughts": number })).unwrap_err();
-        assert!(error.starts_with("expected a whole number from 1 to "), "{number}: {error}");
+        assert!(error.starts_with("expected an integer from 1 to "), "{number}: {error}");
     }
 }
 
 #[test]
-fn truth_values_may_come_as_words() {
+fn accepts_booleans_as_words() {
     for (flag, read) in [(json!("TRUE"), true), (json!("false"), false), (json!(false), false)] {
         assert_eq!(with(&json!({ "nextThoughtNeeded": flag })).unwrap().next_needed, read);
     }
@@ -41,7 +41,7 @@ fn truth_values_may_come_as_words() {
 }
 
 #[test]
-fn a_branch_needs_a_name_and_a_place() {
+fn requires_name_and_start_of_a_branch() {
     let branch = |more: &Value| with(more).unwrap().branch().map(str::to_owned);
     assert_eq!(branch(&json!({ "branchFromThought": 1, "branchId": "b" })).as_deref(), Some("b"));
     for more in [
@@ -54,7 +54,7 @@ fn a_branch_needs_a_name_and_a_place() {
 }
 
 #[test]
-fn the_log_says_what_a_thought_is_to_the_others() {
+fn log_message_names_revisions_and_branches() {
     for (more, line) in [
         (json!({}), "thought 2/3: hm"),
         (json!({ "thoughtNumber": 5 }), "thought 5/5: hm"),
@@ -67,7 +67,7 @@ fn the_log_says_what_a_thought_is_to_the_others() {
 }
 
 #[test]
-fn the_schema_is_json() {
+fn schema_is_valid_json() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     assert_eq!(schema["properties"].as_object().unwrap().len(), 9);
 }

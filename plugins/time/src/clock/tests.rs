@@ -1,9 +1,9 @@
-//! Times that are easy to get wrong, at given moments.
+//! Edge cases of times, at given moments.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Conversion, NoSuchTime, convert, current, time_of_day};
+use super::{Conversion, TimeError, convert, current, time_of_day};
 use crate::zone::Zone;
 
 fn zone(name: &str) -> Zone {
@@ -14,18 +14,18 @@ fn at(now: &str) -> Timestamp {
     now.parse().unwrap()
 }
 
-fn converted(source: &str, time: &str, target: &str, now: &str) -> Result<Conversion, NoSuchTime> {
+fn converted(source: &str, time: &str, target: &str, now: &str) -> Result<Conversion, TimeError> {
     convert(&zone(source), time, &zone(target), at(now))
 }
 
 /// The two times and the difference.
-fn short(conversion: Result<Conversion, NoSuchTime>) -> [String; 3] {
+fn short(conversion: Result<Conversion, TimeError>) -> [String; 3] {
     let Conversion { source, target, time_difference } = conversion.unwrap();
     [source.datetime, target.datetime, time_difference]
 }
 
 #[test]
-fn the_current_time_is_told_as_a_zone_sees_it() {
+fn returns_the_current_time_in_a_zone() {
     let moment = current(&zone("Asia/Kathmandu"), at("2026-11-27T23:08:09.7Z"));
     let expected = json!({
         "timezone": "Asia/Kathmandu",
@@ -37,25 +37,25 @@ fn the_current_time_is_told_as_a_zone_sees_it() {
 }
 
 #[test]
-fn daylight_saving_time_is_known() {
+fn detects_daylight_saving_time() {
     let is_dst = |name: &str, now: &str| current(&zone(name), at(now)).is_dst;
     assert!(is_dst("Europe/Berlin", "2024-07-01T12:00:00Z"));
     assert!(!is_dst("Europe/Berlin", "2024-01-01T12:00:00Z"));
-    assert!(is_dst("Australia/Lord_Howe", "2024-01-01T12:00:00Z"), "half an hour of it");
+    assert!(is_dst("Australia/Lord_Howe", "2024-01-01T12:00:00Z"), "a shift of half an hour");
     assert!(!is_dst("Asia/Tokyo", "2024-07-01T12:00:00Z"));
     assert!(!is_dst("UTC", "2024-07-01T12:00:00Z"));
-    // Irish law knows a standard time and a winter time.
+    // Irish law has a standard time and a winter time.
     assert!(is_dst("Europe/Dublin", "2024-01-01T12:00:00Z"));
     assert!(!is_dst("Europe/Dublin", "2024-07-01T12:00:00Z"));
 }
 
 #[test]
-fn a_time_is_converted_with_the_offsets_of_its_day() {
+fn uses_the_offsets_of_the_day() {
     assert_eq!(
         short(converted("America/New_York", "16:30", "Europe/London", "2024-01-15T15:00:00Z")),
         ["2024-01-15T16:30:00-05:00", "2024-01-15T21:30:00+00:00", "+5.0h"]
     );
-    // The clocks of New York change three weeks before those of London.
+    // The clocks in New York change three weeks before those in London.
     assert_eq!(
         short(converted("America/New_York", "16:30", "Europe/London", "2024-03-15T15:00:00Z")),
         ["2024-03-15T16:30:00-04:00", "2024-03-15T20:30:00+00:00", "+4.0h"]
@@ -63,7 +63,7 @@ fn a_time_is_converted_with_the_offsets_of_its_day() {
 }
 
 #[test]
-fn the_day_is_that_of_the_source() {
+fn uses_the_day_in_the_source_zone() {
     assert_eq!(
         short(converted("Pacific/Auckland", "00:15", "UTC", "2024-06-30T13:00:00Z")),
         ["2024-07-01T00:15:00+12:00", "2024-06-30T12:15:00+00:00", "-12.0h"]
@@ -71,7 +71,7 @@ fn the_day_is_that_of_the_source() {
 }
 
 #[test]
-fn differences_that_are_no_whole_hours_are_told() {
+fn shows_fractional_differences() {
     let difference = |source, target| {
         let [_, _, difference] = short(converted(source, "12:00", target, "2024-01-15T12:00:00Z"));
         difference
@@ -86,7 +86,7 @@ fn differences_that_are_no_whole_hours_are_told() {
 }
 
 #[test]
-fn a_skipped_time_is_refused() {
+fn refuses_skipped_times() {
     let error = converted("America/New_York", "02:30", "UTC", "2024-03-10T15:00:00Z").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -97,14 +97,14 @@ fn a_skipped_time_is_refused() {
         ["2024-03-10T03:00:00-04:00", "2024-03-10T07:00:00+00:00", "+4.0h"]
     );
     let half_an_hour = converted("Australia/Lord_Howe", "02:15", "UTC", "2024-10-06T00:00:00Z");
-    assert!(matches!(half_an_hour, Err(NoSuchTime::Skipped { .. })), "{half_an_hour:?}");
-    // Samoa left out a whole day.
+    assert!(matches!(half_an_hour, Err(TimeError::Skipped { .. })), "{half_an_hour:?}");
+    // Samoa skipped a whole day.
     let day = converted("Pacific/Apia", "12:00", "UTC", "2011-12-30T09:59:59Z").unwrap();
     assert_eq!(day.source.datetime, "2011-12-29T12:00:00-10:00");
 }
 
 #[test]
-fn a_repeated_time_is_the_first_of_the_two() {
+fn uses_the_first_of_repeated_times() {
     assert_eq!(
         short(converted("America/New_York", "01:30", "UTC", "2024-11-03T15:00:00Z")),
         ["2024-11-03T01:30:00-04:00", "2024-11-03T05:30:00+00:00", "+4.0h"]
@@ -114,7 +114,7 @@ fn a_repeated_time_is_the_first_of_the_two() {
 }
 
 #[test]
-fn a_conversion_has_the_keys_in_their_order() {
+fn keeps_the_order_of_keys() {
     let conversion = converted("UTC", "9:5", "Asia/Tokyo", "2024-01-15T12:00:00Z").unwrap();
     let text = serde_json::to_string(&conversion).unwrap();
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_conversion_has_the_keys_in_their_order() {
 }
 
 #[test]
-fn a_time_of_day_is_hours_and_minutes() {
+fn parses_hours_and_minutes() {
     for good in ["00:00", "23:59", "9:05", "9:5", "09:5"] {
         assert!(time_of_day(good).is_some(), "{good}");
     }

@@ -1,20 +1,20 @@
-//! A plugin that offers and asks for everything, in a crate that forbids what authors like to forbid.
+//! A plugin with all kinds of items and questions, in a crate with strict lints.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, clippy::all)]
 
 use moongate_sdk::prelude::*;
 
-/// Whom to greet.
+/// The name to greet.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Name {
-    /// As you want to be called.
+    /// Your name.
     name: String,
 }
 
 /// A sum.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 struct Sum {
-    /// It.
+    /// The sum.
     sum: u32,
 }
 
@@ -30,7 +30,7 @@ impl Strict {
     fn add(
         /// The first number.
         a: u32,
-        /// The second one. Without it, 1.
+        /// The second number. Default: 1.
         b: Option<u32>,
     ) -> Json<Sum> {
         Json(Sum { sum: a + b.unwrap_or(1) })

@@ -1,4 +1,4 @@
-//! Two plugins in one crate, in modules of their own: natively they may be there, a component holds one.
+//! Two plugins in one crate, in separate modules. A native build allows it, a component contains only one.
 
 mod first {
     use moongate_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! A function that waits.
+//! An async tool.
 
 use moongate_sdk::prelude::*;
 

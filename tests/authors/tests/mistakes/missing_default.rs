@@ -1,4 +1,4 @@
-//! A plugin that nobody can make.
+//! A plugin without `Default`.
 
 use moongate_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A struct of arguments that has a schema and can't be read.
+//! A struct of arguments that has a schema but can't be deserialized.
 
 use moongate_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Functions of which nobody knows what they do.
+//! Items without a description.
 
 use moongate_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A struct of arguments, an argument and a result whose types have no schema.
+//! Arguments and a result whose types have no schema.
 
 use moongate_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An option that there isn't.
+//! An unknown option.
 
 use moongate_sdk::prelude::*;
 

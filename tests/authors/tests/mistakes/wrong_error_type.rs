@@ -1,4 +1,4 @@
-//! An error that isn't one.
+//! A type that isn't an error.
 
 use moongate_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Return types that are no result.
+//! Unsupported return types.
 
 use moongate_sdk::prelude::*;
 

@@ -1,7 +1,7 @@
-//! The floor: what an HTTP server costs that reads a JSON-RPC request, echoes its text and does nothing else.
+//! The baseline: the cost of an HTTP server that parses a JSON-RPC request and echoes its text.
 //!
-//! It isn't an MCP server: no revision, no session, no schema, no tool. Whatever stands above its figures is what a
-//! real server adds.
+//! This isn't an MCP server: it has no revision, session, schema or tool. The difference to its figures is the cost of a
+//! real server.
 
 use axum::Router;
 use axum::body::Bytes;

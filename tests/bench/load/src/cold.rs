@@ -1,4 +1,4 @@
-//! Cold starts: from spawning a stdio server to its first list of tools that holds the tool.
+//! Cold starts: from spawning a stdio server to the first tool list that contains the tool.
 
 use std::time::Instant;
 
@@ -12,10 +12,10 @@ use crate::message::{Spec, lists};
 use crate::process;
 use crate::stdio::Server;
 
-/// Starts the server again and again.
+/// Starts the server repeatedly.
 ///
 /// # Errors
-/// The server can't be started, or its first list lacks the tool: a start that isn't ready doesn't count.
+/// The server can't be started, or its first list doesn't contain the tool: a server that isn't ready doesn't count.
 pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow::Result<Value> {
     let mut times = Vec::new();
     let mut resident = None;
@@ -29,7 +29,7 @@ pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow:
         });
         let answer = listed.await.context("no list of tools")??;
         times.push(start.elapsed());
-        ensure!(lists(&answer, &spec.tool)?, "the first list lacks `{}`", spec.tool);
+        ensure!(lists(&answer, &spec.tool)?, "the first list doesn't contain `{}`", spec.tool);
         resident = server.pid.and_then(process::resident_kib);
         server.end().await?;
     }

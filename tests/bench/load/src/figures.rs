@@ -1,4 +1,4 @@
-//! What a run found out.
+//! The measurements of a run.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Begins to measure the process, if it is known which.
+    /// Starts measuring the process, if its id is known.
     pub(crate) fn begin(pid: Option<u32>, idle_kib: Option<u64>) -> Self {
-        let latencies = Vec::with_capacity(1 << 20); // no pause for growing in the middle
+        let latencies = Vec::with_capacity(1 << 20); // avoids a pause for growing during the run
         Self { pid, cpu_before: pid.and_then(process::cpu), idle_kib, start: Instant::now(), latencies }
     }
 
-    /// A call that was answered rightly.
+    /// Records a call with a correct answer.
     pub(crate) fn record(&mut self, latency: Duration) {
         self.latencies.push(latency);
     }

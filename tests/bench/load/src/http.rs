@@ -1,4 +1,4 @@
-//! Load over HTTP: a number of kept connections, one call at a time on each.
+//! Load over HTTP: persistent connections with one call at a time on each.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,10 +16,10 @@ use crate::figures::Figures;
 use crate::message::{INITIALIZED, Spec, Template, push_number, shown};
 use crate::process;
 
-/// Runs the plan against a server that is there already.
+/// Runs the plan against a running server.
 ///
 /// # Errors
-/// The server can't be reached, or an answer is wrong: a single one ends the run.
+/// The server can't be reached, or an answer is wrong. A single wrong answer ends the run.
 pub(crate) async fn run(url: &str, pid: Option<u32>, spec: &Spec, plan: &Plan) -> anyhow::Result<Value> {
     let template = Rc::new(Template::new(spec)?);
     let idle = pid.and_then(process::resident_kib);
@@ -36,7 +36,7 @@ pub(crate) async fn run(url: &str, pid: Option<u32>, spec: &Spec, plan: &Plan) -
     Rc::into_inner(figures).context("a connection is still at work")?.into_inner().finish()
 }
 
-/// All connections at once, until the clock says so.
+/// Runs all connections concurrently until the time is over.
 async fn together(
     clients: Vec<Client>,
     template: &Rc<Template>,
@@ -70,7 +70,7 @@ async fn together(
         .await
 }
 
-/// One connection, with a session where the server gives one.
+/// One connection, with a session if the server supports it.
 struct Client {
     stream: TcpStream,
     head: Vec<u8>,
@@ -80,7 +80,7 @@ struct Client {
     patience: Duration,
 }
 
-/// What stands in an answer's head.
+/// The parsed head of an answer.
 struct Head {
     status: u16,
     length: usize,
@@ -90,7 +90,7 @@ struct Head {
 
 impl Client {
     async fn open(url: &str, spec: &Spec, patience: Duration) -> anyhow::Result<Self> {
-        let rest = url.strip_prefix("http://").context("only `http://` is spoken here")?;
+        let rest = url.strip_prefix("http://").context("only `http://` is supported")?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let path = if path.is_empty() { "/" } else { path };
         let stream =
@@ -112,7 +112,7 @@ impl Client {
         Ok(client)
     }
 
-    /// One exchange outside the measured path.
+    /// A request outside the measured path.
     async fn post(&mut self, body: &[u8]) -> anyhow::Result<(Head, Vec<u8>)> {
         self.body.clear();
         self.body.extend_from_slice(body);
@@ -120,7 +120,7 @@ impl Client {
         Ok((head, self.buffer[from..].to_vec()))
     }
 
-    /// One call; how long it took from the first byte out to the last byte in.
+    /// Makes one call. Returns the time from the first sent byte to the last received byte.
     async fn call(&mut self, template: &Template, id: u64) -> anyhow::Result<Duration> {
         self.body.clear();
         template.write(id, &mut self.body);
@@ -134,7 +134,7 @@ impl Client {
         Ok(latency)
     }
 
-    /// Sends the body and reads an answer whole; says where in the buffer its body begins.
+    /// Sends the body and reads a complete answer. Returns the offset of the answer's body in the buffer.
     async fn exchange(&mut self) -> anyhow::Result<(Head, usize)> {
         self.request.clear();
         self.request.extend_from_slice(&self.head);

@@ -1,8 +1,8 @@
 //! A load generator for MCP servers: `load http`, `load stdio` and `load cold`, one JSON object per run on stdout.
 //!
-//! It writes to raw sockets and pipes on one thread and parses no more than it must, so that the server is what is
-//! measured. Every answer is checked: its id, and a text that is unique to the request. It isn't a client: it sends
-//! one kind of call and knows the two ways in which MCP begins, with a handshake or without.
+//! The generator writes to raw sockets and pipes on one thread and parses only what is necessary, so that it measures the
+//! server and not itself. The id of every answer is checked, and a string that is unique to the request. This isn't a full
+//! client: it sends one kind of call and can start with or without a handshake.
 
 mod cold;
 mod figures;
@@ -29,16 +29,16 @@ options: --tool NAME     the tool to call with {\"text\": …}       [echo]
          --bare          the server knows no handshake
          --token TOKEN   sent as a bearer token";
 
-/// How a run is done.
+/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// How many connections, requests in flight, or cold starts.
+    /// The number of connections, concurrent requests, or cold starts.
     pub(crate) width: usize,
-    /// How long to measure.
+    /// The duration of the measurement.
     pub(crate) time: Duration,
-    /// How long to warm up before.
+    /// The duration of the warm-up.
     pub(crate) warm_up: Duration,
-    /// How long an answer may take.
+    /// The maximum time for an answer.
     pub(crate) patience: Duration,
 }
 

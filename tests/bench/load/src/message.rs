@@ -6,16 +6,16 @@ use anyhow::{Context as _, ensure};
 use memchr::memmem;
 use serde_json::{Value, json};
 
-/// What to ask of the server.
+/// The call to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
-    /// The tool; it takes `{"text": …}` and gives the text back.
+    /// The tool, which takes `{"text": …}` and returns the text.
     pub(crate) tool: String,
-    /// How long the text is.
+    /// The length of the text.
     pub(crate) bytes: usize,
     /// The revision of MCP.
     pub(crate) revision: String,
-    /// The server knows no handshake at all.
+    /// The server has no handshake at all.
     pub(crate) bare: bool,
     /// A bearer token.
     pub(crate) token: Option<String>,
@@ -33,11 +33,11 @@ impl Default for Spec {
     }
 }
 
-/// What ends a handshake.
+/// The notification that ends a handshake.
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 impl Spec {
-    /// Does the revision say everything with each request?
+    /// Is the revision stateless?
     pub(crate) fn stateless(&self) -> bool {
         self.revision.as_str() >= "2026"
     }
@@ -57,7 +57,7 @@ impl Spec {
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
     }
 
-    /// Asks for the list of tools.
+    /// A request for the list of tools.
     pub(crate) fn list(&self, id: u64) -> String {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": self.params()}).to_string()
     }
@@ -73,7 +73,7 @@ impl Spec {
         }})
     }
 
-    /// The head of an HTTP request, up to where its length stands.
+    /// The head of an HTTP request, up to the value of `Content-Length`.
     pub(crate) fn head(&self, authority: &str, path: &str, method: &str, session: Option<&str>) -> Vec<u8> {
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
@@ -104,7 +104,7 @@ impl Spec {
     }
 }
 
-/// A call with holes for its id and for the beginning of its text.
+/// A call with placeholders for its id and the start of its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     before_id: Vec<u8>,
@@ -113,12 +113,12 @@ pub(crate) struct Template {
     after_text: Vec<u8>,
 }
 
-/// How long the part of a text is that is unique to its request.
+/// The length of the part of a text that is unique to its request.
 const MARK: usize = 16;
 
 impl Template {
     /// # Errors
-    /// The tool's name holds one of the markers.
+    /// The tool's name contains one of the markers.
     pub(crate) fn new(spec: &Spec) -> anyhow::Result<Self> {
         let mut params = spec.params();
         params["name"] = json!(spec.tool);
@@ -127,11 +127,11 @@ impl Template {
             json!({"jsonrpc": "2.0", "id": "<id>", "method": "tools/call", "params": params}).to_string();
         let mut pieces = [(0, whole.find("\"<id>\""), 6), (1, whole.find("<text>"), 6)];
         pieces.sort_by_key(|(_, at, _)| *at);
-        // serde_json sorts keys: `id` stands before `params`, and the text stands in `params`.
+        // serde_json sorts keys: `id` comes before `params`, which contains the text.
         let [(0, Some(id), id_len), (1, Some(text), text_len)] = pieces else {
             anyhow::bail!("the request has no place for its id and its text");
         };
-        // Plain words, so that the text is the same in any nesting of JSON.
+        // No character that needs escaping, so that the text is the same at any nesting of JSON.
         let words = b" over the wall and under the moon".iter().copied().cycle();
         Ok(Self {
             before_id: whole[..id].into(),
@@ -151,7 +151,7 @@ impl Template {
         out.extend_from_slice(&self.after_text);
     }
 
-    /// Checks an answer: the id, and the whole text of the request with that id.
+    /// Checks the id of an answer, and that it contains the complete text of the request with that id.
     pub(crate) fn check(&self, id: u64, answer: &[u8]) -> anyhow::Result<()> {
         ensure!(find_id(answer) == Some(id), "not the answer to {id}: {}", shown(answer));
         let mut mark = Vec::with_capacity(MARK);
@@ -167,14 +167,14 @@ impl Template {
 
 /// Appends a number in decimal.
 pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
-    write!(out, "{number}").expect("a vector takes everything");
+    write!(out, "{number}").expect("writing to a vector can't fail");
 }
 
 fn push_mark(out: &mut Vec<u8>, id: u64) {
-    write!(out, "{id:0MARK$x}").expect("a vector takes everything");
+    write!(out, "{id:0MARK$x}").expect("writing to a vector can't fail");
 }
 
-/// The first numeric id in a message. Our texts hold no quotes, so they can't fake one.
+/// The first numeric id in a message. The texts contain no quotes, so they can't imitate one.
 pub(crate) fn find_id(message: &[u8]) -> Option<u64> {
     memmem::find_iter(message, b"\"id\":").find_map(|at| {
         let rest = message[at + 5..].trim_ascii_start();
@@ -183,10 +183,10 @@ pub(crate) fn find_id(message: &[u8]) -> Option<u64> {
     })
 }
 
-/// Does a list of tools hold the tool?
+/// Does a list of tools contain the tool?
 ///
 /// # Errors
-/// The answer isn't one.
+/// The answer isn't a list of tools.
 pub(crate) fn lists(answer: &[u8], tool: &str) -> anyhow::Result<bool> {
     let answer: Value = serde_json::from_slice(answer).context("not JSON")?;
     let tools =
@@ -194,7 +194,7 @@ pub(crate) fn lists(answer: &[u8], tool: &str) -> anyhow::Result<bool> {
     Ok(tools.iter().any(|listed| listed["name"] == tool))
 }
 
-/// The beginning of a message, for people.
+/// The start of a message, for error messages.
 pub(crate) fn shown(message: &[u8]) -> String {
     String::from_utf8_lossy(&message[..message.len().min(300)]).into_owned()
 }

@@ -1,15 +1,15 @@
-//! What a process costs, as Linux counts it. Elsewhere the figures are missing, not wrong.
+//! Resource usage of a process on Linux. On other systems the figures are missing.
 
 use std::fs;
 use std::time::Duration;
 
-/// The kernel counts processor time for `/proc` in hundredths of a second, whatever its own clock does.
+/// The unit of processor time in `/proc`, a hundredth of a second on every kernel configuration.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Processor time of a process until now, user and system, all its threads.
+/// The total processor time of a process, user and system, for all threads.
 pub(crate) fn cpu(pid: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name may hold anything; the fields begin after its last parenthesis with the third.
+    // The program's name can contain anything; the third field follows its last parenthesis.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<u32>().ok();
     Some(TICK * (ticks(14)? + ticks(15)?))

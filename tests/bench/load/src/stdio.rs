@@ -1,4 +1,4 @@
-//! Load over stdio: one server process, a window of calls in flight.
+//! Load over stdio: one server process with a window of concurrent calls.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use crate::figures::Figures;
 use crate::message::{INITIALIZED, Spec, Template, find_id, shown};
 use crate::process;
 
-/// A server as a child process; its end is the end of its input.
+/// A server as a child process. It ends when its stdin is closed.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) pid: Option<u32>,
@@ -47,7 +47,7 @@ impl Server {
         self.input.write_all(format!("{message}\n").as_bytes()).await.context("sending")
     }
 
-    /// The answer to `id`; what isn't one is passed over.
+    /// Waits for the answer to `id` and skips other messages.
     pub(crate) async fn answer(&mut self, id: u64) -> anyhow::Result<Vec<u8>> {
         loop {
             let mut line = Vec::new();
@@ -60,7 +60,7 @@ impl Server {
         }
     }
 
-    /// What comes before the first request.
+    /// Performs the handshake, if there is one.
     pub(crate) async fn greet(&mut self, spec: &Spec) -> anyhow::Result<()> {
         if spec.handshake() {
             self.send(&spec.initialize()).await?;
@@ -70,10 +70,10 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the server as a client does, by ending its input.
+    /// Ends the server like a client, by closing its stdin.
     ///
     /// # Errors
-    /// It doesn't end.
+    /// The server doesn't end.
     pub(crate) async fn end(self) -> anyhow::Result<()> {
         let Self { mut child, pid: _, input, output } = self;
         drop((input, output));
@@ -85,12 +85,12 @@ impl Server {
 /// Runs the plan against a server that it starts.
 ///
 /// # Errors
-/// The server can't be started, or an answer is wrong: a single one ends the run.
+/// The server can't be started, or an answer is wrong. A single wrong answer ends the run.
 pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow::Result<Value> {
     let template = Template::new(spec)?;
     let mut server = Server::start(command)?;
     timeout(plan.patience, server.greet(spec)).await.context("no answer to the handshake")??;
-    server.send(&spec.list(1)).await?; // a server that loads late is ready after this
+    server.send(&spec.list(1)).await?; // waits for a server that loads lazily
     timeout(plan.patience, server.answer(1)).await.context("no list of tools")??;
     let idle = server.pid.and_then(process::resident_kib);
 
@@ -111,7 +111,8 @@ pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan) -> anyhow:
     Ok(figures)
 }
 
-/// Writes what is ordered, all that is ready at once. A task of its own: a full pipe one way mustn't stop the other.
+/// Writes all queued requests together. This is a separate task, because a full pipe in one direction must not block the
+/// other direction.
 async fn write(
     mut input: ChildStdin,
     template: Template,
@@ -133,7 +134,7 @@ async fn write(
     Ok(input)
 }
 
-/// Calls in flight.
+/// The concurrent calls.
 struct Window {
     template: Template,
     queue: mpsc::UnboundedSender<u64>,
@@ -162,7 +163,7 @@ impl Window {
             let now = Instant::now();
             ensure!(line.starts_with(b"{"), "not a message: {}", shown(&line));
             let id = find_id(&line).with_context(|| format!("no id: {}", shown(&line)))?;
-            let at = self.sent.remove(&id).with_context(|| format!("nobody asked {id}"))?;
+            let at = self.sent.remove(&id).with_context(|| format!("an answer with the unknown id {id}"))?;
             self.template.check(id, &line)?;
             figures.record(now - at);
             if now < end {

@@ -1,7 +1,7 @@
-//! The native yardstick: one tool, `echo`, on the official Rust SDK, without any sandbox.
+//! The native reference: one tool, `echo`, on the official Rust SDK, without a sandbox.
 //!
-//! `rmcp-echo --stdio` serves stdin and stdout; without it, Streamable HTTP with plain JSON answers and no sessions:
-//! the fastest that the SDK does. It speaks every revision that the SDK speaks by itself.
+//! `rmcp-echo --stdio` serves stdin and stdout. By default, the program serves Streamable HTTP with plain JSON answers and
+//! no sessions, the fastest mode of the SDK. It supports every revision of the SDK.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What the client is asked to do, one check for each capability. Names and texts are those of the fixture
-//! `everything`, and of the zoo.
+//! The checks, one per capability. Names and texts come from the fixture `everything` and the zoo.
 
 #![expect(deprecated, reason = "logging and subscriptions of sessions are still part of the older revisions")]
 
@@ -21,22 +20,22 @@ use tokio::select;
 use crate::Connection;
 use crate::seen::{ROOT, Seen, made, value};
 
-/// What is checked doesn't exist in the client or in its revision.
+/// The client or its revision doesn't support the capability.
 #[derive(Debug)]
-pub(crate) struct Lacks(&'static str);
+pub(crate) struct Unsupported(&'static str);
 
-impl fmt::Display for Lacks {
+impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Lacks {}
+impl std::error::Error for Unsupported {}
 
 /// A check.
 type Check = fn(&Connection) -> LocalBoxFuture<'_, Result<()>>;
 
-/// All checks, each under the name of its capability.
+/// All checks, by capability.
 pub(crate) const CHECKS: [(&str, Check); 14] = [
     ("list", |client| lists(client).boxed_local()),
     ("call", |client| calls(client).boxed_local()),
@@ -54,7 +53,7 @@ pub(crate) const CHECKS: [(&str, Check); 14] = [
     ("replaced", |client| is_replaced(client).boxed_local()),
 ];
 
-/// What a plugin's file is replaced by in turn: the component, and a tool of it.
+/// The components that replace a plugin's file in turn, each with one of its tools.
 const REPLACEMENTS: [(&str, &str); 2] =
     [("plugins/dist/time.wasm", "replaced_get_current_time"), ("plugins/dist/keeper.wasm", "replaced_note")];
 
@@ -83,11 +82,11 @@ async fn calls(client: &Connection) -> Result<()> {
     ensure!(sound["content"][0]["type"] == kind, "{sound}");
     ensure!(call(client, "test_error_handling", json!({})).await?["isError"] == true);
     let about = call(client, "zoo_echo_context", json!({})).await?;
-    let told: Value = serde_json::from_str(&text(&about))?;
-    ensure!(told["revision"] == client.revision.to_string(), "{told}");
-    let structured = (client.revision >= ProtocolVersion::V_2025_06_18).then_some(&told);
+    let structure: Value = serde_json::from_str(&text(&about))?;
+    ensure!(structure["revision"] == client.revision.to_string(), "{structure}");
+    let structured = (client.revision >= ProtocolVersion::V_2025_06_18).then_some(&structure);
     ensure!(about.get("structuredContent") == structured, "{about}");
-    refused(call(client, "no_such_tool", json!({})).await, &[-32602])?;
+    expect_error(call(client, "no_such_tool", json!({})).await, &[-32602])?;
     let one = async |number: u32| {
         let result =
             call(client, "test_x_mcp_header", json!({"region": format!("r{number}"), "level": number}));
@@ -112,7 +111,7 @@ async fn reads(client: &Connection) -> Result<()> {
     );
     let data = one("test://template/123/data").await?;
     ensure!(data["text"].as_str().is_some_and(|text| text.contains("Data for ID: 123")), "{data}");
-    refused(one("test://nothing").await, &[if client.stateless() { -32602 } else { -32002 }])
+    expect_error(one("test://nothing").await, &[if client.stateless() { -32602 } else { -32002 }])
 }
 
 async fn gets(client: &Connection) -> Result<()> {
@@ -126,7 +125,7 @@ async fn gets(client: &Connection) -> Result<()> {
     let held =
         get(client, "test_prompt_with_embedded_resource", json!({"resourceUri": "test://held"})).await?;
     ensure!(held["messages"][0]["content"]["resource"]["uri"] == "test://held", "{held}");
-    refused(get(client, "test_prompt_with_arguments", json!({})).await, &[-32602])
+    expect_error(get(client, "test_prompt_with_arguments", json!({})).await, &[-32602])
 }
 
 async fn completes(client: &Connection) -> Result<()> {
@@ -161,7 +160,7 @@ async fn logs(client: &Connection) -> Result<()> {
 
 async fn elicits(client: &Connection) -> Result<()> {
     if client.revision < ProtocolVersion::V_2025_06_18 {
-        bail!(Lacks("the revision doesn't support it"));
+        bail!(Unsupported("the revision doesn't support it"));
     }
     let ask = async |name: &'static str, arguments: Value| {
         client.seen.notes().asked.clear();
@@ -175,8 +174,8 @@ async fn elicits(client: &Connection) -> Result<()> {
     let declined = ask("test_elicitation", json!({"message": "Who are you?"})).await;
     client.seen.notes().declines = false;
     ensure!(declined?.contains("decline"));
-    // Defaults of all but yes and no are new in 2025-11-25; so is a choice of several values, and a plugin is told that
-    // it can't be asked for.
+    // Defaults of fields other than booleans are new in 2025-11-25. So is multiple choice; the plugin gets an error that
+    // it isn't supported.
     let is_old = client.revision < ProtocolVersion::V_2025_11_25;
     let (default, several) = if is_old { ("accept", "several values") } else { ("John Doe", "accept") };
     ensure!(ask("test_elicitation_sep1034_defaults", json!({})).await?.contains(default));
@@ -218,19 +217,19 @@ async fn roots(client: &Connection) -> Result<()> {
 
 async fn cancels(client: &Connection) -> Result<()> {
     client.seen.notes().progress.clear();
-    // A call that is dropped is a call that is cancelled.
+    // Dropping a call cancels it.
     select! {
         ended = call(client, "zoo_report_and_hang", json!({})) => bail!("it ended before it was cancelled: {ended:?}"),
         runs = client.seen.until("its progress", |notes| !notes.progress.is_empty()) => runs?,
     }
-    // One call of the zoo runs at a time: this one comes to its turn when the other is gone.
+    // The zoo runs one call at a time, so this one runs only after the other has ended.
     ensure!(text(&call(client, "zoo_echo", json!({"text": "free"})).await?) == "free");
     Ok(())
 }
 
 async fn lists_change(client: &Connection) -> Result<()> {
     let filter = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed().build();
-    hearing(client, filter, async {
+    with_subscription(client, filter, async {
         for (kind, trigger) in
             [("tools", "test_trigger_tool_change"), ("prompts", "test_trigger_prompt_change")]
         {
@@ -252,11 +251,11 @@ async fn subscribes(client: &Connection) -> Result<()> {
         client.service.subscribe(made::<SubscribeRequestParams>(json!({"uri": uri}))).await?;
     }
     let filter = SubscriptionFilter::builder().tools_list_changed().resource_subscriptions([uri]).build();
-    hearing(client, filter, async {
+    with_subscription(client, filter, async {
         call(client, "zoo_changes_flood", json!({"count": 100})).await?;
         client.seen.until("the news of the resource", |notes| notes.changed.contains(uri)).await?;
         let changed = client.seen.notes().changed.clone();
-        ensure!(changed.iter().eq([uri]), "told of more than was changed and subscribed to: {changed:?}");
+        ensure!(changed.iter().eq([uri]), "unexpected change notifications: {changed:?}");
         Ok(())
     })
     .await?;
@@ -268,7 +267,7 @@ async fn subscribes(client: &Connection) -> Result<()> {
 
 async fn is_replaced(client: &Connection) -> Result<()> {
     let filter = SubscriptionFilter::builder().tools_list_changed().build();
-    hearing(client, filter, async {
+    with_subscription(client, filter, async {
         let before = listed(client, "tools").await?;
         let has = |tools: &[String], tool: &str| tools.iter().any(|name| name == tool);
         let [first, second] = REPLACEMENTS;
@@ -280,7 +279,7 @@ async fn is_replaced(client: &Connection) -> Result<()> {
         std::fs::copy(component, format!("{file}.new"))?;
         std::fs::rename(format!("{file}.new"), &file)?;
         let mut after = before;
-        // What an earlier check changed may be told of only now.
+        // Notifications of an earlier check's changes may arrive only now.
         while !has(&after, tool) {
             client.seen.until("the news of the other tools", |notes| notes.changed.contains("tools")).await?;
             client.seen.notes().changed.remove("tools");
@@ -294,8 +293,8 @@ async fn is_replaced(client: &Connection) -> Result<()> {
     .await
 }
 
-/// Listens while `body` runs, where there are no sessions, which hear of changes anyway.
-async fn hearing(
+/// Runs `body` with a subscription. Sessions get change notifications without one.
+async fn with_subscription(
     client: &Connection,
     filter: SubscriptionFilter,
     body: impl Future<Output = Result<()>>,
@@ -306,22 +305,22 @@ async fn hearing(
     let mut subscription = client.service.peer().listen(filter).await?;
     let end = select! {
         end = body => end,
-        lost = hear(&mut subscription, &client.seen) => lost,
+        lost = record_changes(&mut subscription, &client.seen) => lost,
     };
     subscription.cancel().await?;
     end
 }
 
-/// Takes note of what a subscription says, to its end.
-async fn hear(subscription: &mut Subscription, seen: &Seen) -> Result<()> {
-    while let Some(news) = subscription.next().await? {
-        let what = match news {
+/// Records the notifications of a subscription until it ends.
+async fn record_changes(subscription: &mut Subscription, seen: &Seen) -> Result<()> {
+    while let Some(notification) = subscription.next().await? {
+        let changed = match notification {
             ServerNotification::ToolListChangedNotification(_) => "tools".to_owned(),
             ServerNotification::PromptListChangedNotification(_) => "prompts".to_owned(),
-            ServerNotification::ResourceUpdatedNotification(news) => news.params.uri,
-            other => bail!("told of {other:?}"),
+            ServerNotification::ResourceUpdatedNotification(updated) => updated.params.uri,
+            other => bail!("unexpected notification {other:?}"),
         };
-        seen.changed(what);
+        seen.changed(changed);
     }
     bail!("the subscription ended: {:?}", subscription.end())
 }
@@ -330,7 +329,7 @@ async fn prompts(client: &Connection) -> Result<Vec<String>> {
     Ok(client.service.list_all_prompts().await?.into_iter().map(|prompt| prompt.name).collect())
 }
 
-/// The names in one of the lists.
+/// The names in a list.
 async fn listed(client: &Connection, kind: &str) -> Result<Vec<String>> {
     if kind == "prompts" {
         return prompts(client).await;
@@ -348,7 +347,7 @@ async fn get(client: &Connection, name: &str, arguments: Value) -> Result<Value>
     Ok(value(&client.service.get_prompt(params).await?))
 }
 
-/// A call with messages of a level and above: told with the request, or before it for the session.
+/// A call with log messages of this level and above, set in the request or for the session.
 async fn logged(client: &Connection, level: &str, name: &'static str) -> Result<()> {
     if client.stateless() {
         let meta = json!({"io.modelcontextprotocol/logLevel": level});
@@ -360,15 +359,15 @@ async fn logged(client: &Connection, level: &str, name: &'static str) -> Result<
     Ok(())
 }
 
-/// Makes sure that something was refused with one of the codes.
-fn refused(result: Result<Value>, codes: &[i32]) -> Result<()> {
+/// Checks that the request failed with one of these codes.
+fn expect_error(result: Result<Value>, codes: &[i32]) -> Result<()> {
     let error = match result {
-        Ok(answer) => bail!("it was answered with {answer}"),
+        Ok(answer) => bail!("expected an error, got {answer}"),
         Err(error) => error,
     };
     match error.downcast_ref::<ServiceError>() {
         Some(ServiceError::McpError(refused)) if codes.contains(&refused.code.0) => Ok(()),
-        _ => bail!("it was refused with {error:#}"),
+        _ => bail!("unexpected error: {error:#}"),
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the official Rust SDK, as a client, sees of the fixture: over both transports, in every revision.
+//! Tests the official Rust SDK as a client of the fixture, over both transports and in every revision.
 //!
-//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`. Each check prints a line: `ok`, `FAILED` or `-` (the client
-//! can't), then client, transport, revision and capability.
+//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`. Each check prints a line: `ok`, `FAILED` or `-` (not
+//! supported by the client), then client, transport, revision and capability.
 
 mod checks;
 mod seen;
@@ -24,8 +24,8 @@ use crate::seen::{Handler, Seen};
 /// The version that `Cargo.toml` pins.
 const CLIENT: &str = "rmcp-3.11.0";
 
-/// The time after which a check hangs.
-const LIMIT: Duration = Duration::from_secs(120);
+/// The maximum time for a check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The revisions, the first stateless one last.
 const REVISIONS: [ProtocolVersion; 5] = [
@@ -39,7 +39,7 @@ const REVISIONS: [ProtocolVersion; 5] = [
 /// A connected client.
 pub(crate) type Service = RunningService<RoleClient, Handler>;
 
-/// A client, what it was told, and its revision.
+/// A client with its received messages and its revision.
 pub(crate) struct Connection {
     pub(crate) service: Service,
     pub(crate) seen: Seen,
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Whether the revision has no sessions.
+    /// Does the revision have no sessions?
     pub(crate) fn stateless(&self) -> bool {
         self.revision >= ProtocolVersion::V_2026_07_28
     }
@@ -75,7 +75,7 @@ async fn main() -> ExitCode {
         Ok(targets) => {
             for target in &targets {
                 for revision in REVISIONS {
-                    failed += judge(target, &revision).await;
+                    failed += run_checks(target, &revision).await;
                 }
             }
         }
@@ -87,7 +87,7 @@ async fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The command line.
+/// Parses the command line.
 fn targets() -> Result<Vec<Target>> {
     let mut words = std::env::args().skip(1);
     let mut targets = Vec::new();
@@ -101,34 +101,34 @@ fn targets() -> Result<Vec<Target>> {
         }
     }
     if targets.is_empty() {
-        bail!("give `--http URL` or `--stdio COMMAND…`");
+        bail!("`--http URL` or `--stdio COMMAND…` is required");
     }
     Ok(targets)
 }
 
-/// All checks of one way to connect; gives back how many failed.
-async fn judge(target: &Target, revision: &ProtocolVersion) -> usize {
+/// Runs all checks over one connection. Returns the number of failures.
+async fn run_checks(target: &Target, revision: &ProtocolVersion) -> usize {
     let label = format!("{CLIENT} {} {revision}", target.name());
-    let connection = match timeout(LIMIT, connect(target, revision)).await {
+    let connection = match timeout(CHECK_TIMEOUT, connect(target, revision)).await {
         Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return told(&label, "connect", Err(error)),
-        Err(_late) => return told(&label, "connect", Err(anyhow::anyhow!("no answer"))),
+        Ok(Err(error)) => return report(&label, "connect", Err(error)),
+        Err(_late) => return report(&label, "connect", Err(anyhow::anyhow!("no answer"))),
     };
-    let mut failed = told(&label, "connect", Ok(()));
+    let mut failed = report(&label, "connect", Ok(()));
     for (name, check) in checks::CHECKS {
         let checked: LocalBoxFuture<'_, Result<()>> = check(&connection);
-        let end = timeout(LIMIT, checked).map(|end| end.unwrap_or_else(|late| Err(late.into())));
-        failed += told(&label, name, end.await);
+        let end = timeout(CHECK_TIMEOUT, checked).map(|end| end.unwrap_or_else(|late| Err(late.into())));
+        failed += report(&label, name, end.await);
     }
     drop(connection.service.cancel().await);
     failed
 }
 
-/// Prints how a check went; 1 where it failed.
-fn told(label: &str, name: &str, end: Result<()>) -> usize {
+/// Prints the result of a check. Returns the number of failures, 0 or 1.
+fn report(label: &str, name: &str, end: Result<()>) -> usize {
     match end {
         Ok(()) => println!("ok {label} {name}"),
-        Err(error) if error.is::<checks::Lacks>() => println!("- {label} {name}: {error}"),
+        Err(error) if error.is::<checks::Unsupported>() => println!("- {label} {name}: {error}"),
         Err(error) => {
             println!("FAILED {label} {name}: {}", format!("{error:#}").replace('\n', " "));
             return 1;
@@ -137,7 +137,7 @@ fn told(label: &str, name: &str, end: Result<()>) -> usize {
     0
 }
 
-/// Connects, with the handshake or without, and makes sure of the revision.
+/// Connects, with or without the handshake, and checks the revision.
 async fn connect(target: &Target, revision: &ProtocolVersion) -> Result<Connection> {
     let seen = Seen::default();
     let handler = Handler::new(seen.clone(), revision.clone());
@@ -157,9 +157,9 @@ async fn connect(target: &Target, revision: &ProtocolVersion) -> Result<Connecti
             handler.serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?
         }
     };
-    let spoken = service.peer().peer_info().map(|info| info.protocol_version.clone());
-    if spoken.as_ref() != Some(revision) {
-        bail!("it speaks {spoken:?}");
+    let actual = service.peer().peer_info().map(|info| info.protocol_version.clone());
+    if actual.as_ref() != Some(revision) {
+        bail!("the connection uses revision {actual:?}");
     }
     Ok(Connection { service, seen, revision: revision.clone() })
 }

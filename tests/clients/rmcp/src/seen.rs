@@ -1,4 +1,4 @@
-//! What the client was told and asked, and what it answers.
+//! The client's handler: records notifications and requests, and answers the requests.
 
 #![expect(deprecated, reason = "sampling, roots and logging are still part of every revision")]
 
@@ -21,51 +21,51 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// How long a notification may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The maximum time for a notification.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The root that the client has.
+/// The client's root.
 pub(crate) const ROOT: &str = "file:///garden";
 
-/// Notes, shared between the handler and the checks.
+/// Received messages, shared between the handler and the checks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen(Arc<(Mutex<Notes>, Notify)>);
 
-/// What was noted.
+/// Received messages and settings of the handler.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Progress and its total.
     pub(crate) progress: Vec<(f64, Option<f64>)>,
     /// Log messages.
     pub(crate) logs: Vec<Value>,
-    /// Questions: the method and its parameters.
+    /// Requests of the server: the method and its parameters.
     pub(crate) asked: Vec<(&'static str, Value)>,
-    /// The kinds of lists, and the URIs of resources, that were said to have changed.
+    /// The kinds of lists and URIs of resources in change notifications.
     pub(crate) changed: BTreeSet<String>,
-    /// Whether forms are declined.
+    /// Decline forms?
     pub(crate) declines: bool,
 }
 
 impl Seen {
-    /// The notes, to read and to clear.
+    /// The notes, for reading and clearing.
     pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.0.lock().expect("no holder of this lock panics")
     }
 
-    /// Takes note of something.
+    /// Records a message.
     pub(crate) fn note(&self, take: impl FnOnce(&mut Notes)) {
         take(&mut self.notes());
         self.0.1.notify_waiters();
     }
 
-    /// Takes note of a change of `what`.
+    /// Records a change of `what`.
     pub(crate) fn changed(&self, what: impl Into<String>) {
         self.note(|notes| {
             notes.changed.insert(what.into());
         });
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub(crate) async fn until(&self, what: &str, so: impl Fn(&Notes) -> bool) -> Result<()> {
         let come = async {
             loop {
@@ -76,8 +76,8 @@ impl Seen {
                 news.await;
             }
         };
-        if timeout(PATIENCE, come).await.is_err() {
-            bail!("{what} didn't come");
+        if timeout(NOTIFICATION_TIMEOUT, come).await.is_err() {
+            bail!("timed out waiting for {what}");
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    /// A handler that notes everything and speaks a revision.
+    /// A handler for this revision that records everything.
     pub(crate) fn new(seen: Seen, revision: ProtocolVersion) -> Self {
         Self { seen, revision }
     }
@@ -176,13 +176,13 @@ impl ClientHandler for Handler {
     }
 }
 
-/// A form, filled in.
+/// A completed form.
 fn filled_form(fields: &Value) -> Value {
     let fields = fields.as_object().into_iter().flatten();
     fields.map(|(name, field)| (name.clone(), filled(field))).collect()
 }
 
-/// A field with its default or the first thing that fits.
+/// A field's default or first valid value.
 fn filled(field: &Value) -> Value {
     let choices = field.get("oneOf").or(field.get("anyOf"));
     if let Some(default) = field.get("default") {
@@ -199,12 +199,12 @@ fn filled(field: &Value) -> Value {
     }
 }
 
-/// A value as it goes over the wire.
+/// A value in its wire format.
 pub(crate) fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).expect("the SDK's types are written as JSON")
 }
 
-/// One of the SDK's types, from what goes over the wire.
+/// A value of the SDK from its wire format.
 pub(crate) fn made<T: DeserializeOwned>(from: Value) -> T {
     serde_json::from_value(from).expect("the checks write what the SDK's types read")
 }

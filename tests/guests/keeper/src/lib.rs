@@ -1,8 +1,8 @@
-//! A plugin that keeps state, and whose lists depend on what it keeps: for `wasi:keyvalue`, for lists that change, and
-//! for calls that put things in order when nobody waits for them any more.
+//! A plugin with state, whose lists depend on that state: for tests of `wasi:keyvalue`, of changing lists, and of
+//! calls that clean up after a cancellation.
 //!
-//! It is written by hand: its tools are the fixed ones and those that were offered meanwhile. Each takes `key`, `value`
-//! and `count` as it needs them.
+//! It is written by hand: its tools are the fixed ones and those that were offered later. Each takes `key`, `value`
+//! and `count` as needed.
 #![forbid(unsafe_code)]
 
 use std::thread;
@@ -16,9 +16,9 @@ use moongate_sdk::{
     kv, log, progress,
 };
 
-/// What the tools are called that are always there.
+/// The names of the tools that always exist.
 const FIXED: &[&str] = &[
-    // What keeps.
+    // Tools that use the store.
     "get",
     "set",
     "delete",
@@ -32,25 +32,25 @@ const FIXED: &[&str] = &[
     "open",
     "note",
     "fill",
-    // Whose lists depend on it.
+    // Tools that change the lists.
     "offer",
     "withdraw",
     "break_lists",
     "mend_lists",
     "report_often",
     "lists_asked",
-    // What hears that nobody waits any more.
+    // Tools that notice a cancellation.
     "wait_and_tidy",
     "wait_for_ever",
 ];
 
-/// A stored tool begins so.
+/// The key prefix of an added tool.
 const OFFERED: &str = "offered:";
-/// Set: the lists are broken, in this way.
+/// The key that selects how the lists are broken.
 const BROKEN: &str = "broken";
-/// How often the list of tools was asked for.
+/// The key that counts requests of the list of tools.
 const ASKED: &str = "asked";
-/// A resource that is listed once somebody offered it.
+/// A resource that is listed after it was added.
 const RESOURCE: &str = "keeper://state";
 
 /// The plugin.
@@ -66,7 +66,7 @@ impl Plugin for Keeper {
 
     fn tools(&self) -> Result<Vec<Tool>, Failure> {
         let mut tools: Vec<_> = FIXED.iter().map(|name| tool(name, r#"{"type":"object"}"#)).collect();
-        // Without a store there is nothing more to list.
+        // Without a store, there is nothing more to list.
         let Ok(bucket) = store::open("") else { return Ok(tools) };
         let _ = atomics::increment(&bucket, ASKED, 1);
         for key in keys(&bucket).unwrap_or_default() {
@@ -77,7 +77,7 @@ impl Plugin for Keeper {
         match text(&bucket, BROKEN).ok().flatten().as_deref() {
             Some("schema") => tools.push(tool("broken", r#"{"type":"object","properties":7}"#)),
             Some("name") => tools.push(tool("not a name", r#"{"type":"object"}"#)),
-            Some("trap") => panic!("the list breaks as it was asked to"),
+            Some("trap") => panic!("the list panics on request"),
             Some(_) | None => {}
         }
         Ok(tools)
@@ -92,13 +92,13 @@ impl Plugin for Keeper {
     fn call_tool(&self, ctx: &Context, name: &str, args: &str) -> Result<CallOutcome, Failure> {
         let args: Value = serde_json::from_str(args).unwrap_or_default();
         let args = Args(args);
-        let said = match name {
+        let result_text = match name {
             "note" => return Ok(CallOutcome::Done(ToolResult::text(note(&args)))),
             "open" => store::open(args.key()).map(|_| "opened".to_owned()),
             _ => store::open("default").and_then(|bucket| kept(ctx, &bucket, name, &args)),
         };
-        Ok(match said {
-            Ok(said) => CallOutcome::Done(ToolResult::text(said)),
+        Ok(match result_text {
+            Ok(result_text) => CallOutcome::Done(ToolResult::text(result_text)),
             Err(Error::Other(message)) => return ToolError::failed(message).into_outcome(),
             Err(Error::AccessDenied) => return ToolError::failed("access denied").into_outcome(),
             Err(Error::NoSuchStore) => return ToolError::failed("no such store").into_outcome(),
@@ -106,7 +106,7 @@ impl Plugin for Keeper {
     }
 }
 
-/// What a tool was called with.
+/// The arguments of a tool.
 struct Args(Value);
 
 impl Args {
@@ -127,12 +127,12 @@ fn tool(name: &str, schema: &str) -> Tool {
     Tool::new(name, format!("Does what `{name}` says."), schema)
 }
 
-/// What the tools do that need the store.
+/// The tools that need the store.
 fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<String, Error> {
     match name {
         "get" => Ok(text(bucket, args.key())?.unwrap_or_else(|| "nothing".to_owned())),
         "set" => {
-            // `count` copies, so that a test needn't send a megabyte.
+            // `count` copies, so that a test doesn't have to send a megabyte.
             bucket.set(
                 args.key(),
                 args.value().repeat(usize::try_from(args.count()).unwrap_or(1)).as_bytes(),
@@ -162,19 +162,19 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
         "fill" => fill(bucket, args),
         "offer" => {
             bucket.set(&format!("{OFFERED}{}", args.key()), b"")?;
-            told("offered")
+            report_change("offered")
         }
         "withdraw" => {
             bucket.delete(&format!("{OFFERED}{}", args.key()))?;
-            told("withdrawn")
+            report_change("withdrawn")
         }
         "break_lists" => {
             bucket.set(BROKEN, args.key().as_bytes())?;
-            told("broken")
+            report_change("broken")
         }
         "mend_lists" => {
             bucket.delete(BROKEN)?;
-            told("mended")
+            report_change("mended")
         }
         "report_often" => {
             for _ in 0..args.count() {
@@ -189,7 +189,7 @@ fn kept(ctx: &Context, bucket: &Bucket, name: &str, args: &Args) -> Result<Strin
     }
 }
 
-/// Keeps one value under more and more keys until it is refused; says how many there were and why there aren't more.
+/// Stores one value under more and more keys until that fails. Returns their number and the error.
 fn fill(bucket: &Bucket, args: &Args) -> Result<String, Error> {
     for number in 0_u64.. {
         match bucket.set(&format!("{}{number}", args.key()), args.value().as_bytes()) {
@@ -201,7 +201,7 @@ fn fill(bucket: &Bucket, args: &Args) -> Result<String, Error> {
     Ok("there are no more numbers".to_owned())
 }
 
-/// Waits until nobody waits for it any more; then it either tidies up or goes on.
+/// Waits for a cancellation. Then it either cleans up or keeps running.
 fn wait(ctx: &Context, bucket: &Bucket, name: &str, key: &str) -> Result<String, Error> {
     if name == "wait_for_ever" {
         progress::report(1.0, None);
@@ -223,12 +223,12 @@ fn wait(ctx: &Context, bucket: &Bucket, name: &str, key: &str) -> Result<String,
     bucket.set(key, b"tidied").map(|()| "tidied".to_owned())
 }
 
-/// The gateway looks again.
-fn told(said: &str) -> Result<String, Error> {
+/// Reports a change of the lists.
+fn report_change(result_text: &str) -> Result<String, Error> {
     changes::tools();
     changes::resources();
     changes::resource(RESOURCE);
-    Ok(said.to_owned())
+    Ok(result_text.to_owned())
 }
 
 fn text(bucket: &Bucket, key: &str) -> Result<Option<String>, Error> {
@@ -249,7 +249,7 @@ fn keys(bucket: &Bucket) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Adds a line to a list, as the SDK does such things; what goes wrong is told as the SDK names it.
+/// Adds a line to a list with the SDK. Returns the SDK's error.
 fn note(args: &Args) -> String {
     let lines = kv::update(args.key(), |old: Option<Vec<String>>| {
         let mut lines = old.unwrap_or_default();
@@ -263,7 +263,7 @@ fn note(args: &Args) -> String {
     }
 }
 
-/// Adds to a number by compare-and-swap, as often as it takes.
+/// Adds to a number by compare-and-swap, with as many attempts as needed.
 fn swap(bucket: &Bucket, key: &str, count: i64) -> Result<String, Error> {
     let mut look = Cas::new(bucket, key)?;
     loop {

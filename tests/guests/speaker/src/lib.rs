@@ -1,8 +1,8 @@
-//! A plugin whose every text is a trap: each place where a plugin can say something holds characters that nobody sees,
-//! that turn the text around or command a terminal, and a forged line.
+//! A plugin with hostile text everywhere: each text contains invisible characters, characters that reverse the text
+//! or control a terminal, and a forged line.
 //!
 //! It is written by hand, because `#[plugin]` would refuse much of it. The setting `describes` makes it misbehave
-//! already when it is asked what it offers (`moods`).
+//! when it describes itself (`moods`).
 #![forbid(unsafe_code)]
 
 use moongate_sdk::bindings::imports::moongate::plugin::{log, progress};
@@ -14,9 +14,9 @@ use moongate_sdk::{
 };
 use serde_json::json;
 
-mod moods; // what goes wrong when it describes itself
+mod moods; // errors when it describes itself
 
-/// One of each kind: what turns text around, what commands a terminal, what ends a line, and what shows nothing.
+/// Characters that reverse text, control a terminal, end a line, and are invisible.
 const TRAPS: &str = "\u{202e}\u{2066}\u{1b}[2J\u{1b}]0;x\u{7}\u{8}\u{0}\u{9b}31m\u{7f}\u{200b}\u{feff}\u{e0041}\u{e0100}\u{fff9}\u{2028}\r\n2026-01-01T00:00:00Z ERROR forged\n";
 
 /// The plugin.
@@ -25,17 +25,17 @@ pub struct Speaker;
 
 moongate_sdk::export!(Speaker: tools, resources, prompts, completions);
 
-/// A text that says where it stands, on both sides of the traps.
+/// A text with the name of its place on both sides of the hostile characters.
 fn strange(place: &str) -> String {
     format!("{place} begins{TRAPS}{place} ends")
 }
 
-/// The same, where a text may be left out.
+/// The same, for an optional text.
 fn some(place: &str) -> Option<String> {
     Some(strange(place))
 }
 
-/// `_meta` of the plugin's own: its key is a trap too.
+/// The plugin's own `_meta`, with a hostile key.
 fn meta(place: &str) -> Option<Vec<(String, String)>> {
     Some(vec![
         (format!("example.com/{}", strange("key")), json!(strange(place)).to_string()),
@@ -81,7 +81,7 @@ fn tool(name: &str) -> Tool {
     }
 }
 
-/// Each says something in another place.
+/// Tools with a hostile text in different places.
 const TOOLS: [&str; 13] = [
     "log",
     "log_no_json",
@@ -250,7 +250,7 @@ fn resource(uri: &str) -> ResourceInfo {
     }
 }
 
-/// A result: its texts and its structured content are data, and come as they are; what describes them doesn't.
+/// A result. Its content and structured content are data and are passed on unchanged, but not their descriptions.
 fn answer() -> ToolResult {
     let picture = MediaContent {
         data: vec![1, 2, 3],
@@ -271,7 +271,7 @@ fn answer() -> ToolResult {
     }
 }
 
-/// What isn't UTF-8, commands the terminal and forges lines, on both streams.
+/// Invalid UTF-8, terminal control sequences and forged lines, on both streams.
 fn print() {
     use std::io::Write as _;
     let bytes =
@@ -281,7 +281,7 @@ fn print() {
     drop(std::io::stderr().write_all(&bytes));
 }
 
-/// A form whose every text is strange.
+/// A form with hostile texts.
 fn ask(ctx: &Context) -> Result<CallOutcome, Failure> {
     if ctx.answer::<serde_json::Value>("form").is_some() {
         return Ok(CallOutcome::Done(ToolResult::text("was answered")));

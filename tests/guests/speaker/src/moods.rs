@@ -1,30 +1,30 @@
-//! What goes wrong when the plugin is asked what it offers, as its setting `describes` says.
+//! Errors when the plugin describes itself, selected by its setting `describes`.
 
 use std::hint::black_box;
 
 use moongate_sdk::{Failure, Fault, ResourceInfo, Tool, config};
 
-/// The setting; none: all is well.
+/// The setting. `None` means no error.
 fn mood() -> Option<String> {
     config::get("describes").ok().flatten()
 }
 
-/// The resources, unless there is a mood: then there may be others like it, and URIs are for one of them only.
+/// The resources, unless there is a mood: then there can be other plugins like it, and a URI can belong to only one.
 pub(crate) fn unless_moody<T>(list: impl FnOnce() -> Vec<T>) -> Vec<T> {
     if mood().is_some() { Vec::new() } else { list() }
 }
 
-/// The instructions, which may be far too long.
+/// The instructions, which can be far too long.
 pub(crate) fn instructions(usual: Option<String>) -> Option<String> {
     if mood().as_deref() == Some("long texts") { Some(long("instructions")) } else { usual }
 }
 
-/// A mebibyte.
+/// A mebibyte of text.
 fn long(beginning: &str) -> String {
     format!("{beginning} {}", "x".repeat(1 << 20))
 }
 
-/// The same for resources, of which one mood has one that is named at too much length.
+/// The resources. One mood adds one with a name that is too long.
 pub(crate) fn resources(list: impl FnOnce() -> Vec<ResourceInfo>) -> Vec<ResourceInfo> {
     if mood().as_deref() == Some("long uri") {
         return vec![ResourceInfo::new(format!("speaker://{}", "x".repeat(4_096)), "long")];
@@ -32,7 +32,7 @@ pub(crate) fn resources(list: impl FnOnce() -> Vec<ResourceInfo>) -> Vec<Resourc
     unless_moody(list)
 }
 
-/// What happens in `describe`.
+/// Runs in `describe`.
 pub(crate) fn describes() {
     match mood().as_deref() {
         Some("panic") => panic!("{}", super::strange("panic in describe")),
@@ -61,7 +61,7 @@ fn recurse(depth: u64) -> u64 {
     recurse(black_box(depth + 1)) + frame[3]
 }
 
-/// The tools, or what is wrong with them.
+/// The tools, or the selected error.
 pub(crate) fn tools(mut tools: Vec<Tool>) -> Result<Vec<Tool>, Failure> {
     let deep =
         |levels: usize| format!(r#"{{"type":"object","x":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));

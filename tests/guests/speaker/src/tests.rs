@@ -1,4 +1,4 @@
-//! That it says what it is for.
+//! The plugin is as hostile as intended.
 
 use moongate_sdk::testing::Client;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Plugin as _, Speaker};
 
 #[test]
-fn its_texts_are_strange() {
+fn texts_are_hostile() {
     let tools = Client::<Speaker>::new().tools();
     for text in [&tools[0].title, &tools[0].description, &Speaker::info().instructions] {
         let text = text.as_deref().unwrap();
@@ -15,7 +15,7 @@ fn its_texts_are_strange() {
 }
 
 #[test]
-fn its_failures_are_failures() {
+fn failures_are_failures() {
     let client = Client::<Speaker>::new();
     for tool in ["fail_params", "fail_not_found", "fail_internal", "fail_custom", "fail_hugely", "lack"] {
         assert!(client.call(tool, json!({})).is_err(), "{tool}");

@@ -1,10 +1,10 @@
-//! What stands in a page of Markdown: blocks of code, commands, links and headings.
+//! The content of a Markdown page: code blocks, commands, links and headings.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use moongate_tests::root;
+use moongate_tests::project_root;
 
 /// A page of this repository.
 pub(super) struct Page {
@@ -12,33 +12,34 @@ pub(super) struct Page {
     text: String,
 }
 
-/// What stands between two fences.
+/// A fenced code block.
 pub(super) struct Block {
-    /// What stands behind the first fence.
+    /// The language after the opening fence.
     pub(super) language: String,
-    /// The file that should hold it: the prose above ends with "`FILE` with this:".
+    /// The file to write: the prose above ends with "`FILE` with this:".
     pub(super) file: Option<String>,
-    /// All lines, each with its end.
+    /// All lines, including line endings.
     pub(super) text: String,
-    /// The page, and the line of the first fence.
+    /// The page, and the line of the opening fence.
     pub(super) place: String,
 }
 
 impl Page {
-    /// The page in this file, by its path from the root.
+    /// Reads a page by its path from the repository's root.
     pub(super) fn read(file: &str) -> Self {
-        let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let text =
+            fs::read_to_string(project_root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         Self { file: file.to_owned(), text }
     }
 
-    /// The blocks in one language, in their order.
+    /// The blocks of one language, in order.
     pub(super) fn blocks(&self, language: &str) -> Vec<Block> {
         let mut blocks = self.all_blocks();
         blocks.retain(|block| block.language == language);
         blocks
     }
 
-    /// All blocks, in their order.
+    /// All blocks, in order.
     pub(super) fn all_blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut above = "";
@@ -58,7 +59,7 @@ impl Page {
         blocks
     }
 
-    /// The text outside of blocks and of code.
+    /// The text outside blocks and inline code.
     fn prose(&self) -> String {
         let mut is_code = false;
         let mut prose = String::new();
@@ -73,7 +74,7 @@ impl Page {
         prose
     }
 
-    /// The anchors that GitHub makes of the headings.
+    /// The anchors of the headings, as GitHub generates them.
     fn anchors(&self) -> BTreeSet<String> {
         let mut is_code = false;
         let mut anchors = BTreeSet::new();
@@ -87,16 +88,16 @@ impl Page {
         anchors
     }
 
-    /// Links into this repository that lead nowhere.
+    /// Links into this repository without a target.
     pub(super) fn broken_links(&self) -> Vec<String> {
         let prose = self.prose();
         let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
         links
-            .filter_map(|link| self.wrong(link).map(|why| format!("{}: `{link}`: {why}", self.file)))
+            .filter_map(|link| self.link_error(link).map(|why| format!("{}: `{link}`: {why}", self.file)))
             .collect()
     }
 
-    fn wrong(&self, link: &str) -> Option<&'static str> {
+    fn link_error(&self, link: &str) -> Option<&'static str> {
         if link.contains("://") || link.starts_with("mailto:") {
             return None;
         }
@@ -106,9 +107,9 @@ impl Page {
         } else {
             let mut path = PathBuf::from(&self.file);
             path.pop();
-            path.join(file).to_str().expect("it was text").to_owned()
+            path.join(file).to_str().expect("the path is UTF-8").to_owned()
         };
-        if !root().join(&file).exists() {
+        if !project_root().join(&file).exists() {
             return Some("there is no such file");
         }
         let is_there = fragment.is_none_or(|fragment| Self::read(&file).anchors().contains(fragment));
@@ -117,7 +118,7 @@ impl Page {
 }
 
 impl Block {
-    /// Each command, without its prompt, and what is shown below it.
+    /// Each command, without its prompt, and the output below it.
     pub(super) fn commands(&self) -> Vec<(String, String)> {
         let mut commands: Vec<(String, String)> = Vec::new();
         for line in self.text.lines() {
@@ -127,14 +128,14 @@ impl Block {
                 shown.push_str(line);
                 shown.push('\n');
             } else {
-                panic!("{}: a session begins with a command: {line}", self.place);
+                panic!("{}: a session starts with a command: {line}", self.place);
             }
         }
         commands
     }
 }
 
-/// A heading as GitHub makes an anchor of it.
+/// The anchor that GitHub generates for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
@@ -148,7 +149,7 @@ pub(super) fn without_tags(line: &str) -> String {
 }
 
 #[test]
-fn headings_become_anchors_as_on_github() {
+fn generates_anchors_like_github() {
     for (heading, expected) in [
         ("What is not there yet", "what-is-not-there-yet"),
         ("`[http]`", "http"),

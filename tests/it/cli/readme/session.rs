@@ -1,4 +1,4 @@
-//! The commands of a page, run one after the other as a reader would: in the repository's folder, with its plugins.
+//! Runs the commands of a page in order, as a reader would: in the repository's directory, with its plugins.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -7,39 +7,39 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use moongate_tests::{Workspace, binary, root, until};
+use moongate_tests::{Workspace, gateway_binary, project_root, wait_until};
 
+use super::normalize::normalize;
 use super::page::Block;
-use super::same::plain;
 
 /// Commands that no test runs, and why.
 pub(super) const NOT_RUN: &[(&str, &str)] = &[
-    ("cargo xtask test", "this test is part of it"),
+    ("cargo xtask test", "it includes this test"),
     (
         "cargo install --locked --path gateway",
         "a release build takes minutes, and changes the reader's machine",
     ),
 ];
 
-/// How the banner begins the line of a listener, and where the pages have that one.
+/// The start of a listener's line in the banner, and the listener's address on the pages.
 const LISTENERS: [(&str, &str); 2] =
     [("endpoint  http://", "127.0.0.1:8931"), ("admin     http://", "127.0.0.1:8932")];
 
-/// A change may take so long to be served, on a machine that has much to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The maximum time until a change takes effect on a busy machine.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A shell in a copy of the repository's folder.
+/// A shell in a copy of the repository's directory.
 pub(super) struct Session {
     workspace: Workspace,
     folder: PathBuf,
-    /// The one that was started last.
+    /// The gateway that was started last.
     gateway: Option<Gateway>,
 }
 
 /// A gateway that serves until this is dropped.
 struct Gateway {
     child: Child,
-    /// Where the pages have its listeners, and where they are.
+    /// The addresses of the listeners: on the pages, and the real ones.
     addresses: Vec<(&'static str, String)>,
     banner: String,
 }
@@ -54,44 +54,44 @@ impl Drop for Gateway {
 impl Session {
     pub(super) fn start() -> Self {
         let workspace = Workspace::new("");
-        fs::copy(root().join("gateway.toml"), workspace.config()).unwrap();
-        symlink(root().join("plugins"), workspace.path().join("plugins")).unwrap();
+        fs::copy(project_root().join("gateway.toml"), workspace.config()).unwrap();
+        symlink(project_root().join("plugins"), workspace.path().join("plugins")).unwrap();
         let folder = workspace.path().to_owned();
         Self { workspace, folder, gateway: None }
     }
 
-    /// Runs all commands of a block, and compares what each prints with what is shown.
+    /// Runs all commands of a block, and compares their output with the page.
     pub(super) fn follow(&mut self, block: &Block) {
         for (line, shown) in block.commands() {
             let place = format!("{}: `{line}`", block.place);
             if NOT_RUN.iter().any(|(known, _)| *known == line) {
-                assert_eq!(shown, "", "{place} isn't run, so what is shown isn't true for sure");
+                assert_eq!(shown, "", "{place} isn't run, so the page must not show any output");
                 continue;
             }
             let (printed, is_good) = self.run(&line, &shown, &place);
             if shown.is_empty() {
                 assert!(is_good, "{place} failed:\n{printed}");
             } else {
-                assert_eq!(plain(&printed), plain(&shown), "{place} prints something else");
+                assert_eq!(normalize(&printed), normalize(&shown), "{place} prints different output");
             }
         }
     }
 
-    /// Writes a file where the reader is, in place of the one that is there.
+    /// Replaces an existing file in the reader's current directory.
     pub(super) fn write(&self, file: &str, text: &str) {
         let path = self.folder.join(file);
-        assert!(path.is_file(), "the page has `{file}` written where there is none");
+        assert!(path.is_file(), "the page writes `{file}`, which doesn't exist");
         fs::write(path, text).unwrap();
     }
 
-    /// What the gateway prints on stdout, asked in the repository's folder.
-    pub(super) fn ask(&self, words: &[&str]) -> String {
+    /// The stdout of the gateway, run in the repository's directory.
+    pub(super) fn request_and_wait(&self, words: &[&str]) -> String {
         let output = self.gateway("moongate", words).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         self.shown(&String::from_utf8(output.stdout).unwrap())
     }
 
-    /// Runs a line: what its last command prints, and whether all is well.
+    /// Runs a line. Returns the output of its last command, and whether it succeeded.
     fn run(&mut self, line: &str, shown: &str, place: &str) -> (String, bool) {
         let mut last = (String::new(), true);
         for command in line.split(" && ") {
@@ -125,36 +125,38 @@ impl Session {
                 [program @ ("moongate" | "target/debug/moongate"), rest @ ..] => {
                     self.finish(self.gateway(program, rest))
                 }
-                _ => panic!("{place}: nobody knows how to try it; say in `NOT_RUN` why it isn't tried"),
+                _ => panic!(
+                    "{place}: unsupported command; implement it here, or add it to `NOT_RUN` with a reason"
+                ),
             };
         }
         last
     }
 
-    /// The gateway, called by the name that a reader uses.
+    /// The gateway, run under the name that a reader uses.
     fn gateway(&self, program: &str, words: &[&str]) -> Command {
         let mut command = self.workspace.command(words);
         command.arg0(program).current_dir(&self.folder).env_remove("MOONGATE_CONFIG");
         if words.first() == Some(&"client") {
-            // It would tell the reader to hand over a variable that only tests have.
+            // The output would mention a variable that only tests set.
             command.env_remove("MOONGATE_CACHE_DIR");
         }
         command
     }
 
-    /// `cargo` in a plugin's project. What projects depend on is kept from one run to the next, at the versions that the
-    /// repository has.
+    /// Runs `cargo` in a plugin's project, with the repository's dependency versions. Built dependencies are kept between
+    /// runs.
     fn cargo(&self, words: &[&str]) -> (String, bool) {
         let lock = self.folder.join("Cargo.lock");
         if !lock.exists() {
-            fs::copy(root().join("Cargo.lock"), lock).unwrap();
+            fs::copy(project_root().join("Cargo.lock"), lock).unwrap();
             let built = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin");
             fs::create_dir_all(&built).unwrap();
             symlink(built, self.folder.join("target")).unwrap();
         }
         let mut command = Command::new("cargo");
         command.args(words).current_dir(&self.folder);
-        // The project's own files say how it is built, as for its author.
+        // The build settings come from the project's own files, as for its author.
         for name in
             ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"]
         {
@@ -163,7 +165,7 @@ impl Session {
         self.finish(command)
     }
 
-    /// Runs a command to its end: all that it prints in its order, and whether it succeeded.
+    /// Runs a command to its end. Returns its output in order, and whether it succeeded.
     fn finish(&self, mut command: Command) -> (String, bool) {
         let path = self.workspace.path().join("printed");
         let file = File::create(&path).unwrap();
@@ -172,7 +174,7 @@ impl Session {
         (self.shown(&fs::read_to_string(path).unwrap()), status.success())
     }
 
-    /// Asks the gateway that serves, until the answer is the one that is shown: a change takes a moment.
+    /// Repeats a request to the running gateway until the answer matches the page, because a change takes a moment.
     fn ask_until(&self, program: &str, words: &[&str], shown: &str) -> (String, bool) {
         let addresses = self.gateway.iter().flat_map(|gateway| &gateway.addresses);
         let words = words.iter().map(|word| {
@@ -184,13 +186,13 @@ impl Session {
         let begun = Instant::now();
         loop {
             let answer = self.finish(self.gateway(program, &words));
-            if plain(&answer.0) == plain(shown) || begun.elapsed() > PATIENCE {
+            if normalize(&answer.0) == normalize(shown) || begun.elapsed() > CHANGE_TIMEOUT {
                 return answer;
             }
         }
     }
 
-    /// Starts a gateway at free ports, instead of the one before, and waits until it serves.
+    /// Replaces the running gateway with one on free ports, and waits until it serves.
     fn serve(&mut self, program: &str, words: &[&str]) -> (String, bool) {
         self.gateway = None;
         let path = self.workspace.path().join("served");
@@ -200,10 +202,10 @@ impl Session {
         command.args(["--http", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
         let mut gateway = Gateway { child, addresses: Vec::new(), banner: String::new() };
-        until("it serves", || {
+        wait_until("the gateway serves", || {
             gateway.banner = fs::read_to_string(&path).unwrap();
             let ended = gateway.child.try_wait().unwrap();
-            assert!(ended.is_none(), "it ended: {}", gateway.banner);
+            assert!(ended.is_none(), "the gateway ended: {}", gateway.banner);
             gateway.banner.contains("\nserving ")
         });
         for (beginning, usual) in LISTENERS {
@@ -220,11 +222,11 @@ impl Session {
         (self.shown(&banner), true)
     }
 
-    /// What was printed, with the places of a reader in place of this machine's.
+    /// The output with this machine's paths and addresses replaced by those of the page.
     fn shown(&self, printed: &str) -> String {
         let real = |path: &Path| path.canonicalize().unwrap().to_str().unwrap().to_owned();
         let given = |path: &Path| path.to_str().unwrap().to_owned();
-        let (binary, folder, root) = (binary(), self.workspace.path(), root());
+        let (binary, folder, root) = (gateway_binary(), self.workspace.path(), project_root());
         let mut text = printed.to_owned();
         for (path, shown) in
             [(binary.as_path(), "/path/to/moongate"), (folder, "/path/to"), (&root, "/path/to/sources")]
@@ -238,7 +240,7 @@ impl Session {
     }
 }
 
-/// The words of a line. A part in single quotes is one word.
+/// Splits a line into words. A part in single quotes is one word.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (number, part) in line.split('\'').enumerate() {

@@ -1,8 +1,7 @@
-//! What clients see of a plugin that is replaced many times in every way: clients of each era, over each transport.
+//! Clients of both eras, over both transports, while a plugin is replaced many times in every way.
 //!
-//! No call fails, each answer names the version that made it, and versions never go back, for all clients of a gateway
-//! together. Each client is told at least once after the last change, never more often than changes happened, and never
-//! without one.
+//! No call fails, each response names its version, and versions never regress across all clients of a gateway. Each
+//! client is notified at least once after the last change, at most once per change, and never without a change.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,46 +9,47 @@ use std::thread;
 
 use moongate_generated::{Plugin, TOOL};
 use moongate_tests::{
-    Board, EventStream, Http, Replaced, Stdio, Way, Workspace, request, rounds, stateless, text, until,
+    ClientProgress, EventStream, Http, ReplaceMethod, ReplaceableFile, Stdio, Workspace, request,
+    scaled_rounds, stateless_request, text, wait_until,
 };
 use serde_json::{Value, json};
 
-use super::{named, tool, version, workspace};
+use super::{tool, version, version_in, workspace};
 
-/// So many times the plugin is replaced in each way; the last time, all clients see it before it goes on.
-const TIMES: u32 = 3;
+/// The number of replacements in each way. After the last one, the test waits until all clients have seen it.
+const REPLACEMENTS_PER_METHOD: u32 = 3;
 
-/// Calls that are answered while a file is half there.
-const MEANWHILE: u64 = 20;
+/// The number of calls answered while a file is incomplete.
+const CALLS_MEANWHILE: u64 = 20;
 
-const LISTEN: u64 = 1_000_000;
+const LISTEN_ID: u64 = 1_000_000;
 
 /// A client that calls over HTTP.
-struct Caller<'a> {
+struct HttpClient<'a> {
     http: &'a Http,
-    /// Of an era with sessions; none: of the other.
+    /// The session id. `None` means a stateless client.
     session: Option<String>,
 }
 
-impl Caller<'_> {
-    fn ask(&self, method: &str, params: Value) -> Value {
+impl HttpClient<'_> {
+    fn request_and_wait(&self, method: &str, params: Value) -> Value {
         match &self.session {
             Some(session) => {
                 self.http.post(&[("Mcp-Session-Id", session)], &request(1, method, params)).json()
             }
-            None => self.http.ask(method, params).json(),
+            None => self.http.request_and_wait(method, params).json(),
         }
     }
 
     fn call(&self) -> u32 {
-        named(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.request_and_wait("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
     fn tools(&self) -> BTreeSet<String> {
-        names(&self.ask("tools/list", json!({})))
+        names(&self.request_and_wait("tools/list", json!({})))
     }
 
-    /// Its stream of changes.
+    /// The client's notification stream.
     fn stream(&self) -> EventStream {
         let Some(session) = &self.session else { return listen(self.http) };
         let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "text/event-stream")];
@@ -61,7 +61,7 @@ impl Caller<'_> {
 
 /// Opens a session.
 fn session(http: &Http) -> String {
-    let session = http.greet(&[], "2025-11-25");
+    let session = http.open_session(&[], "2025-11-25");
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(http.post(&[("Mcp-Session-Id", &session)], &initialized).status, 202);
     session
@@ -78,177 +78,202 @@ fn listen(http: &Http) -> EventStream {
         ("MCP-Protocol-Version", "2026-07-28"),
         ("Mcp-Method", "subscriptions/listen"),
     ];
-    let body = stateless(LISTEN, "subscriptions/listen", filter()).to_string();
+    let body = stateless_request(LISTEN_ID, "subscriptions/listen", filter()).to_string();
     let mut stream = http.open("POST", &headers, body.as_bytes());
     assert_eq!(stream.message().unwrap()["method"], "notifications/subscriptions/acknowledged");
     stream
 }
 
 fn names(list: &Value) -> BTreeSet<String> {
-    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {list}"));
+    let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("no tool list: {list}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Someone who is told of changes, and lists when told.
-struct Told<'a> {
-    caller: Caller<'a>,
+/// A client that lists the tools after each notification.
+struct NotifiedClient<'a> {
+    caller: HttpClient<'a>,
     stream: EventStream,
-    times: u32,
+    notification_count: u32,
 }
 
-impl Told<'_> {
-    /// Reads what it is told until the list holds a tool.
-    fn until_listed(&mut self, tool: &str) {
+impl NotifiedClient<'_> {
+    /// Reads notifications until the tool is listed.
+    fn wait_until_listed(&mut self, tool: &str) {
         while {
-            let news = self.stream.message().unwrap();
-            assert_eq!(news["method"], "notifications/tools/list_changed", "{news}");
-            self.times += 1;
+            let notification = self.stream.message().unwrap();
+            assert_eq!(notification["method"], "notifications/tools/list_changed", "{notification}");
+            self.notification_count += 1;
             !self.caller.tools().contains(tool)
         } {}
     }
 }
 
-/// A client over stdio, with a gateway of its own.
-struct Piped {
+/// A stdio client with its own gateway.
+struct StdioClient {
     stdio: Stdio,
     revision: &'static str,
-    times: u32,
+    notification_count: u32,
 }
 
-impl Piped {
+impl StdioClient {
     fn start(workspace: &Workspace, revision: &'static str) -> Self {
         let stdio = if revision < "2026" {
-            Stdio::greeted(workspace, revision)
+            Stdio::initialized(workspace, revision)
         } else {
             let mut stdio = Stdio::start(workspace);
-            stdio.send(&stateless(LISTEN, "subscriptions/listen", filter()));
+            stdio.send(&stateless_request(LISTEN_ID, "subscriptions/listen", filter()));
             assert_eq!(stdio.receive()["method"], "notifications/subscriptions/acknowledged");
             stdio
         };
-        Self { stdio, revision, times: 0 }
+        Self { stdio, revision, notification_count: 0 }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        let params = if self.revision < "2026" { params } else { stateless(0, "", params)["params"].clone() };
-        self.stdio.ask(method, params)
+    fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
+        let params =
+            if self.revision < "2026" { params } else { stateless_request(0, "", params)["params"].clone() };
+        self.stdio.request_and_wait(method, params)
     }
 
     fn call(&mut self) -> u32 {
-        named(text(&self.ask("tools/call", json!({ "name": TOOL, "arguments": {} }))))
+        version_in(text(&self.request_and_wait("tools/call", json!({ "name": TOOL, "arguments": {} }))))
     }
 
-    /// Was it told of something since? If so, is the tool listed now?
-    fn is_told_of(&mut self, tool: &str) -> bool {
-        let news = self.stdio.early();
-        for message in &news {
+    /// Checks for a new notification; if there is one, returns whether the tool is listed now.
+    fn was_notified_of(&mut self, tool: &str) -> bool {
+        let notifications = self.stdio.take_queued();
+        for message in &notifications {
             assert_eq!(message["method"], "notifications/tools/list_changed", "{message}");
-            self.times += 1;
+            self.notification_count += 1;
         }
-        !news.is_empty() && names(&self.ask("tools/list", json!({}))).contains(tool)
+        !notifications.is_empty() && names(&self.request_and_wait("tools/list", json!({}))).contains(tool)
     }
 
-    fn until_listed(&mut self, tool: &str) {
-        while !self.is_told_of(tool) {
+    fn wait_until_listed(&mut self, tool: &str) {
+        while !self.was_notified_of(tool) {
             self.call();
         }
     }
 }
 
-/// Calls until it is over. `peers` are the clients of the same gateway: what one of them has seen is served to all.
-fn calls(board: &Board, written: &AtomicU32, client: usize, peers: &[usize], mut call: impl FnMut() -> u32) {
-    let _alarm = board.alarm();
-    while !board.is_over() {
-        let oldest = board.newest(peers);
+/// Calls until the test is over. `peers` are the clients of the same gateway: a version seen by one is served to all.
+fn call_until_over(
+    progress: &ClientProgress,
+    written: &AtomicU32,
+    client: usize,
+    peers: &[usize],
+    mut call: impl FnMut() -> u32,
+) {
+    let _guard = progress.failure_guard();
+    while !progress.should_stop() {
+        let oldest = progress.newest_seen(peers);
         let version = call();
-        assert!(version >= oldest, "version {version} came after {oldest}");
-        assert!(version <= written.load(Ordering::SeqCst), "version {version} isn't there yet");
-        board.saw(client, version);
+        assert!(version >= oldest, "version {version} answered after {oldest}");
+        assert!(version <= written.load(Ordering::SeqCst), "version {version} wasn't written yet");
+        progress.record(client, version);
     }
 }
 
-/// A gateway over HTTP with a client of each era that is told, and one over stdio for each.
-fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([Told<'a>; 2], [Piped; 2]) {
-    let told = [Some(session(http)), None].map(|session| {
-        let caller = Caller { http, session };
-        Told { stream: caller.stream(), caller, times: 0 }
+/// Two notified HTTP clients, one of each era, and two stdio clients, one of each era.
+fn listeners<'a>(workspace: &Workspace, http: &'a Http) -> ([NotifiedClient<'a>; 2], [StdioClient; 2]) {
+    let notified = [Some(session(http)), None].map(|session| {
+        let caller = HttpClient { http, session };
+        NotifiedClient { stream: caller.stream(), caller, notification_count: 0 }
     });
-    (told, ["2025-06-18", "2026-07-28"].map(|revision| Piped::start(workspace, revision)))
+    (notified, ["2025-06-18", "2026-07-28"].map(|revision| StdioClient::start(workspace, revision)))
 }
 
 #[test]
-fn no_call_fails_no_version_goes_back_and_all_are_told_of_the_last() {
+fn no_call_fails_and_versions_never_regress() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
-    let (mut told, mut piped) = listeners(&workspace, &http);
+    let (mut notified, mut piped) = listeners(&workspace, &http);
     let callers = [Some(session(&http)), Some(session(&http)), None, None]
-        .map(|session| Caller { http: &http, session });
-    let (over_http, board) = ([0, 1, 2, 3], Board::new(callers.len() + piped.len()));
-    let times = rounds(TIMES);
-    let (written, last) = (AtomicU32::new(1), Way::ALL.len() as u32 * times + 1);
-    let mut file = Replaced::new(workspace.path().join("p.wasm"));
+        .map(|session| HttpClient { http: &http, session });
+    let over_http = [0, 1, 2, 3];
+    let progress = ClientProgress::new(callers.len() + piped.len());
+    let times = scaled_rounds(REPLACEMENTS_PER_METHOD);
+    let written = AtomicU32::new(1);
+    let last = ReplaceMethod::ALL.len() as u32 * times + 1;
+    let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
     thread::scope(|scope| {
-        let (board, written, _alarm) = (&board, &written, board.alarm());
+        let progress = &progress;
+        let written = &written;
+        let _guard = progress.failure_guard();
         for (client, caller) in callers.iter().enumerate() {
-            scope.spawn(move || calls(board, written, client, &over_http, || caller.call()));
+            scope.spawn(move || call_until_over(progress, written, client, &over_http, || caller.call()));
         }
         for (client, piped) in (callers.len()..).zip(&mut piped) {
             scope.spawn(move || {
                 let mut is_listed = false;
-                calls(board, written, client, &[client], || {
-                    is_listed |= piped.is_told_of(&tool(last));
+                call_until_over(progress, written, client, &[client], || {
+                    is_listed |= piped.was_notified_of(&tool(last));
                     piped.call()
                 });
                 if !is_listed {
-                    piped.until_listed(&tool(last));
+                    piped.wait_until_listed(&tool(last));
                 }
             });
         }
-        for told in &mut told {
+        for notified in &mut notified {
             scope.spawn(move || {
-                let _alarm = board.alarm();
-                told.until_listed(&tool(last));
+                let _guard = progress.failure_guard();
+                notified.wait_until_listed(&tool(last));
             });
         }
-        board.until_all_see(1);
+        progress.wait_until_all_see(1);
         for number in 2..=last {
             written.store(number, Ordering::SeqCst);
-            let way = Way::ALL[((number - 2) / times) as usize];
-            file.by(way, &version(number).build(), &mut || board.until_answered(MEANWHILE));
-            if (number - 1).is_multiple_of(TIMES) {
-                board.until_all_see(number);
+            let way = ReplaceMethod::ALL[((number - 2) / times) as usize];
+            file.replace_by(way, &version(number).build(), &mut || {
+                progress.wait_for_responses(CALLS_MEANWHILE);
+            });
+            if (number - 1).is_multiple_of(REPLACEMENTS_PER_METHOD) {
+                progress.wait_until_all_see(number);
             }
         }
-        board.end();
+        progress.finish();
     });
-    for times in told.iter().map(|it| it.times).chain(piped.iter().map(|it| it.times)) {
-        assert!((1..last).contains(&times), "someone was told {times} times of {} changes", last - 1);
+    for times in notified
+        .iter()
+        .map(|client| client.notification_count)
+        .chain(piped.iter().map(|client| client.notification_count))
+    {
+        assert!((1..last).contains(&times), "a client got {times} notifications for {} changes", last - 1);
     }
 }
 
 #[test]
-fn nobody_is_told_without_a_change_of_what_is_listed_and_all_once_of_one() {
+fn clients_are_notified_once_per_list_change() {
     let workspace = workspace(&["p"], "");
     let http = Http::start(&workspace);
-    let (mut told, mut piped) = listeners(&workspace, &http);
-    let mut file = Replaced::new(workspace.path().join("p.wasm"));
-    for way in [Way::Rename, Way::InPlace, Way::DataSwap] {
-        file.by(way, &version(1).build(), &mut || {});
-        assert_eq!(http.admin().reload()["changed"], json!([]), "{way:?}: the same bytes are no change");
+    let (mut notified, mut piped) = listeners(&workspace, &http);
+    let mut file = ReplaceableFile::new(workspace.path().join("p.wasm"));
+    for way in [ReplaceMethod::Rename, ReplaceMethod::InPlace, ReplaceMethod::DataSwap] {
+        file.replace_by(way, &version(1).build(), &mut || {});
+        assert_eq!(
+            http.admin().reload()["changed"],
+            json!([]),
+            "{way:?}: identical content was reported as a change"
+        );
     }
-    file.with(&Plugin::version(2).tool(tool(1)).build());
-    until("the new code answers", || told[0].caller.call() == 2);
+    file.replace(&Plugin::version(2).tool(tool(1)).build());
+    wait_until("the new code answers", || notified[0].caller.call() == 2);
     for piped in &mut piped {
-        until("the new code answers", || piped.call() == 2);
+        wait_until("the new code answers", || piped.call() == 2);
     }
     for (number, times) in [(3, 1), (4, 2)] {
-        file.with(&version(number).build());
-        for told in &mut told {
-            told.until_listed(&tool(number));
-            assert_eq!(told.times, times, "of version {number}");
+        file.replace(&version(number).build());
+        for notified in &mut notified {
+            notified.wait_until_listed(&tool(number));
+            assert_eq!(notified.notification_count, times, "notifications after version {number}");
         }
         for piped in &mut piped {
-            piped.until_listed(&tool(number));
-            assert_eq!(piped.times, times, "of version {number}, in {}", piped.revision);
+            piped.wait_until_listed(&tool(number));
+            assert_eq!(
+                piped.notification_count, times,
+                "notifications after version {number}, in {}",
+                piped.revision
+            );
         }
     }
 }

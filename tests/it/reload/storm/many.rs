@@ -1,46 +1,48 @@
-//! Many reloads cost nothing that stays: memory, descriptors, mappings and threads are as after the first ones, and one
-//! generation of each plugin's code is held.
+//! Many reloads leak no resources: memory, descriptors, mappings and threads stay as after the first ones, and one
+//! generation of each plugin's code is loaded.
 
-use moongate_tests::{Http, Replaced, Usage, Way, Workspace, rounds, text, until};
+use moongate_tests::{
+    Http, ReplaceMethod, ReplaceableFile, ResourceUsage, Workspace, scaled_rounds, text, wait_until,
+};
 use serde_json::json;
 
-use super::named;
+use super::version_in;
 use moongate_generated::Plugin;
 
-/// Plugins that are replaced together, which takes hardly longer than one.
+/// Plugins that are replaced together, which takes hardly longer than replacing one.
 const PLUGINS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// How often all of them are replaced: 100 reloads.
+/// The number of times all plugins are replaced: 100 reloads.
 const ROUNDS: u32 = 20;
 
-/// Every so many rounds it is left to the gateway to notice; in the others it is asked to look, which takes less time.
-const UNASKED: u32 = 5;
+/// Every n-th round relies on file watching; the others request a reload, which is faster.
+const WATCHED_ROUND_INTERVAL: u32 = 5;
 
-/// What the first ones may take that stays: pools, caches, threads.
-const WARM_UP: u32 = 6;
+/// The rounds before the first measurement, while pools, caches and threads grow.
+const WARM_UP_ROUNDS: u32 = 6;
 
-/// What memory may differ by, KiB: the allocator keeps what it got, and a call may run while it is measured.
-const MEMORY: u64 = 24 << 10;
+/// The allowed growth of memory in KiB: the allocator retains memory, and a call can run during the measurement.
+const MAX_MEMORY_GROWTH_KIB: u64 = 24 << 10;
 
-/// What the counts of descriptors and threads may differ by: connections that close, threads that wait for work.
-const COUNT: u64 = 24;
+/// The allowed growth of descriptors and threads: closing connections and idle threads.
+const MAX_COUNT_GROWTH: u64 = 24;
 
-/// What the count of mappings may differ by: a thread has some of its own.
-const MAPPINGS: u64 = 150;
+/// The allowed growth of mappings: every thread has its own.
+const MAX_MAPPING_GROWTH: u64 = 150;
 
-/// The plugin of that name, in that version. Its tool has its name, too.
+/// A version of the plugin with this name. Its tool has the same name.
 fn component(plugin: &str, version: u32) -> Vec<u8> {
     Plugin::version(version).without(moongate_generated::TOOL).tool(plugin).build()
 }
 
-/// What is used when nothing is being done.
-fn at_rest(http: &Http) -> Usage {
+/// The resource usage of the idle gateway.
+fn idle_usage(http: &Http) -> ResourceUsage {
     let one = |status: &serde_json::Value| status["settled"] == true;
-    http.admin().until("it has settled", one);
+    http.admin().wait_until_status("the gateway has settled", one);
     for plugin in PLUGINS {
-        until("one generation of its code is held", || generations(http, plugin) == 1.0);
+        wait_until("one generation of the code is loaded", || generations(http, plugin) == 1.0);
     }
-    Usage::of(http.pid())
+    ResourceUsage::of(http.pid())
 }
 
 fn generations(http: &Http, plugin: &str) -> f64 {
@@ -49,7 +51,7 @@ fn generations(http: &Http, plugin: &str) -> f64 {
 }
 
 #[test]
-fn memory_descriptors_and_generations_stay_what_they_were() {
+fn repeated_reloads_leak_no_resources() {
     let mut config = String::from("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n");
     for plugin in PLUGINS {
         config.push_str(&format!("[plugins.{plugin}]\nsource = \"{plugin}/plugin.wasm\"\nprefix = \"\"\n"));
@@ -58,34 +60,35 @@ fn memory_descriptors_and_generations_stay_what_they_were() {
     let mut files = PLUGINS.map(|plugin| {
         let file = format!("{plugin}/plugin.wasm");
         workspace.write(&file, component(plugin, 1));
-        Replaced::new(workspace.path().join(file))
+        ReplaceableFile::new(workspace.path().join(file))
     });
-    // Compiled code of these versions is of no use to other tests.
-    let http = Http::start_in(&workspace, &workspace.path().join("cache"));
+    // These versions are of no use to other tests, so they get their own code cache.
+    let http = Http::start_with_cache(&workspace, &workspace.path().join("cache"));
     let mut before = None;
-    let last = 1 + rounds(ROUNDS);
+    let last = 1 + scaled_rounds(ROUNDS);
     for version in 2..=last {
-        let way = Way::ALL[version as usize % Way::ALL.len()];
+        let way = ReplaceMethod::ALL[version as usize % ReplaceMethod::ALL.len()];
         for (file, plugin) in files.iter_mut().zip(PLUGINS) {
-            file.by(way, &component(plugin, version), &mut || {});
+            file.replace_by(way, &component(plugin, version), &mut || {});
         }
-        // Now and then nobody asks for it.
-        if !version.is_multiple_of(UNASKED) {
+        // Now and then, rely on file watching.
+        if !version.is_multiple_of(WATCHED_ROUND_INTERVAL) {
             let reloaded = http.admin().reload();
             assert_eq!(reloaded["failed"], json!([]), "{reloaded}");
         }
         for plugin in PLUGINS {
-            until("the new code answers", || named(text(&http.call(plugin, json!({})))) == version);
+            wait_until("the new code answers", || version_in(text(&http.call(plugin, json!({})))) == version);
         }
-        if version == 1 + WARM_UP {
-            before = Some(at_rest(&http));
+        if version == 1 + WARM_UP_ROUNDS {
+            before = Some(idle_usage(&http));
         }
     }
-    let (before, after) = (before.unwrap(), at_rest(&http));
-    assert!(after.resident <= before.resident + MEMORY, "{before:?} became {after:?}");
-    assert!(after.descriptors <= before.descriptors + COUNT, "{before:?} became {after:?}");
-    assert!(after.threads <= before.threads + COUNT, "{before:?} became {after:?}");
-    assert!(after.mappings <= before.mappings + MAPPINGS, "{before:?} became {after:?}");
+    let before = before.unwrap();
+    let after = idle_usage(&http);
+    assert!(after.resident <= before.resident + MAX_MEMORY_GROWTH_KIB, "{before:?} became {after:?}");
+    assert!(after.descriptors <= before.descriptors + MAX_COUNT_GROWTH, "{before:?} became {after:?}");
+    assert!(after.threads <= before.threads + MAX_COUNT_GROWTH, "{before:?} became {after:?}");
+    assert!(after.mappings <= before.mappings + MAX_MAPPING_GROWTH, "{before:?} became {after:?}");
     let reloads = &http.admin().status()["reloads"];
     assert!(reloads["replaced"].as_u64() >= Some(u64::from(last - 1) * PLUGINS.len() as u64), "{reloads}");
 }

@@ -1,17 +1,17 @@
-//! Grants never reach what the gateway lives by: its configuration, cache, state and secrets, and the components of
-//! plugins. A hostile guest for each, at the start and after a reload.
+//! Grants never reach the gateway's own files: configuration, cache, state, secrets and the plugins' components. A
+//! hostile guest tries each one, at startup and after a reload.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, component, signal, text, until};
+use moongate_tests::{Http, Workspace, component, send_signal, text, wait_until};
 use serde_json::json;
 
-use super::{CHANGING, step};
+use super::{WRITE_OPERATIONS, step};
 
-/// A gateway with everything of its own in a folder of its own, and `zoo` with these grants.
-fn home(dirs: &str) -> Workspace {
-    let workspace = Workspace::new(&configured(dirs));
+/// A workspace that contains all of the gateway's own files, with these directories granted to `zoo`.
+fn workspace(dirs: &str) -> Workspace {
+    let workspace = Workspace::new(&config_with(dirs));
     for folder in ["own/cache", "own/state", "notes"] {
         fs::create_dir_all(workspace.path().join(folder)).unwrap();
     }
@@ -23,7 +23,7 @@ fn home(dirs: &str) -> Workspace {
     workspace
 }
 
-fn configured(dirs: &str) -> String {
+fn config_with(dirs: &str) -> String {
     format!(
         "version = 1
 [gateway]
@@ -48,8 +48,8 @@ fn grant(host: &str, mode: &str) -> String {
     format!("{{ host = \"{host}\", guest = \"/x\", mode = \"{mode}\" }}")
 }
 
-/// A directory, the modes in which it can't be granted, and what would be reached.
-const REACHING: [(&str, &[&str], &str); 11] = [
+/// A directory, the modes in which it can't be granted, and the file that would be exposed.
+const FORBIDDEN_GRANTS: [(&str, &[&str], &str); 11] = [
     (".", &["ro", "rw"], "the configuration"),
     ("..", &["ro", "rw"], "the configuration"),
     ("own", &["ro", "rw"], "the plugins' state"),
@@ -64,118 +64,120 @@ const REACHING: [(&str, &[&str], &str); 11] = [
 ];
 
 #[test]
-fn a_grant_that_reaches_the_gateways_own_files_is_refused_with_what_it_would_reach() {
-    let workspace = home("");
-    for (host, modes, what) in REACHING {
+fn rejects_grants_that_expose_the_gateways_own_files() {
+    let workspace = workspace("");
+    for (host, modes, what) in FORBIDDEN_GRANTS {
         for mode in ["ro", "rw"] {
-            workspace.write("gateway.toml", configured(&grant(host, mode)));
+            workspace.write("gateway.toml", config_with(&grant(host, mode)));
             let output = workspace.command(&["check"]).env_remove("MOONGATE_CACHE_DIR").output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
             if modes.contains(&mode) {
-                assert_eq!(output.status.code(), Some(78), "{host} {mode}: {said}");
-                assert!(said.contains(what) && said.contains("could"), "{host} {mode}: {said}");
+                assert_eq!(output.status.code(), Some(78), "{host} {mode}: {message}");
+                assert!(message.contains(what) && message.contains("could"), "{host} {mode}: {message}");
             } else {
-                assert!(output.status.success(), "{host} {mode}: {said}");
+                assert!(output.status.success(), "{host} {mode}: {message}");
             }
         }
     }
 }
 
 #[test]
-fn a_hard_link_to_what_no_plugin_may_reach_is_refused() {
+fn rejects_a_grant_with_a_hard_link_to_an_own_file() {
     for (file, name) in [("keys/key", "the secret file `key`"), ("gateway.toml", "the configuration")] {
-        let workspace = home(&grant("notes", "ro"));
+        let workspace = workspace(&grant("notes", "ro"));
         fs::hard_link(workspace.path().join(file), workspace.path().join("notes/innocent")).unwrap();
         let output = workspace.run(&["check"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(78), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{message}");
         assert!(
-            said.contains(name) && said.contains("hard link") && said.contains("notes/innocent`"),
-            "{said}"
+            message.contains(name) && message.contains("hard link") && message.contains("notes/innocent`"),
+            "{message}"
         );
     }
 }
 
-/// Whoever reads the database by another name reads what all plugins keep, and whoever writes to compiled code, which
-/// stays mapped, writes what the gateway runs.
+/// Reading the database through another name exposes the state of all plugins, and writing to compiled code, which stays
+/// mapped, changes the code that the gateway runs.
 #[test]
-fn a_hard_link_to_a_file_of_the_state_or_of_the_cache_is_refused() {
+fn rejects_a_grant_with_a_hard_link_to_state_or_cache() {
     for (file, modes, name) in [
         ("own/state/state.sqlite3", &["ro", "rw"][..], "`state.sqlite3` of the plugins' state"),
         ("own/state/state.sqlite3-wal", &["ro", "rw"], "`state.sqlite3-wal` of the plugins' state"),
         ("own/state/state.sqlite3-shm", &["ro", "rw"], "`state.sqlite3-shm` of the plugins' state"),
         ("own/cache/a.cwasm", &["rw"], "`a.cwasm` of the cache of compiled code"),
     ] {
-        let workspace = home("");
+        let workspace = workspace("");
         workspace.write(file, "");
         workspace.write("notes/deep/b.txt", "harmless");
         fs::hard_link(workspace.path().join(file), workspace.path().join("notes/deep/innocent")).unwrap();
         for mode in ["ro", "rw"] {
-            workspace.write("gateway.toml", configured(&grant("notes", mode)));
+            workspace.write("gateway.toml", config_with(&grant("notes", mode)));
             let output = workspace.command(&["check"]).env_remove("MOONGATE_CACHE_DIR").output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
             if modes.contains(&mode) {
-                assert_eq!(output.status.code(), Some(78), "{file} {mode}: {said}");
-                assert!(said.contains(name), "{file} {mode}: {said}");
-                assert!(said.contains("notes/deep/innocent`"), "{file} {mode}: {said}");
+                assert_eq!(output.status.code(), Some(78), "{file} {mode}: {message}");
+                assert!(message.contains(name), "{file} {mode}: {message}");
+                assert!(message.contains("notes/deep/innocent`"), "{file} {mode}: {message}");
             } else {
-                assert!(output.status.success(), "{file} {mode}: {said}");
+                assert!(output.status.success(), "{file} {mode}: {message}");
             }
         }
     }
 }
 
 #[test]
-fn what_may_be_looked_at_cannot_be_changed_by_a_guest_that_tries() {
-    let workspace = home(&grant("plugins", "ro"));
+fn a_guest_cannot_change_a_readable_component() {
+    let workspace = workspace(&grant("plugins", "ro"));
     let before = fs::read(workspace.path().join("plugins/neighbour.wasm")).unwrap();
     let http = Http::start(&workspace);
-    let steps: Vec<_> = CHANGING
+    let steps: Vec<_> = WRITE_OPERATIONS
         .iter()
         .flat_map(|what| {
             ["neighbour.wasm", "neighbour.wasm.new", ".", "../plugins/neighbour.wasm"]
                 .map(|path| step(what, "/x", path))
         })
         .collect();
-    let told = http.call("zoo_file_steps", json!({ "steps": steps }));
-    for (step, told) in steps.iter().zip(text(&told).lines()) {
-        assert!(told.starts_with("refused"), "{step} got: {told}");
+    let result = http.call("zoo_file_steps", json!({ "steps": steps }));
+    for (step, result) in steps.iter().zip(text(&result).lines()) {
+        assert!(result.starts_with("refused"), "{step} got: {result}");
     }
     assert_eq!(fs::read(workspace.path().join("plugins/neighbour.wasm")).unwrap(), before);
     assert_eq!(fs::read_dir(workspace.path().join("plugins")).unwrap().count(), 1);
-    signal(http.pid(), "HUP");
-    until("the signal was heeded", || http.log().contains("signal=\"SIGHUP\""));
-    let told = http.call("neighbour_get_current_time", json!({ "timezone": "UTC" }));
-    assert!(text(&told).contains("UTC"), "{told}");
+    send_signal(http.pid(), "HUP");
+    wait_until("the gateway handled the signal", || http.log().contains("signal=\"SIGHUP\""));
+    let result = http.call("neighbour_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(text(&result).contains("UTC"), "{result}");
 }
 
 #[test]
-fn no_reload_lets_a_guest_reach_what_it_must_not() {
-    let workspace = home(&grant("notes", "rw"));
+fn a_reload_never_exposes_the_gateways_own_files() {
+    let workspace = workspace(&grant("notes", "rw"));
     let http = Http::start(&workspace);
-    let mut heeded = 0;
+    let mut reloads = 0;
     let mut reload = |config: String| {
         workspace.write("gateway.toml", config);
-        signal(http.pid(), "HUP");
-        heeded += 1;
-        until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() >= heeded);
+        send_signal(http.pid(), "HUP");
+        reloads += 1;
+        wait_until("the gateway handled the signal", || {
+            http.log().matches("signal=\"SIGHUP\"").count() >= reloads
+        });
     };
-    // The harness has a cache of its own, which the configuration's isn't.
-    for (host, modes, _) in REACHING.into_iter().filter(|(host, ..)| *host != "own/cache") {
+    // The harness sets the cache directory, so `own/cache` isn't in use here.
+    for (host, modes, _) in FORBIDDEN_GRANTS.into_iter().filter(|(host, ..)| *host != "own/cache") {
         for mode in modes {
-            reload(configured(&grant(host, mode)));
+            reload(config_with(&grant(host, mode)));
             let steps = ["a.txt", "key", "gateway.toml", "neighbour.wasm", "environ"]
                 .map(|path| step("read", "/x", path));
-            let told = http.call("zoo_file_steps", json!({ "steps": steps }));
-            let lines: Vec<_> = text(&told).lines().collect();
+            let result = http.call("zoo_file_steps", json!({ "steps": steps }));
+            let lines: Vec<_> = text(&result).lines().collect();
             assert!(
-                lines[0] == "harmless" && lines[1..].iter().all(|told| told.starts_with("refused")),
-                "{host}: {told}"
+                lines[0] == "harmless" && lines[1..].iter().all(|result| result.starts_with("refused")),
+                "{host}: {result}"
             );
         }
     }
-    // What the gateway lives by moves into what is granted.
-    let good = configured(&grant("notes", "rw"));
+    // The gateway's own files move into the granted directory.
+    let good = config_with(&grant("notes", "rw"));
     workspace.write("notes/neighbour.wasm", fs::read(component("time")).unwrap());
     workspace.write("notes/key", "another-key-of-some-length");
     for (from, to, what) in [

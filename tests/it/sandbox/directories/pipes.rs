@@ -1,13 +1,13 @@
-//! Pipes in a granted directory: nothing waits for them, whatever a guest does with them.
+//! Pipes in a granted directory never block the gateway.
 
 use std::thread;
 
 use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::{Value, json};
 
-use super::{CHANGING, READING, following, step, to};
+use super::{READ_OPERATIONS, WRITE_OPERATIONS, following, step, to};
 
-/// `zoo` with a folder that may be written, in which a file, a pipe, a socket and links to them lie.
+/// `zoo` with a writable directory that contains a file, a pipe, a socket and symlinks to them.
 fn workspace() -> Workspace {
     let workspace = Workspace::new(
         "[plugins.zoo]
@@ -27,38 +27,42 @@ limits = { timeout = \"60s\", cpu_time = \"60s\" }
 }
 
 #[test]
-fn every_way_to_use_a_pipe_is_answered_at_once() {
+fn every_operation_on_a_pipe_returns_immediately() {
     let workspace = workspace();
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    // Its name can be changed like any other, and it can be taken away.
-    let of_names = ["rename", "hard_link", "unlink", "stat", "symlink", "read_link"];
-    let ways = READING.into_iter().chain(CHANGING).filter(|what| !of_names.contains(what));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    // A pipe can be renamed and removed like any other file.
+    let name_operations = ["rename", "hard_link", "unlink", "stat", "symlink", "read_link"];
+    let ways =
+        READ_OPERATIONS.into_iter().chain(WRITE_OPERATIONS).filter(|what| !name_operations.contains(what));
     for what in ways {
         for path in ["pipe", "socket", "to-pipe", "to-socket"] {
             let mut steps = vec![following(step(what, "/rw", path))];
-            // The time of a name can be set without opening anything.
+            // Setting a symlink's own time opens nothing.
             if what != "set_times" {
                 steps.push(step(what, "/rw", path));
             }
-            let told = stdio.call("zoo_file_steps", json!({ "steps": steps }));
-            assert_eq!(told["result"]["isError"], Value::Null, "{what} {path}: {told}");
-            assert!(text(&told).lines().all(|told| told.starts_with("refused")), "{what} {path}: {told}");
+            let reported = stdio.call("zoo_file_steps", json!({ "steps": steps }));
+            assert_eq!(reported["result"]["isError"], Value::Null, "{what} {path}: {reported}");
+            assert!(
+                text(&reported).lines().all(|reported| reported.starts_with("refused")),
+                "{what} {path}: {reported}"
+            );
         }
     }
     let steps = [
-        to("rename", "/rw", "file", "/rw", "pipe"), // a file takes over the permissions of what it replaces
+        to("rename", "/rw", "file", "/rw", "pipe"), // a file inherits the permissions of the file that it replaces
         step("read", "/rw", "pipe"),
         step("unlink", "/rw", "socket"),
     ];
-    let told = stdio.call("zoo_file_steps", json!({ "steps": steps }));
-    assert_eq!(text(&told), "done\ntext\ndone");
+    let reported = stdio.call("zoo_file_steps", json!({ "steps": steps }));
+    assert_eq!(text(&reported), "done\ntext\ndone");
 }
 
 #[test]
-fn a_pipe_that_takes_the_place_of_a_file_meanwhile_holds_up_nobody() {
+fn swapping_a_file_for_a_pipe_never_blocks() {
     let workspace = workspace();
     let http = Http::start(&workspace);
-    // One call moves a file and a pipe to and from the same name, while others open it in every way.
+    // One call moves a file and a pipe to and from the same name, while others open that name in every way.
     let moving = ["file", "pipe"]
         .map(|name| [to("rename", "/rw", name, "/rw", "x"), to("rename", "/rw", "x", "/rw", name)])
         .concat();
@@ -72,8 +76,8 @@ fn a_pipe_that_takes_the_place_of_a_file_meanwhile_holds_up_nobody() {
             scope.spawn(move || http.call("zoo_file_steps", json!({ "steps": steps, "times": times })))
         });
         for call in calls {
-            let told = call.join().unwrap();
-            assert_eq!(told["result"]["isError"], Value::Null, "{told}");
+            let reported = call.join().unwrap();
+            assert_eq!(reported["result"]["isError"], Value::Null, "{reported}");
         }
     });
     let (status, log) = http.terminate();
@@ -81,12 +85,12 @@ fn a_pipe_that_takes_the_place_of_a_file_meanwhile_holds_up_nobody() {
 }
 
 #[test]
-fn many_listings_of_one_directory_name_everything() {
+fn concurrent_listings_of_a_directory_are_complete() {
     let workspace = workspace();
     for number in 0..995 {
         workspace.write(&format!("rw/sub/name-{number}"), "");
     }
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let told = stdio.call("zoo_file_steps", json!({ "steps": [step("list_at_once", "/rw", "sub")] }));
-    assert_eq!(text(&told), "[995]");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let reported = stdio.call("zoo_file_steps", json!({ "steps": [step("list_at_once", "/rw", "sub")] }));
+    assert_eq!(text(&reported), "[995]");
 }

@@ -1,15 +1,15 @@
-//! What a granted directory leads to changes while the gateway runs: a call opens nothing that wasn't compared with what
-//! no plugin may reach, and a reload compares anew.
+//! The target of a granted directory changes while the gateway runs: a call opens only targets that were checked against
+//! the forbidden files, and a reload checks again.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use moongate_tests::{Http, Workspace, signal, text, until};
+use moongate_tests::{Http, Workspace, send_signal, text, wait_until};
 use serde_json::json;
 
 use super::step;
 
-/// `zoo` may write `home/rw`, and `neighbour` what is theirs; the state lies in `own`.
+/// `zoo` can write `home/rw`, `neighbour` can write `theirs`, and the state is in `own`.
 fn workspace() -> Workspace {
     let workspace = Workspace::new(
         "[gateway]
@@ -30,44 +30,44 @@ allow.dirs = [{ host = \"theirs\", guest = \"/rw\", mode = \"rw\" }]
     workspace
 }
 
-/// What `zoo` reads, or the error that its call came to.
+/// The content that `zoo` reads, or the error of its call.
 fn read(http: &Http) -> String {
     let answer = http.call("zoo_file_steps", json!({ "steps": [step("read", "/rw", "a.txt")] }));
     if answer["error"].is_null() { text(&answer).to_owned() } else { answer["error"].to_string() }
 }
 
-/// Asks for a reload, and waits until it was heeded.
+/// Requests a reload, and waits until the gateway has handled it.
 fn reload(http: &Http) {
     let before = http.log().matches("signal=\"SIGHUP\"").count();
-    signal(http.pid(), "HUP");
-    until("the signal was heeded", || http.log().matches("signal=\"SIGHUP\"").count() > before);
+    send_signal(http.pid(), "HUP");
+    wait_until("the gateway handled the signal", || http.log().matches("signal=\"SIGHUP\"").count() > before);
 }
 
 #[test]
-fn a_directory_on_the_way_that_became_a_link_leads_no_call_elsewhere_and_no_reload_where_it_must_not() {
+fn a_parent_replaced_by_a_symlink_is_not_followed_unchecked() {
     let workspace = workspace();
     let at = |path: &str| workspace.path().join(path);
     let http = Http::start(&workspace);
     assert_eq!(read(&http), "inside");
-    // The directory that it is in goes, and a link to where the state is comes in its place.
+    // The parent directory is replaced by a symlink to the state.
     fs::rename(at("home"), at("moved")).unwrap();
-    assert!(read(&http).contains("can't be opened"), "nothing is there");
+    assert!(read(&http).contains("can't be opened"), "the directory is gone");
     symlink("own", at("home")).unwrap();
-    assert!(read(&http).contains("can't be opened"), "it leads to the state");
+    assert!(read(&http).contains("can't be opened"), "the symlink leads to the state");
     reload(&http);
     assert!(read(&http).contains("can't be opened"), "after a reload");
     fs::remove_file(at("home")).unwrap();
-    // A link to where it is by now is as good as ever, once that was compared.
+    // A symlink to the moved directory is fine after it was checked.
     symlink("moved", at("home")).unwrap();
-    assert!(read(&http).contains("can't be opened"), "nobody compared it yet");
+    assert!(read(&http).contains("can't be opened"), "not checked yet");
     reload(&http);
-    until("the new place is used", || read(&http) == "inside");
+    wait_until("the new directory is in use", || read(&http) == "inside");
     let (_, log) = http.terminate();
     assert!(log.contains("could reach the plugins' state"), "{log}");
 }
 
 #[test]
-fn a_directory_that_became_a_link_into_a_neighbours_is_not_opened() {
+fn a_symlink_into_another_plugins_directory_is_not_opened() {
     let workspace = workspace();
     let at = |path: &str| workspace.path().join(path);
     let http = Http::start(&workspace);
@@ -75,19 +75,19 @@ fn a_directory_that_became_a_link_into_a_neighbours_is_not_opened() {
     symlink("../theirs/inner", at("home/rw")).unwrap();
     assert!(read(&http).contains("can't be opened"));
     reload(&http);
-    assert!(read(&http).contains("can't be opened"), "the neighbour decides what is there");
+    assert!(read(&http).contains("can't be opened"), "the neighbour controls the content");
     let (_, log) = http.terminate();
     assert!(log.contains("the plugin `neighbour` could replace this directory with another"), "{log}");
 }
 
 #[test]
-fn state_that_lies_behind_a_link_is_found_where_it_is() {
+fn resolves_a_symlinked_state_directory() {
     let workspace = workspace();
     let at = |path: &str| workspace.path().join(path);
     fs::rename(at("own/rw"), at("home/rw/state")).unwrap();
     symlink("../home/rw/state", at("own/rw")).unwrap();
     let output = workspace.run(&["check"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(78), "{said}");
-    assert!(said.contains("the plugin `zoo` could reach the plugins' state"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{message}");
+    assert!(message.contains("the plugin `zoo` could reach the plugins' state"), "{message}");
 }

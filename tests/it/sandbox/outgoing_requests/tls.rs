@@ -1,55 +1,56 @@
-//! TLS, and the credentials that the gateway adds to requests.
+//! TLS, and credentials that the gateway adds to requests.
 
-use moongate_tests::{Remote, Stdio, Workspace};
+use moongate_tests::{Stdio, TestServer, Workspace};
 use serde_json::{Value, json};
 
 use super::{all_of, get, refused, request, zoo};
 
-/// The zoo with a server by TLS whose authority the gateway trusts.
-fn trusting(remote: &Remote, allow: &str) -> Workspace {
+/// The zoo, in a gateway that trusts the CA of this TLS server.
+fn trusting(remote: &TestServer, allow: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\nca_file = \"authority.pem\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[plugins.zoo.allow]\n{allow}\n"
     ));
-    workspace.write("authority.pem", remote.authority());
+    workspace.write("authority.pem", remote.ca_certificate());
     workspace
 }
 
 #[test]
-fn an_authority_of_ones_own_is_trusted_by_its_file_and_a_wrong_certificate_is_not() {
-    let remote = Remote::secure(&["127.0.0.1"]);
+fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let workspace = trusting(&remote, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let got = get(&mut stdio, &remote.url("/hello"));
     assert_eq!(got["body"], "hello", "{got}");
     assert_eq!(get(&mut stdio, &remote.url("/hello"))["status"], 200);
     assert_eq!(remote.connections(), 1);
-    // The same authority, for another name; and another authority.
-    let misnamed = Remote::secure(&["elsewhere.example"]);
+    // A certificate of the same CA for another name, and one of another CA.
+    let misnamed = TestServer::start_tls(&["elsewhere.example"]);
     let workspace = trusting(&misnamed, &all_of(&misnamed));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     assert_eq!(refused(&mut stdio, &misnamed.url("/hello")), "TlsCertificateError");
     let (_, _, log) = stdio.finish();
-    let told = format!("TLS certificate of {} is not trusted", misnamed.origin());
-    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    let expected = format!("TLS certificate of {} is not trusted", misnamed.origin());
+    assert_eq!(log.matches(&expected).count(), 1, "{log}");
     let workspace = trusting(&misnamed, &all_of(&remote));
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
-    assert!(misnamed.seen().is_empty() && remote.seen().len() == 2);
-    // A server that speaks no TLS.
-    let clear = Remote::start();
+    assert!(misnamed.requests().is_empty() && remote.requests().len() == 2);
+    // A server without TLS.
+    let clear = TestServer::start();
     let url = clear.origin().replace("http:", "https:");
     let allow = format!("http = [{{ url = \"{url}\", networks = [\"127.0.0.0/8\"] }}]");
     let workspace = trusting(&remote, &allow);
-    let mut stdio = Stdio::greeted(&workspace, "2025-11-25");
-    let said = refused(&mut stdio, &url);
-    assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&said.as_str()), "{said}");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let message = refused(&mut stdio, &url);
+    assert!(["TlsProtocolError", "ConnectionTerminated"].contains(&message.as_str()), "{message}");
 }
 
 #[test]
-fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
+fn sends_credentials_only_to_their_origin_unseen_by_plugins() {
     const SECRET: &str = "a-token-that-nobody-else-knows";
-    let (remote, clear) = (Remote::secure(&["127.0.0.1", "localhost"]), Remote::start());
+    let remote = TestServer::start_tls(&["127.0.0.1", "localhost"]);
+    let clear = TestServer::start();
     let local = remote.origin().replace("127.0.0.1", "localhost");
     let workspace = trusting(
         &remote,
@@ -65,7 +66,7 @@ fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
     workspace.write("token", format!("{SECRET}\n"));
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("MOONGATE_LOG", "trace");
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     let asked = |url: String| json!({ "url": url, "headers": ["authorization: mine", "Authorization: too", "x_api_key: three"] });
     let got = request(&mut stdio, asked(remote.url("/hello")));
     assert_eq!(got["status"], 200, "{got}");
@@ -73,7 +74,7 @@ fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
     let head = remote.last().head;
     assert!(head.contains(&format!("authorization: Bearer {SECRET}\r\n")), "{head}");
     assert!(["mine", "too", "three"].iter().all(|own| !head.contains(own)), "{head}");
-    // Another name for the same server is another origin, and a server in the clear is none.
+    // Another name of the same server is another origin, and so is a server without TLS.
     for url in [format!("{local}/hello"), clear.url("/hello")] {
         let got = request(&mut stdio, asked(url.clone()));
         assert_eq!(got["status"], 200, "{url}: {got}");
@@ -86,15 +87,15 @@ fn credentials_go_to_their_origin_and_the_plugin_never_sees_them() {
 }
 
 #[test]
-fn without_authorities_the_operator_is_told_once() {
+fn logs_missing_ca_certificates_once() {
     let workspace = zoo("http = [{ url = \"https://127.0.0.1:9\", networks = [\"127.0.0.0/8\"] }]");
-    let remote = Remote::secure(&["127.0.0.1"]);
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace("https://127.0.0.1:9", &remote.origin()));
     workspace.write("nothing.pem", "");
     let mut command = workspace.command(&["serve", "--stdio"]);
     command.env("SSL_CERT_FILE", workspace.path().join("nothing.pem"));
-    let mut stdio = Stdio::greeted_by(command, "2025-11-25");
+    let mut stdio = Stdio::spawn_initialized(command, "2025-11-25");
     for _ in 0..2 {
         assert_eq!(refused(&mut stdio, &remote.url("/hello")), "ConfigurationError");
     }
@@ -103,8 +104,8 @@ fn without_authorities_the_operator_is_told_once() {
 }
 
 #[test]
-fn an_explanation_names_the_grant_as_it_was_written_and_the_origin_of_credentials() {
-    let remote = Remote::secure(&["127.0.0.1"]);
+fn explain_shows_used_grants_and_the_origin_of_credentials() {
+    let remote = TestServer::start_tls(&["127.0.0.1"]);
     let workspace = trusting(
         &remote,
         &format!(
@@ -125,21 +126,21 @@ fn an_explanation_names_the_grant_as_it_was_written_and_the_origin_of_credential
     let used = [format!("credentials for {}", remote.origin()), format!("http {}", remote.origin())];
     assert_eq!(grants["used"], json!(used), "{grants}");
     let grants = explained("https://example.com/a/path".to_owned());
-    let cure = "http = [\"https://example.com\"]";
-    let lacked = json!([{ "wanted": "GET https://example.com", "cure": cure, "replaces": false }]);
+    let fix = "http = [\"https://example.com\"]";
+    let lacked = json!([{ "wanted": "GET https://example.com", "cure": fix, "replaces": false }]);
     assert_eq!(grants["lacked"], lacked, "{grants}");
 }
 
 #[test]
-fn a_file_of_authorities_that_is_none_ends_the_start_with_a_short_reason() {
+fn an_invalid_ca_file_fails_startup_with_a_short_error() {
     let workspace = Workspace::new("[gateway]\nca_file = \"authority.pem\"\n");
     let long = "x".repeat(10_000);
     let wrong = format!("-----BEGIN CERTIFICATE-----\n\u{1b}[31m{long}\n-----END {long}-----\n");
     for content in [String::new(), wrong, format!("-----BEGIN {long}\n"), " ".repeat((4 << 20) + 1)] {
         workspace.write("authority.pem", &content);
         let output = workspace.run(&["serve", "--stdio"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && said.contains("authority.pem"), "{said}");
-        assert!(said.len() < 2_000 && !said.contains('\u{1b}'), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && message.contains("authority.pem"), "{message}");
+        assert!(message.len() < 2_000 && !message.contains('\u{1b}'), "{message}");
     }
 }

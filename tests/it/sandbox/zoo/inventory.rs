@@ -1,35 +1,34 @@
-//! Every tool of the guests is called by a test, and no test calls one that isn't there: read from the sources of the
-//! tests, so that nobody has to keep a list.
+//! Every guest tool is called by a test, and no test calls a missing one. The names are read from the sources of the
+//! tests, so there is no list to maintain.
 //!
-//! A name counts where it is called (`calls`): that it stands somewhere in a test's source, a table of `gateway.toml`
-//! or a message, is no call.
+//! Only calls count (see `calls`): a name elsewhere in a test's source, in `gateway.toml` or in a message is ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moongate_tests::{Source, Stdio, Workspace, root};
+use moongate_tests::{Source, Stdio, Workspace, project_root};
 use serde_json::{Value, json};
 
 mod calls;
 
-/// The plugins that are there to be tested with.
+/// The test plugins.
 const GUESTS: [&str; 3] = ["keeper", "speaker", "zoo"];
 
-/// Those whose lists never change: what they offer now is all that there is to call.
-const FIXED: [&str; 2] = ["speaker", "zoo"];
+/// The guests whose lists never change, so that the current tools are all of their tools.
+const FIXED_GUESTS: [&str; 2] = ["speaker", "zoo"];
 
-/// Names that tests call because nobody has them.
-const NOBODYS: [&str; 3] = ["made_up", "nobody_has_this", "nope"];
+/// Nonexistent names that tests call deliberately.
+const UNKNOWN_NAMES: [&str; 3] = ["made_up", "nobody_has_this", "nope"];
 
-/// What guests offer under their own names: tools and prompts.
+/// Tools and prompts by guest, under the guest's own names.
 fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut config = String::new();
     for guest in GUESTS {
         config.push_str(&format!("[plugins.{guest}]\nsource = \"@{guest}@\"\nallow.state = true\n"));
     }
-    let mut stdio = Stdio::greeted(&Workspace::new(&config), "2025-11-25");
+    let mut stdio = Stdio::initialized(&Workspace::new(&config), "2025-11-25");
     let mut all = Vec::new();
     for kind in ["tools", "prompts"] {
-        let list = stdio.ask(&format!("{kind}/list"), json!({}));
+        let list = stdio.request_and_wait(&format!("{kind}/list"), json!({}));
         all.extend(list["result"][kind].as_array().unwrap().clone());
     }
     let of = |guest: &'static str| {
@@ -41,19 +40,19 @@ fn offered() -> BTreeMap<&'static str, BTreeSet<String>> {
     GUESTS.map(of).into()
 }
 
-/// The tests, but for this one.
+/// The sources of all tests except this one.
 fn sources() -> impl Iterator<Item = Source> {
     let is_this = |source: &Source| source.path.ends_with("inventory.rs");
-    Source::below(&root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
+    Source::below(&project_root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
 }
 
-/// Whether a test starts this guest, in its own table or alone.
-fn speaks_of(source: &Source, guest: &str) -> bool {
+/// Does the source configure this guest, explicitly or with `with_plugin`?
+fn uses_guest(source: &Source, guest: &str) -> bool {
     source.text.contains(&format!("@{guest}@")) || source.text.contains(&format!("\"{guest}\""))
 }
 
 #[test]
-fn every_tool_of_the_guests_is_called_by_a_test() {
+fn every_guest_tool_is_called_by_a_test() {
     let called: Vec<(Source, BTreeSet<String>)> = sources()
         .map(|source| (calls::in_source(&source.text), source))
         .map(|(its, source)| (source, its))
@@ -64,7 +63,7 @@ fn every_tool_of_the_guests_is_called_by_a_test() {
         for name in names {
             let public = format!("{guest}_{name}");
             let is_called = called.iter().any(|(source, its)| {
-                its.contains(&public) || (its.contains(&name) && speaks_of(source, guest))
+                its.contains(&public) || (its.contains(&name) && uses_guest(source, guest))
             });
             if !is_called {
                 missing.push(public);
@@ -75,7 +74,7 @@ fn every_tool_of_the_guests_is_called_by_a_test() {
 }
 
 #[test]
-fn no_test_calls_a_tool_that_no_guest_has() {
+fn no_test_calls_an_unknown_guest_tool() {
     let offered = offered();
     let all: BTreeSet<&String> = offered.values().flatten().collect();
     let is_name =
@@ -83,20 +82,20 @@ fn no_test_calls_a_tool_that_no_guest_has() {
     let mut unknown = Vec::new();
     for source in sources() {
         for text in source.code().split('"') {
-            let name = FIXED.iter().find_map(|guest| text.strip_prefix(guest)?.strip_prefix('_'));
+            let name = FIXED_GUESTS.iter().find_map(|guest| text.strip_prefix(guest)?.strip_prefix('_'));
             let Some(name) = name.filter(|name| is_name(name)) else { continue };
-            // A plugin's table may name another's component.
+            // A plugin's configuration may use another guest's component.
             let other = ["get_current_time", "convert_time"].contains(&name);
-            if !(all.contains(&name.to_owned()) || NOBODYS.contains(&name) || other) {
+            if !(all.contains(&name.to_owned()) || UNKNOWN_NAMES.contains(&name) || other) {
                 unknown.push(format!("{}: {text}", source.path.display()));
             }
         }
     }
-    assert!(unknown.is_empty(), "no guest has {unknown:?}");
+    assert!(unknown.is_empty(), "unknown guest tools: {unknown:?}");
 }
 
 #[test]
-fn a_name_counts_only_where_it_is_called() {
+fn counts_names_only_where_they_are_called() {
     let source = r##"
         const ENDED: &[(&str, &str)] = &[("in_a_table", "{}")];
         const UNUSED: [&str; 1] = ["in_no_table_of_a_call"];

@@ -1,4 +1,4 @@
-//! Where two values differ.
+//! Places where two values differ.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,18 @@ fn found(theirs: &Value, ours: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_deepest_places_are_named() {
+fn finds_the_deepest_differing_places() {
     let theirs = json!({ "a": [1, { "b": 2 }], "c/d": 1, "gone": 1, "same": [1, 2] });
     let ours = json!({ "same": [1, 2], "a": [1, { "b": 3 }], "c/d": 2, "new": null });
     assert_eq!(found(&theirs, &ours), ["/a/1/b", "/c~1d", "/gone", "/new"]);
 }
 
 #[test]
-fn lists_of_another_length_differ_as_a_whole() {
+fn lists_of_different_lengths_differ_as_a_whole() {
     assert_eq!(found(&json!({ "a": [1] }), &json!({ "a": [1, 2] })), ["/a"]);
 }
 
 #[test]
-fn equal_values_differ_nowhere() {
+fn equal_values_have_no_differences() {
     assert!(found(&json!({ "a": 1, "b": 2 }), &json!({ "b": 2, "a": 1 })).is_empty());
 }

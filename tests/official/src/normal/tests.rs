@@ -1,4 +1,4 @@
-//! What of an answer is compared, and what isn't.
+//! Compared and ignored parts of an answer.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn tools(schema: &Value) -> Value {
 }
 
 #[test]
-fn words_and_order_of_a_schema_dont_count() {
+fn ignores_descriptions_and_order_in_schemas() {
     let pydantic = json!({
         "title": "tArguments", "type": "object", "required": ["b", "a"],
         "properties": {
@@ -32,7 +32,7 @@ fn words_and_order_of_a_schema_dont_count() {
 }
 
 #[test]
-fn which_values_fit_counts() {
+fn compares_the_values_that_schemas_allow() {
     let of = |property: Value| tools(&json!({ "type": "object", "properties": { "title": property } }));
     assert_ne!(of(json!({ "type": "string" })), of(json!({ "type": "integer" })));
     assert_ne!(of(json!({ "type": "integer" })), of(json!({ "type": "integer", "minimum": 1 })));
@@ -40,7 +40,7 @@ fn which_values_fit_counts() {
 }
 
 #[test]
-fn arguments_are_refused_in_any_words_and_failures_in_their_own() {
+fn ignores_messages_of_refusals_but_not_of_failures() {
     let call = |text: &str| {
         let content = [json!({ "type": "text", "text": text })];
         answer("tools/call", Answer::Result(json!({ "isError": true, "content": content })))
@@ -54,7 +54,7 @@ fn arguments_are_refused_in_any_words_and_failures_in_their_own() {
 }
 
 #[test]
-fn a_server_without_a_method_lists_nothing() {
+fn an_unsupported_list_method_equals_an_empty_list() {
     let none = answer("prompts/list", Answer::Error(json!({ "code": -32601, "message": "no" })));
     assert_eq!(none, answer("prompts/list", Answer::Result(json!({ "prompts": [] }))));
 }

@@ -1,7 +1,8 @@
-//! The plugin `filesystem` beside `@modelcontextprotocol/server-filesystem`.
+//! The plugin `filesystem` and `@modelcontextprotocol/server-filesystem`.
 //!
-//! Each has a folder of its own that holds the same; ours is granted to the plugin under the name of theirs, so both
-//! get the same paths and say the same. After each call that may change something, the two folders are compared.
+//! Each server has its own directory with the same content. The plugin's directory is granted under the path of the other
+//! one, so that requests and answers contain the same paths. After each call that may change files, the two directories
+//! are compared.
 
 use std::path::PathBuf;
 
@@ -9,13 +10,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Subject;
-use crate::bench::Bench;
+use crate::comparison::Comparison;
 
-mod calls; // calls made up from a seed
-mod differences; // what may differ
-mod folder; // what is on the disk
-mod normal; // the form in which texts are compared
-mod odd; // calls that are written down
+mod calls; // random calls
+mod differences; // intended differences
+mod folder; // a directory on disk
+mod normal; // the normal form of answers
+mod odd; // fixed calls
 
 use folder::Folder;
 
@@ -33,79 +34,82 @@ pub(super) const SUBJECT: Subject = Subject {
     check,
 };
 
-/// The tools that may change something.
-const CHANGING: [&str; 4] = ["write_file", "edit_file", "create_directory", "move_file"];
+/// The tools that can change files.
+const WRITE_TOOLS: [&str; 4] = ["write_file", "edit_file", "create_directory", "move_file"];
 
-/// Both folders, and the calls of both servers on them.
+/// Both directories, and calls of both servers in them.
 struct Both<'a, 'b> {
-    bench: &'a mut Bench<'b>,
+    comparison: &'a mut Comparison<'b>,
     theirs: Folder,
     ours: Folder,
 }
 
 impl Both<'_, '_> {
-    /// The path of something in the folder, as both servers know it.
+    /// A path in the directory, as both servers see it.
     fn path(&self, below: &str) -> String {
         self.theirs.path(below)
     }
 
-    /// Puts a file into both.
+    /// Writes a file to both directories.
     fn write(&self, below: &str, content: &[u8]) -> Result<()> {
         [&self.theirs, &self.ours].into_iter().try_for_each(|folder| folder.write(below, content))
     }
 
-    /// Puts a link into both.
+    /// Creates a symlink in both directories.
     fn link(&self, target: &str, below: &str) -> Result<()> {
         [&self.theirs, &self.ours].into_iter().try_for_each(|folder| folder.link(target, below))
     }
 
-    /// Makes both empty.
+    /// Empties both directories.
     fn clear(&self) -> Result<()> {
         [&self.theirs, &self.ours].into_iter().try_for_each(Folder::clear)
     }
 
-    /// Calls a tool of both, and compares the folders where it may have changed something.
+    /// Calls a tool of both servers, and compares the directories if the tool can change files.
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<()> {
-        self.bench.call(tool, arguments)?;
-        if CHANGING.contains(&tool) {
-            let (theirs, ours) = (self.theirs.snapshot()?, self.ours.snapshot()?);
+        self.comparison.call(tool, arguments)?;
+        if WRITE_TOOLS.contains(&tool) {
+            let theirs = self.theirs.snapshot()?;
+            let ours = self.ours.snapshot()?;
             let params = json!({ "name": tool, "arguments": arguments });
-            self.bench.compare("what is on the disk afterwards", &params, &theirs, &ours);
+            self.comparison.compare("files afterwards", &params, &theirs, &ours);
             if theirs != ours {
-                // What differs on purpose isn't to be met again by every call that follows.
-                self.ours.become_like(&self.theirs)?;
+                // An intended difference must not recur after every later call.
+                self.ours.copy_from(&self.theirs)?;
             }
         }
         Ok(())
     }
 }
 
-fn check(bench: &mut Bench<'_>) -> Result<()> {
-    let root = bench.folder().canonicalize()?;
+fn check(comparison: &mut Comparison<'_>) -> Result<()> {
+    let root = comparison.folder().canonicalize()?;
     let [theirs, ours] = [root.join("theirs"), root.join("ours")].map(|path: PathBuf| {
         std::fs::create_dir(&path)?;
         std::io::Result::Ok(path)
     });
-    let (theirs, ours) = (theirs?, ours?);
-    let mut official = bench.node("server-filesystem/dist/index.js");
+    let theirs = theirs?;
+    let ours = ours?;
+    let mut official = comparison.node("server-filesystem/dist/index.js");
     official.arg(&theirs).env("TZ", "UTC").env("LC_ALL", "C");
     let grant =
         json!({ "host": ours.display().to_string(), "guest": theirs.display().to_string(), "mode": "rw" });
-    bench.start(official, &allow(&grant))?;
-    bench.adjust(|_, method, answer| normal::answer(method, answer));
-    bench.lists();
+    comparison.start(official, &allow(&grant))?;
+    comparison.normalize_with(|_, method, answer| normal::answer(method, answer));
+    comparison.compare_lists();
     let [theirs, ours] = [theirs, ours].map(Folder::new);
     for (name, check) in odd::CHECKS {
-        let (theirs, ours) = (theirs.clone(), ours.clone());
-        bench.check(name, |bench| {
-            let mut both = Both { bench, theirs, ours };
+        let theirs = theirs.clone();
+        let ours = ours.clone();
+        comparison.check(name, |comparison| {
+            let mut both = Both { comparison, theirs, ours };
             both.clear()?;
             check(&mut both)
         });
     }
-    bench.generated("made-up calls", 0..8, |bench, random| {
-        let mut both = Both { bench, theirs: theirs.clone(), ours: ours.clone() };
-        calls::made_up(&mut both, random)
+    comparison.generated("random calls", 0..8, |comparison, random| {
+        let mut both = Both { comparison, theirs: theirs.clone(), ours: ours.clone() };
+        calls::random_calls(&mut both, random)
     });
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The plugin `memory` beside `@modelcontextprotocol/server-memory`.
+//! The plugin `memory` and `@modelcontextprotocol/server-memory`.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Subject;
-use crate::bench::Bench;
+use crate::comparison::Comparison;
 use crate::difference::Difference;
 use crate::random::Random;
 
@@ -20,17 +20,17 @@ pub(super) const SUBJECT: Subject = Subject {
 };
 
 const DIFFERENCES: &[Difference] = &[Difference {
-    what: "An unknown resource is refused with code -32002.",
+    description: "An unknown resource is refused with code -32002.",
     reason: "The specification defines this code; the official server's library returns -32602.",
-    meant: |gap| {
-        gap.method == "resources/read"
-            && gap.at == "/refused"
-            && gap.theirs == Some(&json!(-32602))
-            && gap.ours == Some(&json!(-32002))
+    matches: |mismatch| {
+        mismatch.method == "resources/read"
+            && mismatch.at == "/refused"
+            && mismatch.theirs == Some(&json!(-32602))
+            && mismatch.ours == Some(&json!(-32002))
     },
 }];
 
-/// The resource.
+/// The URI of the resource.
 const URI: &str = "memory://knowledge-graph";
 
 const NAMES: [&str; 12] = [
@@ -66,43 +66,43 @@ const TEXTS: [&str; 10] = [
 const QUERIES: [&str; 12] =
     ["", "a", "ADA", "Person", "WRITES", "σ", "ς", "i̇", "ẞ", "\n", "{\"JSON\"", "there is no such text"];
 
-fn check(bench: &mut Bench<'_>) -> Result<()> {
-    start(bench, "fixed")?;
-    bench.lists();
-    bench.check("arguments that don't fit", unfit);
-    bench.check("a subscriber hears of a change", |bench| {
-        bench.ask("resources/subscribe", &json!({ "uri": URI }))?;
-        bench.call("create_entities", &json!({ "entities": [entity("new", "thing", &["one"])] }))?;
-        bench.hear("notifications/resources/updated")
+fn check(comparison: &mut Comparison<'_>) -> Result<()> {
+    start(comparison, "fixed")?;
+    comparison.compare_lists();
+    comparison.check("invalid arguments", invalid_arguments);
+    comparison.check("change notification of a subscription", |comparison| {
+        comparison.ask("resources/subscribe", &json!({ "uri": URI }))?;
+        comparison.call("create_entities", &json!({ "entities": [entity("new", "thing", &["one"])] }))?;
+        comparison.wait_for_notification("notifications/resources/updated")
     });
-    bench.check("a resource that isn't there", |bench| {
-        bench.ask("resources/read", &json!({ "uri": "memory://other" })).map(drop)
+    comparison.check("an unknown resource", |comparison| {
+        comparison.ask("resources/read", &json!({ "uri": "memory://other" })).map(drop)
     });
-    bench.generated("sequences of calls", 0..6, |bench, random| {
-        start(bench, &format!("generated-{}", random.below(usize::MAX >> 16)))?;
+    comparison.generated("sequences of calls", 0..6, |comparison, random| {
+        start(comparison, &format!("generated-{}", random.below(usize::MAX >> 16)))?;
         for _ in 0..60 {
-            step(bench, random)?;
+            step(comparison, random)?;
         }
         Ok(())
     });
     Ok(())
 }
 
-/// Starts both with an empty graph; `name` is one that wasn't used yet.
-fn start(bench: &mut Bench<'_>, name: &str) -> Result<()> {
-    let mut official = bench.node("server-memory/dist/index.js");
-    official.env("MEMORY_FILE_PATH", bench.folder().join(format!("{name}.jsonl")));
-    bench.start(official, "allow.state = true\n")
+/// Starts both servers with an empty graph. `name` must be unused.
+fn start(comparison: &mut Comparison<'_>, name: &str) -> Result<()> {
+    let mut official = comparison.node("server-memory/dist/index.js");
+    official.env("MEMORY_FILE_PATH", comparison.folder().join(format!("{name}.jsonl")));
+    comparison.start(official, "allow.state = true\n")
 }
 
-/// One call, and the whole graph if it may have changed.
-fn step(bench: &mut Bench<'_>, random: &mut Random) -> Result<()> {
+/// Makes one call, and reads the whole graph if the call may have changed it.
+fn step(comparison: &mut Comparison<'_>, random: &mut Random) -> Result<()> {
     let (tool, arguments) = call(random);
-    bench.call(tool, &arguments)?;
+    comparison.call(tool, &arguments)?;
     match tool {
         "search_nodes" | "open_nodes" | "read_graph" => {}
-        _ if random.once_in(2) => drop(bench.call("read_graph", &json!({}))?),
-        _ => drop(bench.ask("resources/read", &json!({ "uri": URI }))?),
+        _ if random.once_in(2) => drop(comparison.call("read_graph", &json!({}))?),
+        _ => drop(comparison.ask("resources/read", &json!({ "uri": URI }))?),
     }
     Ok(())
 }
@@ -149,8 +149,8 @@ fn any_relation(random: &mut Random) -> Value {
     })
 }
 
-/// Arguments that are refused, and members too many, which are not.
-fn unfit(bench: &mut Bench<'_>) -> Result<()> {
+/// Tests invalid arguments, which are refused, and extra members, which aren't.
+fn invalid_arguments(comparison: &mut Comparison<'_>) -> Result<()> {
     for (tool, arguments) in [
         ("create_entities", json!({})),
         ("create_entities", json!({ "entities": null })),
@@ -174,7 +174,7 @@ fn unfit(bench: &mut Bench<'_>) -> Result<()> {
         ),
         ("read_graph", json!({})),
     ] {
-        bench.call(tool, &arguments)?;
+        comparison.call(tool, &arguments)?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! The plugin `sequential-thinking` beside `@modelcontextprotocol/server-sequential-thinking`.
+//! The plugin `sequential-thinking` and `@modelcontextprotocol/server-sequential-thinking`.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::Subject;
-use crate::bench::Bench;
-use crate::difference::{Difference, Gap};
+use crate::comparison::Comparison;
+use crate::difference::{Difference, Mismatch};
 use crate::random::Random;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -25,43 +25,43 @@ const NUMBERS: [&str; 4] = ["thoughtNumber", "totalThoughts", "revisesThought", 
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        what: "The schema allows numbers as strings of digits.",
+        description: "The schema allows numbers as strings of digits.",
         reason: "The official server accepts them although its schema doesn't. The gateway validates \
                  arguments against the schema, so the schema includes everything that is accepted.",
-        meant: |gap| {
+        matches: |mismatch| {
             let place = |number: &&str, word: &str| {
-                gap.lists(TOOL, &format!("/inputSchema/properties/{number}/{word}"))
+                mismatch.is_tool_property(TOOL, &format!("/inputSchema/properties/{number}/{word}"))
             };
             NUMBERS.iter().any(|number| {
-                (place(number, "type") && gap.ours == Some(&json!(["integer", "string"])))
-                    || (place(number, "pattern") && gap.theirs.is_none())
+                (place(number, "type") && mismatch.ours == Some(&json!(["integer", "string"])))
+                    || (place(number, "pattern") && mismatch.theirs.is_none())
             })
         },
     },
     Difference {
-        what: "Other values in place of numbers (`true`, `[7]`, `\"0x10\"`, `\" 5 \"`) are refused.",
+        description: "Other values in place of numbers (`true`, `[7]`, `\"0x10\"`, `\" 5 \"`) are refused.",
         reason: "The official server accepts everything that its language converts to a number. A model \
                  that sends such a value has made an error and should see it.",
-        meant: |gap| {
+        matches: |mismatch| {
             let odd = |value: &Value| !value.is_number() && !is_digits(value);
-            gap.answers.0["isError"] == false
-                && gap.answers.1["refused"] == -32602
-                && NUMBERS.iter().any(|number| gap.arguments.get(number).is_some_and(odd))
+            mismatch.answers.0["isError"] == false
+                && mismatch.answers.1["refused"] == -32602
+                && NUMBERS.iter().any(|number| mismatch.arguments.get(number).is_some_and(odd))
         },
     },
     Difference {
-        what: "Branches are listed in the order in which they started.",
+        description: "Branches are listed in the order in which they started.",
         reason: "The official server lists numeric names first, which is the order of object members in \
                  its language.",
-        meant: is_order_of_branches,
+        matches: is_order_of_branches,
     },
     Difference {
-        what: "A branch can have the name of a built-in JavaScript property, such as `constructor`.",
+        description: "A branch can have the name of a built-in JavaScript property, such as `constructor`.",
         reason: "The official server fails with `this.branches[input.branchId].push is not a function`.",
-        meant: |gap| {
-            let text = gap.answers.0["content"][0]["text"].as_str().unwrap_or_default();
-            gap.answers.0["isError"] == true
-                && gap.answers.1["isError"] == false
+        matches: |mismatch| {
+            let text = mismatch.answers.0["content"][0]["text"].as_str().unwrap_or_default();
+            mismatch.answers.0["isError"] == true
+                && mismatch.answers.1["isError"] == false
                 && text.contains("this.branches[input.branchId].push is not a function")
         },
     },
@@ -71,60 +71,60 @@ fn is_digits(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Do two answers say the same, but for the order of the branches, of which some have numbers for names?
-fn is_order_of_branches(gap: &Gap<'_>) -> bool {
+/// Are the answers equal except for the order of branches, some of which have numeric names?
+fn is_order_of_branches(mismatch: &Mismatch<'_>) -> bool {
     let sorted = |answer: &Value| {
-        let mut standing = answer["structuredContent"].clone();
-        // The text has to be what is structured, so that it differs in nothing else.
+        let mut state = answer["structuredContent"].clone();
+        // The text must equal the structured content, so that there is no other difference.
         let text = answer["content"][0]["text"].as_str().unwrap_or_default();
-        if serde_json::from_str::<Value>(text).ok()? != standing {
+        if serde_json::from_str::<Value>(text).ok()? != state {
             return None;
         }
-        standing["branches"].as_array_mut()?.sort_by_key(ToString::to_string);
-        Some(standing)
+        state["branches"].as_array_mut()?.sort_by_key(ToString::to_string);
+        Some(state)
     };
-    let (theirs, ours) = (sorted(gap.answers.0), sorted(gap.answers.1));
-    let numbered =
-        |standing: &Value| standing["branches"].as_array().is_some_and(|all| all.iter().any(is_digits));
-    gap.name == TOOL && theirs.is_some() && theirs == ours && theirs.as_ref().is_some_and(numbered)
+    let theirs = sorted(mismatch.answers.0);
+    let ours = sorted(mismatch.answers.1);
+    let numbered = |state: &Value| state["branches"].as_array().is_some_and(|all| all.iter().any(is_digits));
+    mismatch.name == TOOL && theirs.is_some() && theirs == ours && theirs.as_ref().is_some_and(numbered)
 }
 
 const BRANCHES: [&str; 8] = ["other", "", "Other", "the long way", "путь", "a\"b", "10", "2"];
 
 const WORDS: [&str; 4] = ["true", "False", "TRUE", "false"];
 
-fn check(bench: &mut Bench<'_>) -> Result<()> {
-    start(bench)?;
-    bench.lists();
-    bench.check("arguments that don't fit", |bench| {
-        for (name, value) in unfit() {
+fn check(comparison: &mut Comparison<'_>) -> Result<()> {
+    start(comparison)?;
+    comparison.compare_lists();
+    comparison.check("invalid arguments", |comparison| {
+        for (name, value) in invalid_arguments() {
             let mut arguments = thought(1, 2);
             match value {
                 Some(value) => drop(arguments.insert(name.to_owned(), value)),
                 None => drop(arguments.remove(name)),
             }
-            bench.call(TOOL, &Value::Object(arguments))?;
+            comparison.call(TOOL, &Value::Object(arguments))?;
         }
-        bench.call(TOOL, &Value::Object(thought(1, 2))).map(drop)
+        comparison.call(TOOL, &Value::Object(thought(1, 2))).map(drop)
     });
-    for (name, arguments) in odd() {
-        bench.check(name, |bench| {
-            start(bench)?; // one of both counts it, the other doesn't
-            bench.call(TOOL, &Value::Object(arguments)).map(drop)
+    for (name, arguments) in diverging_calls() {
+        comparison.check(name, |comparison| {
+            start(comparison)?; // only one of the servers counts the thought
+            comparison.call(TOOL, &Value::Object(arguments)).map(drop)
         });
     }
-    bench.generated("sequences of thoughts", 0..5, |bench, random| {
-        start(bench)?;
-        (0..60).try_for_each(|_| bench.call(TOOL, &Value::Object(any_thought(random))).map(drop))
+    comparison.generated("sequences of thoughts", 0..5, |comparison, random| {
+        start(comparison)?;
+        (0..60).try_for_each(|_| comparison.call(TOOL, &Value::Object(any_thought(random))).map(drop))
     });
     Ok(())
 }
 
-/// Starts both with an empty history.
-fn start(bench: &mut Bench<'_>) -> Result<()> {
-    let mut official = bench.node("server-sequential-thinking/dist/index.js");
+/// Starts both servers with an empty history.
+fn start(comparison: &mut Comparison<'_>) -> Result<()> {
+    let mut official = comparison.node("server-sequential-thinking/dist/index.js");
     official.env("DISABLE_THOUGHT_LOGGING", "true");
-    bench.start(official, "allow.state = true\n")
+    comparison.start(official, "allow.state = true\n")
 }
 
 fn thought(number: u64, total: u64) -> Map<String, Value> {
@@ -136,8 +136,8 @@ fn thought(number: u64, total: u64) -> Map<String, Value> {
     arguments
 }
 
-/// What an argument can't be; none: it is left out.
-fn unfit() -> Vec<(&'static str, Option<Value>)> {
+/// Invalid arguments. `None` means that the argument is missing.
+fn invalid_arguments() -> Vec<(&'static str, Option<Value>)> {
     let some = |name, value: Value| (name, Some(value));
     vec![
         ("thought", None),
@@ -169,8 +169,8 @@ fn unfit() -> Vec<(&'static str, Option<Value>)> {
     ]
 }
 
-/// Calls after which the two histories are no longer the same.
-fn odd() -> Vec<(&'static str, Map<String, Value>)> {
+/// Calls after which the two histories differ.
+fn diverging_calls() -> Vec<(&'static str, Map<String, Value>)> {
     let with = |members: Value| {
         let mut arguments = thought(1, 2);
         arguments.extend(members.as_object().cloned().unwrap_or_default());
@@ -206,13 +206,13 @@ fn any_thought(random: &mut Random) -> Map<String, Value> {
     arguments
 }
 
-/// A number, sometimes as digits, seldom a large one.
+/// A random number, sometimes as digits, rarely a large one.
 fn number(random: &mut Random) -> Value {
     let number = if random.once_in(30) { 9_007_199_254_740_991 } else { random.below(12) + 1 };
     if random.once_in(4) { json!(number.to_string()) } else { json!(number) }
 }
 
-/// A truth value, sometimes as a word.
+/// A random boolean, sometimes as a string.
 fn flag(random: &mut Random) -> Value {
     if random.once_in(4) { json!(random.pick(&WORDS)) } else { json!(random.once_in(2)) }
 }

@@ -1,4 +1,4 @@
-//! The operator's listener of a gateway that serves over HTTP.
+//! The admin listener of a gateway that serves over HTTP.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,23 +7,23 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{Http, Reply, parse};
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 
-/// The operator's listener.
+/// The admin listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Admin {
     address: SocketAddr,
 }
 
 impl Http {
-    /// The operator's listener, as the log names it.
+    /// The admin listener, at the address from the log.
     ///
     /// # Panics
-    /// It names none: `gateway.toml` needs `[admin]`.
+    /// If the log has no admin address; `gateway.toml` needs `[admin]`.
     #[must_use]
     #[track_caller]
     pub fn admin(&self) -> Admin {
-        self.logged("\nadmin ");
+        self.wait_for_log("\nadmin ");
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
             let rest = line.split("http://").nth(1)?;
@@ -36,20 +36,20 @@ impl Http {
 }
 
 impl Admin {
-    /// Where it listens.
+    /// The listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Reads a page.
+    /// Sends a GET request.
     #[must_use]
     #[track_caller]
     pub fn get(&self, path: &str) -> Reply {
         self.send("GET", path, "", "")
     }
 
-    /// Has everything looked at anew; gives the answer when that is done.
+    /// Requests a reload and returns its report.
     #[must_use]
     #[track_caller]
     pub fn reload(&self) -> Value {
@@ -58,7 +58,7 @@ impl Admin {
         reply.json()
     }
 
-    /// What `/status.json` says.
+    /// The document at `/status.json`.
     #[must_use]
     #[track_caller]
     pub fn status(&self) -> Value {
@@ -67,7 +67,7 @@ impl Admin {
         reply.json()
     }
 
-    /// What `/status.json` says of a plugin.
+    /// The entry of a plugin in `/status.json`.
     #[must_use]
     #[track_caller]
     pub fn plugin(&self, id: &str) -> Value {
@@ -77,43 +77,44 @@ impl Admin {
         found.unwrap_or_else(|| panic!("no plugin `{id}`: {status}")).clone()
     }
 
-    /// Waits until `/status.json` is so; gives what it says then.
+    /// Waits until `/status.json` meets the condition and returns it.
     ///
     /// # Panics
-    /// It never is.
+    /// If the condition isn't met in time.
     #[track_caller]
-    pub fn until(&self, what: &str, so: impl Fn(&Value) -> bool) -> Value {
-        let begun = Instant::now();
+    pub fn wait_until_status(&self, what: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        let started = Instant::now();
         loop {
             let status = self.status();
-            if so(&status) {
+            if condition(&status) {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "never so: {what}: {status}");
+            assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting until {what}: {status}");
         }
     }
 
-    /// The value of a metric, with its labels as they are written; none: there is no such line.
+    /// The value of a metric, named with its labels. `None` means there is no such line.
     #[must_use]
     #[track_caller]
     pub fn metric(&self, name: &str) -> Option<f64> {
         let reply = self.get("/metrics");
         assert_eq!(reply.status, 200, "{reply:?}");
         let line = reply.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        Some(line.trim().parse().unwrap_or_else(|_| panic!("no number: {name} {line}")))
+        Some(line.trim().parse().unwrap_or_else(|_| panic!("not a number: {name} {line}")))
     }
 
     #[track_caller]
     fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Reply {
-        let (address, length) = (self.address, body.len());
+        let address = self.address;
+        let length = body.len();
         let text = format!(
             "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
-        let mut stream = TcpStream::connect(address).expect("the gateway listens for the operator");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut stream = TcpStream::connect(address).expect("the admin listener accepts");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
         stream.write_all(text.as_bytes()).expect("the gateway reads");
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
+        stream.read_to_end(&mut answer).expect("a response");
         parse(&answer)
     }
 }

@@ -21,12 +21,12 @@ fn separates_thousands() {
 }
 
 #[test]
-fn compares_a_subject_with_its_yardstick_and_the_floor() {
+fn compares_a_subject_with_its_reference_and_the_floor() {
     let figures = json!({"traffic": [
         {"load": "a", "subject": "axum", "calls_per_second": 5000.0},
         {"load": "a", "subject": "rmcp", "calls_per_second": 1000.0},
         {"load": "b", "subject": "rmcp", "calls_per_second": 9.0},
-        {"load": "a", "subject": "moongate", "yardstick": "rmcp", "floor": "axum", "calls_per_second": 1250.0,
+        {"load": "a", "subject": "moongate", "reference": "rmcp", "floor": "axum", "calls_per_second": 1250.0,
             "rounds": [1260.0, 1240.0, 1250.0]},
     ]});
     let tables = markdown(&figures);
@@ -40,7 +40,7 @@ fn reloads_have_their_own_tables() {
     let figures = json!({"reload": {
         "latency": [{"plugin": "large", "bytes": 3_100_000, "replacements": 15,
             "new": {"p50_ms": 1500.25, "max_ms": 1600.0}, "cached": {"p50_ms": 130.0, "max_ms": 140.0}}],
-        "beside": [{"plugin": "large", "replacements": 4,
+        "during_replacement": [{"plugin": "large", "replacements": 4,
             "calls_per_second": {"without": 9000.0, "during": 8000.0},
             "p50_us": {"without": 100.0, "during": 110.0}, "p99_us": {"without": 300.0, "during": 2000.0}}],
     }});

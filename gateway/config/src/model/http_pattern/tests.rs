@@ -1,15 +1,15 @@
 //! Valid and invalid patterns, with the part of each that is wrong.
 
 use super::*;
-use crate::{HttpGrant, Target};
+use crate::{HttpGrant, RequestTarget};
 
 /// The grant that a pattern alone is.
 fn grant(written: &str) -> HttpGrant {
     let HttpPattern { scheme, host, port, path, parts: _ } =
         parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"));
     HttpGrant {
-        place: 0..0,
-        written: written.to_owned(),
+        span: 0..0,
+        display_pattern: written.to_owned(),
         scheme,
         host,
         port,
@@ -21,7 +21,7 @@ fn grant(written: &str) -> HttpGrant {
 
 #[track_caller]
 fn covers(pattern: &str, url: &str) -> bool {
-    let target = Target::new("GET", url).unwrap_or_else(|error| panic!("{url}: {error}"));
+    let target = RequestTarget::new("GET", url).unwrap_or_else(|error| panic!("{url}: {error}"));
     grant(pattern).covers(&target)
 }
 
@@ -237,10 +237,10 @@ fn rejects_urls_that_need_repair() {
         "/a",
         "",
     ] {
-        assert!(Target::new("GET", url).is_err(), "{url:?}");
+        assert!(RequestTarget::new("GET", url).is_err(), "{url:?}");
     }
-    assert!(Target::new("GET", r"https://example.com/?a=\b").is_ok());
-    let tunnel = Target::new("connect", "https://example.com").unwrap();
+    assert!(RequestTarget::new("GET", r"https://example.com/?a=\b").is_ok());
+    let tunnel = RequestTarget::new("connect", "https://example.com").unwrap();
     assert!(!grant("https://example.com").covers(&tunnel));
 }
 

@@ -10,7 +10,7 @@ fn default_limits_match_the_key_table() {
     for ((key, value), known) in written.iter().zip(LIMITS) {
         assert_eq!((*key, value.as_str()), (known.name, known.default.unwrap_or_default()));
     }
-    assert_eq!(Limits::default().changed(), []);
+    assert_eq!(Limits::default().non_default(), []);
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn changed_limits_are_listed_as_toml() {
         ..Limits::default()
     };
     let expected = [("timeout", "\"1s 500ms\""), ("memory", "\"4097B\""), ("reuse_memory", "\"3MiB\"")];
-    assert_eq!(limits.changed(), expected.map(|(key, value)| (key, value.to_owned())));
-    assert_eq!(limits.value("compile_time"), None);
-    assert_eq!(limits.value("queue").as_deref(), Some("256"));
+    assert_eq!(limits.non_default(), expected.map(|(key, value)| (key, value.to_owned())));
+    assert_eq!(limits.value_as_toml("compile_time"), None);
+    assert_eq!(limits.value_as_toml("queue").as_deref(), Some("256"));
 }

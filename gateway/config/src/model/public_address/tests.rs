@@ -3,7 +3,7 @@
 use super::*;
 
 fn public(text: &str) -> bool {
-    is_public(text.parse().unwrap())
+    is_public_address(text.parse().unwrap())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::{Environment, from_text};
+use crate::{Environment, parse_config};
 
 struct Nothing;
 
@@ -20,39 +20,39 @@ impl Environment for Nothing {
 
 fn table(more: &str) -> Arc<PluginConfig> {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{more}\n");
-    let loaded = from_text(Path::new("gateway.toml"), text, &Nothing);
+    let loaded = parse_config(Path::new("gateway.toml"), text, &Nothing);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     Arc::clone(&config.plugins[0])
 }
 
-fn needing(needs: &[Need]) -> Interfaces {
-    Interfaces { needs: needs.iter().copied().collect(), ..Interfaces::default() }
+fn needing(needs: &[GuestCapability]) -> Interfaces {
+    Interfaces { capabilities: needs.iter().copied().collect(), ..Interfaces::default() }
 }
 
 /// The warnings if state is kept on disk.
-fn misfits(table: &PluginConfig, needs: &[Need]) -> Vec<Problem> {
-    table.misfits(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
+fn misfits(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
+    table.grant_warnings(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
 /// Lines that grant a need.
-fn granting(need: Need, folder: &Path) -> String {
+fn granting(need: GuestCapability, folder: &Path) -> String {
     match need {
-        Need::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
-        Need::Http => "allow.http = [\"https://example.com\"]".to_owned(),
-        Need::State => "allow.state = true".to_owned(),
-        Need::Variables => "allow.env = [\"LANG\"]".to_owned(),
-        Need::Settings => "config = { a = 1 }".to_owned(),
-        Need::Client => "allow.client = [\"roots\"]".to_owned(),
+        GuestCapability::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
+        GuestCapability::Http => "allow.http = [\"https://example.com\"]".to_owned(),
+        GuestCapability::State => "allow.state = true".to_owned(),
+        GuestCapability::Variables => "allow.env = [\"LANG\"]".to_owned(),
+        GuestCapability::Settings => "config = { a = 1 }".to_owned(),
+        GuestCapability::Client => "allow.client = [\"roots\"]".to_owned(),
     }
 }
 
 #[test]
 fn requested_grants_give_no_warning() {
     let folder = tempfile::tempdir().unwrap();
-    for need in Need::ALL {
+    for need in GuestCapability::ALL {
         let table = table(&granting(need, folder.path()));
         assert_eq!(misfits(&table, &[need]), [], "{need:?}");
-        let found = table.against(&needing(&[need]));
+        let found = table.compare_with_imports(&needing(&[need]));
         assert!(found.len() == 1 && found[0].granted.len() == 1, "{found:?}");
     }
 }
@@ -60,30 +60,31 @@ fn requested_grants_give_no_warning() {
 #[test]
 fn warns_about_unused_grants() {
     let folder = tempfile::tempdir().unwrap();
-    for need in Need::ALL {
+    for need in GuestCapability::ALL {
         let table = table(&granting(need, folder.path()));
         let misfits = misfits(&table, &[]);
-        assert!(misfits.len() == 1 && misfits[0].message.contains(need.key()), "{misfits:?}");
+        assert!(misfits.len() == 1 && misfits[0].message.contains(need.config_key()), "{misfits:?}");
     }
 }
 
 #[test]
 fn warns_about_missing_grants_if_the_request_is_deliberate() {
-    for need in Need::ALL {
+    for need in GuestCapability::ALL {
         let misfits = misfits(&table(""), &[need]);
-        let warnings = matches!(need, Need::Http | Need::State | Need::Client);
+        let warnings =
+            matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
         assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
-        assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example())));
+        assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example_line())));
     }
-    assert_eq!(table("").against(&needing(&[])), []);
+    assert_eq!(table("").compare_with_imports(&needing(&[])), []);
 }
 
 #[test]
 fn warnings_point_at_the_key() {
     let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
-    let places: Vec<_> = misfits(&table, &[]).into_iter().map(|problem| problem.place.unwrap()).collect();
+    let places: Vec<_> = misfits(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
     assert_eq!(places.len(), 2);
-    assert!(places.iter().all(|place| *place != table.place) && places[0] != places[1], "{places:?}");
+    assert!(places.iter().all(|place| *place != table.span) && places[0] != places[1], "{places:?}");
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn warns_about_unused_instructions() {
     let table = table("allow.instructions = true");
     let warnings = |instructions: Option<&str>| {
         let info = PluginInfo { instructions: instructions.map(str::to_owned), ..PluginInfo::default() };
-        table.misfits(&needing(&[]), &info, None).len()
+        table.grant_warnings(&needing(&[]), &info, None).len()
     };
     assert_eq!((warnings(None), warnings(Some(" ")), warnings(Some("ask twice"))), (1, 1, 0));
 }
@@ -100,20 +101,23 @@ fn warns_about_unused_instructions() {
 fn warns_about_state_in_memory() {
     let granted = table("allow.state = true");
     let info = PluginInfo::default();
-    let warnings = granted.misfits(&needing(&[Need::State]), &info, None);
+    let warnings = granted.grant_warnings(&needing(&[GuestCapability::State]), &info, None);
     assert!(
         warnings.len() == 1 && warnings[0].hint.as_deref().unwrap().contains("state = \"state\""),
         "{warnings:?}"
     );
     assert!(!warnings[0].is_error());
-    assert_eq!(granted.misfits(&needing(&[Need::State]), &info, Some(Path::new("/state"))), []);
-    assert!(granted.misfits(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
+    assert_eq!(
+        granted.grant_warnings(&needing(&[GuestCapability::State]), &info, Some(Path::new("/state"))),
+        []
+    );
+    assert!(granted.grant_warnings(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
 }
 
 #[test]
 fn names_the_origins_of_settings_without_values() {
     let table =
         table("config = { zone = \"Europe/Paris\", key = { env = \"LANG\" }, text = \"in ${HOME}\" }");
-    let found = table.against(&needing(&[Need::Settings]));
+    let found = table.compare_with_imports(&needing(&[GuestCapability::Settings]));
     assert_eq!(found[0].granted, ["key (from env LANG)", "text (from env HOME)", "zone"]);
 }

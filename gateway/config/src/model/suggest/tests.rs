@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::{Loaded, from_text};
+use crate::{LoadedConfig, parse_config};
 
 /// Loads a plugin with these items of `http`.
-fn read(http: &str) -> Loaded {
+fn read(http: &str) -> LoadedConfig {
     let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\nhttp = [{http}]\n");
     let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
-    from_text(Path::new("/nowhere/gateway.toml"), text, &variables)
+    parse_config(Path::new("/nowhere/gateway.toml"), text, &variables)
 }
 
 /// The grants of these items of `http`, which are valid.
@@ -29,10 +29,10 @@ fn item(line: &str) -> &str {
 }
 
 /// Is a request to this address allowed?
-fn goes(grants: &Grants, target: &Target, address: IpAddr) -> bool {
+fn goes(grants: &Grants, target: &RequestTarget, address: IpAddr) -> bool {
     let by = |grant: &&HttpGrant| {
         grant.covers(target)
-            && (is_public(address) || grant.networks.iter().any(|its| its.contains(&address)))
+            && (is_public_address(address) || grant.networks.iter().any(|its| its.contains(&address)))
     };
     grants.http.iter().any(|grant| by(&grant))
 }
@@ -150,11 +150,11 @@ const ROWS: [Row; 18] = [
 #[test]
 fn suggested_lines_grant_the_request_in_one_step() {
     for (items, method, url, address, expected) in ROWS {
-        let target = Target::new(method, url).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let target = RequestTarget::new(method, url).unwrap_or_else(|error| panic!("{url}: {error}"));
         let address = address.parse().unwrap();
         let before = grants(items);
         assert!(!goes(&before, &target, address), "{url} is granted already");
-        let line = before.cure(&target);
+        let line = before.suggest_http_grant(&target);
         assert_eq!(line.replace('"', "'"), format!("http = [{expected}]"), "{url}");
         assert!(goes(&grants(&[items, &[item(&line)]].concat()), &target, address), "{url}: {line}");
     }
@@ -188,10 +188,10 @@ fn suggested_networks_allow_the_address() {
             "{ url = 'https://a.example', networks = ['fd00::7/128'] }",
         ),
     ] {
-        let (target, address) = (Target::new("GET", url).unwrap(), address.parse().unwrap());
+        let (target, address) = (RequestTarget::new("GET", url).unwrap(), address.parse().unwrap());
         let before = grants(&[granted]);
         assert!(before.http[0].covers(&target) && !goes(&before, &target, address), "{url}");
-        let line = before.http[0].cure(&target.origin(), address);
+        let line = before.http[0].suggest_for_address(&target.origin(), address);
         assert_eq!(line.replace('"', "'"), format!("http = [{expected}]"), "{url}");
         assert!(goes(&grants(&[granted, item(&line)]), &target, address), "{url}: {line}");
     }
@@ -205,25 +205,25 @@ fn long_suggestions_name_fewer_networks_but_are_never_wider() {
     };
     let address: IpAddr = "192.168.0.1".parse().unwrap();
     let before = grants(&[&many("methods = ['GET', 'PUT'], ")]);
-    let target = Target::new("GET", "https://a.example/read/x").unwrap();
-    let line = before.http[0].cure(&target.origin(), address);
+    let target = RequestTarget::new("GET", "https://a.example/read/x").unwrap();
+    let line = before.http[0].suggest_for_address(&target.origin(), address);
     assert_eq!(
         line.replace('"', "'"),
         "http = [{ url = 'https://a.example/read', methods = ['GET', 'PUT'], networks = ['192.168.0.1/32'] }]"
     );
     assert!(goes(&grants(&[&many(""), item(&line)]), &target, address), "{line}");
 
-    let other = Target::new("GET", "https://a.example/write").unwrap();
-    let line = grants(&[&many("")]).cure(&other);
+    let other = RequestTarget::new("GET", "https://a.example/write").unwrap();
+    let line = grants(&[&many("")]).suggest_http_grant(&other);
     assert_eq!(line.replace('"', "'"), "http = [{ url = 'https://a.example/write', methods = ['GET'] }]");
 
     // However long the request and the grant are.
     let path = format!("/b/{}", "c".repeat(2_000));
-    let long = Target::new("GET", &format!("https://a.example{path}")).unwrap();
+    let long = RequestTarget::new("GET", &format!("https://a.example{path}")).unwrap();
     for line in [
-        grants(&["'https://a.example/read'"]).cure(&long),
+        grants(&["'https://a.example/read'"]).suggest_http_grant(&long),
         grants(&[&format!("{{ url = 'https://a.example{path}', methods = ['GET'] }}")]).http[0]
-            .cure(&long.origin(), address),
+            .suggest_for_address(&long.origin(), address),
     ] {
         let cured = &grants(&[item(&line)]).http[0];
         assert_eq!((&cured.path, cured.methods.as_ref().map(|methods| methods.len())), (&path, Some(1)));

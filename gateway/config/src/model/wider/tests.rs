@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::from_text;
+use crate::parse_config;
 
 /// A directory with `a/sub` and `b`, and `link`, which leads to `a`.
 fn place() -> TempDir {
@@ -26,7 +26,7 @@ fn grants(place: &Path, allow: &str) -> Grants {
     let text = format!(
         "version = 1\ngateway.cache = 'cache'\n[plugins.p]\nsource = 'p.wasm'\n[plugins.p.allow]\n{allow}\n"
     );
-    let loaded = from_text(&place.join("config/gateway.toml"), text, &BTreeMap::from(environment));
+    let loaded = parse_config(&place.join("config/gateway.toml"), text, &BTreeMap::from(environment));
     let config = loaded.config.unwrap_or_else(|| panic!("{allow}: {:?}", loaded.problems));
     config.plugins[0].allow.clone()
 }
@@ -34,7 +34,7 @@ fn grants(place: &Path, allow: &str) -> Grants {
 /// What the second grants allow that the first don't, with the directory as `@`.
 #[track_caller]
 fn wider(place: &Path, before: &str, now: &str) -> Vec<String> {
-    let wider = grants(place, now).wider_than(&grants(place, before));
+    let wider = grants(place, now).widened_grants(&grants(place, before));
     let folder = place.canonicalize().unwrap();
     wider.iter().map(|phrase| phrase.replace(&*folder.to_string_lossy(), "@")).collect()
 }
@@ -59,7 +59,7 @@ fn each_kind_of_grant_has_a_phrase() {
         assert_eq!(wider(place.path(), now, now), [""; 0], "{now}");
         assert_eq!(wider(place.path(), now, ""), [""; 0], "{now}");
     }
-    assert_eq!(grants(place.path(), "state = true\nenv = ['TZ']").all(), ["env TZ", "state"]);
+    assert_eq!(grants(place.path(), "state = true\nenv = ['TZ']").describe_all(), ["env TZ", "state"]);
 }
 
 #[test]
@@ -166,15 +166,15 @@ fn compares_resolved_directories() {
     let before = grants(place.path(), &through);
     fs::remove_file(place.path().join("link")).unwrap();
     symlink("b", place.path().join("link")).unwrap();
-    assert_eq!(grants(place.path(), &through).wider_than(&before).len(), 1);
+    assert_eq!(grants(place.path(), &through).widened_grants(&before).len(), 1);
 }
 
 #[test]
 fn values_of_variables_are_not_part_of_the_grant() {
     let before = Grants { env: vec![("A".to_owned(), "1".to_owned())], ..Grants::default() };
     let now = Grants { env: vec![("A".to_owned(), "2".to_owned())], ..Grants::default() };
-    assert_eq!(now.wider_than(&before), [""; 0]);
+    assert_eq!(now.widened_grants(&before), [""; 0]);
     let hidden =
         Grants { env: vec![("a\u{202e}b".to_owned(), "3".to_owned())], client: BTreeSet::new(), ..now };
-    assert_eq!(hidden.wider_than(&before), ["env a\\u{202e}b"]);
+    assert_eq!(hidden.widened_grants(&before), ["env a\\u{202e}b"]);
 }

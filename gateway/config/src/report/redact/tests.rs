@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::*;
 use crate::read::secret_detection::is_secret_value;
-use crate::{Config, Loaded, Style, from_text, render, resolved};
+use crate::{Config, LoadedConfig, RenderStyle, parse_config, render_diagnostics, resolved_config};
 
-fn load(text: String, variables: &[(&str, &str)]) -> Loaded {
+fn load(text: String, variables: &[(&str, &str)]) -> LoadedConfig {
     let variables = variables.iter().chain(&[("HOME", "/srv")]);
     let variables: BTreeMap<String, String> =
         variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    from_text(Path::new("/etc/gateway.toml"), text, &variables)
+    parse_config(Path::new("/etc/gateway.toml"), text, &variables)
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn removes_masked_values_from_messages() {
     let text = "a = 1\ntoken = \"hunter2\"\nb = 2";
     let masked = 14..23;
     let masked = std::slice::from_ref(&masked);
-    let problem = |at| Problem::error("`hunter2` is wrong").hint("not hunter2").at(at);
+    let problem = |at| Diagnostic::error("`hunter2` is wrong").with_hint("not hunter2").with_span(at);
     let scrubbed = scrub(problem(6..11), text, masked);
     assert_eq!((scrubbed.message.as_str(), scrubbed.hint.as_deref()), ("`…` is wrong", Some("not …")));
     assert_eq!(scrub(problem(0..1), text, masked), problem(0..1));
@@ -154,9 +154,9 @@ fn excerpts_resolved_files_and_traces_hide_the_same() {
     for (line, secret) in settings {
         let text = format!("version = 1\n[plugins.a]\nsource = 'a.wasm'\n[plugins.a.config]\n{line} # why\n");
         let loaded = load(text, &[]);
-        let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
+        let rendered = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
         let environment = BTreeMap::<String, String>::new();
-        let resolved = resolved(&loaded, &environment).unwrap_or_else(|| panic!("{rendered}"));
+        let resolved = resolved_config(&loaded, &environment).unwrap_or_else(|| panic!("{rendered}"));
         let all = format!("{rendered}{}{resolved}", loaded.source.text);
         assert!(!all.contains("W7kq") && !all.contains("73519"), "{line}:\n{all}");
         let traced = loaded.config.unwrap().secrets;
@@ -222,7 +222,7 @@ fn hides_values_in_the_place_of_variable_names() {
     ] {
         let text = format!("version = 1\n[plugins.a]\nsource = 'a.wasm'\nallow.env = ['{name}']\n");
         let loaded = load(text, &[("PADDED", "cGFzc3dvcmQtaW4tYmFzZTY0XQ==")]);
-        let rendered = render(&loaded.problems, &loaded.source, Style::Plain);
+        let rendered = render_diagnostics(&loaded.problems, &loaded.source, RenderStyle::Plain);
         assert!(rendered.contains("invalid name of an environment variable"), "{rendered}");
         assert!(!rendered.contains("cGFz"), "{rendered}");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::*;
-use crate::from_text;
+use crate::parse_config;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
@@ -21,15 +21,15 @@ fn environment() -> BTreeMap<String, String> {
     variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn read(file: &Path, text: &str) -> Loaded {
-    from_text(file, text.to_owned(), &environment())
+fn read(file: &Path, text: &str) -> LoadedConfig {
+    parse_config(file, text.to_owned(), &environment())
 }
 
 /// Resolves a file and reads the result from another directory.
 #[track_caller]
-fn written(text: &str) -> (Loaded, String, Loaded) {
+fn written(text: &str) -> (LoadedConfig, String, LoadedConfig) {
     let before = read(&folder().join("gateway.toml"), text);
-    let written = resolved(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
+    let written = resolved_config(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
     let again = read(Path::new("/elsewhere/gateway.toml"), &written);
     assert!(again.config.is_some(), "{:?}\n{written}", again.problems);
     (before, written, again)
@@ -50,9 +50,13 @@ fn reads_back_as_the_same_configuration() {
         assert_eq!((a.stop_grace, &a.sealing_key), (b.stop_grace, &b.sealing_key));
         assert_eq!(a.plugins.len(), b.plugins.len());
         for (a, b) in a.plugins.iter().zip(&b.plugins) {
-            assert!(a.says_the_same_as(b), "{a:?}\n{b:?}\n{written}");
+            assert!(a.is_equivalent_to(b), "{a:?}\n{b:?}\n{written}");
         }
-        assert_eq!(resolved(&again, &environment()).unwrap(), written, "resolving again changes nothing");
+        assert_eq!(
+            resolved_config(&again, &environment()).unwrap(),
+            written,
+            "resolving again changes nothing"
+        );
         assert!(written.contains("describe_timeout = ") && written.contains("max_sessions = "), "{written}");
     }
 }
@@ -88,7 +92,7 @@ fn redacts_secrets_of_headers_and_urls() {
          headers.x-b = { env = 'LANG', prefix = 'hunter2' }\n\
          headers.x-c = { env = 'LANG', prefix = 'Bearer ' }\n";
     let before = read(&folder().join("gateway.toml"), text);
-    let written = resolved(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
+    let written = resolved_config(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
     for part in [
         "https://ok.example/bot${OTHER_TOKEN}/get",
         "prefix = \"${OTHER_TOKEN}\"",
@@ -103,7 +107,7 @@ fn redacts_secrets_of_headers_and_urls() {
     assert!(!written.contains("fedcba98") && !written.contains("hunter2"), "{written}");
     // Nor do grants show it.
     let config = before.config.unwrap();
-    let granted = config.plugins[0].allow.all().join("\n");
+    let granted = config.plugins[0].allow.describe_all().join("\n");
     assert!(
         granted.contains("http https://ok.example/bot***/get") && !granted.contains("fedcba98"),
         "{granted}"

@@ -4,16 +4,16 @@ use super::*;
 
 #[test]
 fn removes_hidden_characters_and_keeps_lines() {
-    assert_eq!(block("a\u{202e}b\u{1b}[31m\nc\u{e0041}".into(), 100), "ab[31m\nc");
-    assert_eq!(line("  two\r\nlines\u{2066} ", 100), "two  lines");
-    assert_eq!(line("größer 👩‍🔬", 100), "größer 👩‍🔬");
-    assert_eq!(block("a\u{200b}b\u{feff}\u{2062}c\u{e0100}\u{e01ef}".into(), 100), "abc");
+    assert_eq!(clean_block("a\u{202e}b\u{1b}[31m\nc\u{e0041}".into(), 100), "ab[31m\nc");
+    assert_eq!(clean_line("  two\r\nlines\u{2066} ", 100), "two  lines");
+    assert_eq!(clean_line("größer 👩‍🔬", 100), "größer 👩‍🔬");
+    assert_eq!(clean_block("a\u{200b}b\u{feff}\u{2062}c\u{e0100}\u{e01ef}".into(), 100), "abc");
 }
 
 #[test]
 fn truncates_at_a_character() {
-    assert_eq!(block("äöü".into(), 6), "äöü");
-    assert_eq!(block("äöüß".into(), 6), "ä…");
+    assert_eq!(clean_block("äöü".into(), 6), "äöü");
+    assert_eq!(clean_block("äöüß".into(), 6), "ä…");
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn cleans_raw_and_escaped_json_strings() {
         (r#"{"a":"\u20"#, r#"{"a":"\u20"#),
         (r#""\ud800\"#, r#""\ud800\"#),
     ] {
-        assert_eq!(json(given.to_owned()), cleaned, "{given}");
+        assert_eq!(clean_json(given.to_owned()), cleaned, "{given}");
     }
 }
 
@@ -38,6 +38,6 @@ fn depth_ignores_brackets_in_strings() {
     for (json, deep) in
         [("1", 0), ("[]", 1), (r#"{"a":[1,{"b":[]}],"c":[]}"#, 4), (r#"["[[[\"[[","\\",[]]"#, 2)]
     {
-        assert_eq!(depth(json), deep, "{json}");
+        assert_eq!(json_depth(json), deep, "{json}");
     }
 }

@@ -92,27 +92,27 @@ async fn refuses_a_directory_that_others_can_write() {
     let cache = dir.path().join("cache");
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(Cache::open(&cache), Err(FolderError::Writable { mode: 0o777, .. })));
+    assert!(matches!(CodeCache::open(&cache), Err(PrivateDirError::WritableByOthers { mode: 0o777, .. })));
     // The plugin is compiled in memory, and the host reports the reason.
     let host = host(dir.path());
-    assert!(matches!(host.cache_problem(), Some(FolderError::Writable { .. })));
+    assert!(matches!(host.cache_error(), Some(PrivateDirError::WritableByOthers { .. })));
     let config = Arc::new(config(dir.path(), &Guest::default().build()));
     assert!(load_file(&host, &config).await.is_ok());
     assert_eq!(entries(dir.path()), []);
 
     let link = dir.path().join("link");
     symlink(dir.path(), &link).unwrap();
-    assert!(matches!(Cache::open(&link), Err(FolderError::NoFolder(_))));
+    assert!(matches!(CodeCache::open(&link), Err(PrivateDirError::NotADirectory(_))));
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(Cache::open(&file).is_err());
+    assert!(CodeCache::open(&file).is_err());
 }
 
 #[test]
 fn creates_a_private_directory_and_evicts_old_entries() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a/b");
-    let cache = Cache::open(&path).unwrap();
+    let cache = CodeCache::open(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
     for (name, days, stays) in
         [("old.cwasm", 31, false), ("new.cwasm", 29, true), ("x.tmp", 1, false), ("other", 99, true)]
@@ -137,7 +137,7 @@ fn file(path: &Path, days: u64, size: u64) {
 #[test]
 fn evicts_the_oldest_entries_above_the_maximum_size() {
     let dir = TempDir::new().unwrap();
-    let cache = Cache::open(&dir.path().join("cache")).unwrap();
+    let cache = CodeCache::open(&dir.path().join("cache")).unwrap();
     let at = |name: &str| dir.path().join("cache").join(name);
     for (name, days, size) in
         [("a.cwasm", 3, MAX_BYTES / 2), ("b.cwasm", 2, MAX_BYTES / 4), ("c.cwasm", 1, MAX_BYTES / 4)]

@@ -13,7 +13,7 @@ fn tasks() -> usize {
 #[tokio::test(start_paused = true)]
 async fn releases_code_while_the_plugin_is_still_referenced() {
     let code = Arc::new(());
-    let lease = Lease::new(Arc::clone(&code));
+    let lease = CodeLease::new(Arc::clone(&code));
     lease.release_after(DELAY, GRACE);
     tokio::time::sleep(DELAY - MOMENT).await;
     let running = lease.code().unwrap();
@@ -30,7 +30,7 @@ async fn releases_code_while_the_plugin_is_still_referenced() {
 
 #[tokio::test(start_paused = true)]
 async fn another_lease_on_the_same_code_is_not_affected() {
-    let lease = Lease::new(Arc::new(()));
+    let lease = CodeLease::new(Arc::new(()));
     let another = lease.renew();
     lease.release_after(Duration::ZERO, Duration::ZERO);
     tokio::time::sleep(MOMENT).await;
@@ -42,7 +42,7 @@ async fn another_lease_on_the_same_code_is_not_affected() {
 async fn no_task_outlives_a_dropped_lease() {
     for _ in 0..100 {
         let code = Arc::new(());
-        let lease = Lease::new(Arc::clone(&code));
+        let lease = CodeLease::new(Arc::clone(&code));
         lease.release_after(DELAY, GRACE);
         drop(lease);
         assert_eq!(Arc::strong_count(&code), 1);

@@ -41,7 +41,7 @@ fn the_compiling_engine_is_compatible_with_the_running_one() {
 
 #[test]
 fn cancellation_kills_the_process() {
-    let abort = Abort::default();
+    let abort = CompileCancellation::default();
     let guard = abort.when_dropped();
     // It exits when its stdin is closed, or when it is killed.
     let Pipes { stdin, mut stdout, stderr: _ } = abort.start(&mut Command::new("cat")).unwrap();

@@ -2,66 +2,66 @@
 
 use std::path::Path;
 
-use moongate_config::{LimitKey, PluginConfig, Spot};
+use moongate_config::{LimitKey, PluginConfig, SourceField};
 
-use super::{LoadError, TooLow, Unreadable, shown};
+use super::{LimitTooLow, LoadError, ReadFailure, display_path};
 
 /// The place that names the component's file, where a fix can be written.
 #[derive(Debug, Clone, Copy)]
-pub enum Named<'a> {
+pub enum PathOrigin<'a> {
     /// `source` in this configuration.
-    InTable(&'a PluginConfig),
+    Config(&'a PluginConfig),
     /// The command line, without a configuration.
-    ByHand,
+    CommandLine,
 }
 
-impl Named<'_> {
+impl PathOrigin<'_> {
     /// The name of the place.
     fn path_name(self) -> &'static str {
         match self {
-            Self::InTable(_) => "`source`",
-            Self::ByHand => "the path",
+            Self::Config(_) => "`source`",
+            Self::CommandLine => "the path",
         }
     }
 
     /// A hint to name another file.
     fn name_file(self, file: &str) -> String {
         match self {
-            Self::InTable(_) => format!("set `source` to {file}"),
-            Self::ByHand => format!("name {file}"),
+            Self::Config(_) => format!("set `source` to {file}"),
+            Self::CommandLine => format!("name {file}"),
         }
     }
 
     /// A hint to raise a limit. `enough` is a value that is probably sufficient.
-    fn raise(self, key: LimitKey, enough: Option<&str>) -> String {
-        let spot = Spot::Limit(key);
+    fn raise_limit(self, key: LimitKey, enough: Option<&str>) -> String {
+        let spot = SourceField::Limit(key);
         // The defaults of these limits depend on the component's size.
         let has_dynamic_default = matches!(key, LimitKey::CompileMemory | LimitKey::CompileTime);
         let key = key.as_str();
         match (self, enough) {
-            (Self::InTable(config), Some(enough)) => {
+            (Self::Config(config), Some(enough)) => {
                 // The message points at the value, if there is one.
-                let is_set = config.places.contains_key(&spot);
+                let is_set = config.spans.contains_key(&spot);
                 let place =
                     if is_set { "here".to_owned() } else { format!("in `[plugins.{}.limits]`", config.id) };
                 let remove = if is_set && has_dynamic_default { "remove the line, or " } else { "" };
                 format!("raise `limits.{key}`: {remove}write `{key} = {enough}` {place}")
             }
-            (Self::ByHand, Some(enough)) => format!(
+            (Self::CommandLine, Some(enough)) => format!(
                 "configure it in `gateway.toml`, with `source` and with `limits = {{ {key} = {enough} }}`"
             ),
-            (Self::InTable(_) | Self::ByHand, None) => {
+            (Self::Config(_) | Self::CommandLine, None) => {
                 format!("build it so that it needs less: `limits.{key}` can't be raised that far")
             }
         }
     }
 
     /// A hint to change the plugin, or else to raise the limit.
-    fn raise_or(self, low: Option<&TooLow>, better: &str) -> String {
+    fn or_raise_limit(self, low: Option<&LimitTooLow>, better: &str) -> String {
         match low {
-            None | Some(TooLow { enough: None, .. }) => better.to_owned(),
-            Some(TooLow { key, enough, .. }) => {
-                format!("{better}; or {}", self.raise(*key, enough.as_deref()))
+            None | Some(LimitTooLow { sufficient: None, .. }) => better.to_owned(),
+            Some(LimitTooLow { key, sufficient: enough, .. }) => {
+                format!("{better}; or {}", self.raise_limit(*key, enough.as_deref()))
             }
         }
     }
@@ -70,81 +70,83 @@ impl Named<'_> {
 impl LoadError {
     /// The fix. `None` if there is no general one.
     #[must_use]
-    pub fn hint(&self, named: Named<'_>) -> Option<String> {
+    pub fn hint(&self, named: PathOrigin<'_>) -> Option<String> {
         Some(match self {
             Self::Read { path, why } => return read_hint(path, why, named),
-            Self::NoFile { .. } => named.name_file("the component's `.wasm` file"),
-            Self::Unsettled { .. } => {
+            Self::NotAFile { .. } => named.name_file("the component's `.wasm` file"),
+            Self::KeepsChanging { .. } => {
                 "wait until the file is complete; to replace it safely, write another file and rename it".to_owned()
             }
-            Self::Killed => "check the machine's free memory; large components need a lot to compile".to_owned(),
-            Self::TooBig { size, .. } => {
-                let low = TooLow::wanting(LimitKey::Component, size.as_u64());
-                named.raise_or(Some(&low), "build the plugin with `--release` and without debug symbols")
+            Self::CompilerKilled => "check the machine's free memory; large components need a lot to compile".to_owned(),
+            Self::TooLarge { size, .. } => {
+                let low = LimitTooLow::needing(LimitKey::Component, size.as_u64());
+                named.or_raise_limit(Some(&low), "build the plugin with `--release` and without debug symbols")
             }
-            Self::Digest { found, .. } => format!("to accept the new file, set `sha256 = \"{found}\"`"),
+            Self::DigestMismatch { found, .. } => format!("to accept the new file, set `sha256 = \"{found}\"`"),
             Self::Precompiled => "use the original component instead of the compiled code".to_owned(),
             Self::CoreModule => {
                 "build it for wasm32-wasip2 (`cargo build --target wasm32-wasip2`), or wrap it with `wasm-tools component new`"
                     .to_owned()
             }
             Self::NotWasm { .. } => named.name_file("the `.wasm` file that the build wrote"),
-            Self::Compile { low, .. } => {
-                named.raise_or(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
+            Self::CompileLimit { low, .. } => {
+                named.or_raise_limit(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
             }
-            Self::Demands { .. } => "build it with fewer or smaller memories and tables".to_owned(),
-            Self::Broken { .. } => "copy or build the file again".to_owned(),
-            Self::Async => "build it without async (componentize-qjs: `--sync`)".to_owned(),
-            Self::Contract { name, spoken, .. } => {
+            Self::InstanceTooLarge { .. } => "build it with fewer or smaller memories and tables".to_owned(),
+            Self::InvalidComponent { .. } => "copy or build the file again".to_owned(),
+            Self::AsyncFunctions => "build it without async (componentize-qjs: `--sync`)".to_owned(),
+            Self::ContractVersion { name, spoken, .. } => {
                 format!("build the plugin with an SDK for {spoken}, or use a matching gateway (see its `{name}`)")
             }
             Self::NewerFunctions { .. } => "update the gateway; the plugin was built for a newer one".to_owned(),
             Self::UnknownImports { imports } => imports_hint(imports).to_owned(),
-            Self::Import { .. } | Self::Export { .. } => {
+            Self::ImportMismatch { .. } | Self::ExportMismatch { .. } => {
                 "rebuild the plugin with this gateway's `wit/` or SDK".to_owned()
             }
-            Self::NoExports { other } => {
+            Self::NotAPlugin { other } => {
                 let truncated =
                     if *other { "" } else { "; if it does already, the file is truncated: copy or build it again" };
                 format!(
                     "export `moongate:plugin/lifecycle@0.1.0`, as `#[plugin]` of the Rust SDK does{truncated}"
                 )
             }
-            Self::Describe { low, .. } | Self::Manifest { low, .. } => {
-                let TooLow { key, enough, .. } = low.as_deref()?;
-                named.raise(*key, enough.as_deref())
+            Self::DescribeFailed { low, .. } | Self::InvalidDescription { low, .. } => {
+                let LimitTooLow { key, sufficient: enough, .. } = low.as_deref()?;
+                named.raise_limit(*key, enough.as_deref())
             }
             Self::Internal(_) => return None,
-            Self::Grant { hint, .. } => hint.clone(),
+            Self::GrantedDirectory { hint, .. } => hint.clone(),
         })
     }
 }
 
 /// The fix for a file that can't be read.
-fn read_hint(path: &Path, why: &Unreadable, named: Named<'_>) -> Option<String> {
+fn read_hint(path: &Path, why: &ReadFailure, named: PathOrigin<'_>) -> Option<String> {
     Some(match why {
-        Unreadable::Absent { near: Some(near), .. } => format!("did you mean `{}`?", shown(near)),
-        Unreadable::Absent { link: Some(_), .. } => {
+        ReadFailure::NotFound { near: Some(near), .. } => format!("did you mean `{}`?", display_path(near)),
+        ReadFailure::NotFound { link: Some(_), .. } => {
             format!("fix the symlink, or correct {}", named.path_name())
         }
-        Unreadable::Absent { link: None, .. } => {
+        ReadFailure::NotFound { link: None, .. } => {
             let hint = missing_file_hint(path, named);
             match named {
-                Named::InTable(_) => {
+                PathOrigin::Config(_) => {
                     format!("{hint}; relative paths start in the directory of `gateway.toml`")
                 }
-                Named::ByHand => hint,
+                PathOrigin::CommandLine => hint,
             }
         }
-        Unreadable::Denied => "let the gateway's user read the file and enter its directories".to_owned(),
-        Unreadable::Other(_) => return None,
+        ReadFailure::PermissionDenied => {
+            "let the gateway's user read the file and enter its directories".to_owned()
+        }
+        ReadFailure::Other(_) => return None,
     })
 }
 
 /// The fix for a missing file. For a path in cargo's target directory, it lists the usual reasons.
-fn missing_file_hint(path: &Path, named: Named<'_>) -> String {
-    if let (Named::ByHand, None, Some(name)) = (named, path.extension(), path.file_name()) {
-        let file = shown(Path::new(name));
+fn missing_file_hint(path: &Path, named: PathOrigin<'_>) -> String {
+    if let (PathOrigin::CommandLine, None, Some(name)) = (named, path.extension(), path.file_name()) {
+        let file = display_path(Path::new(name));
         return format!(
             "name a `.wasm` file, such as `./{file}.wasm`; for a configured plugin, the name of its tool is enough"
         );

@@ -21,7 +21,7 @@ fn read_at(inode: u64, content: &[u8], second: i64) -> ReadAttempt {
         modified: (second, 0),
         changed: (second, 0),
     };
-    let candidate = Candidate { bytes: content.to_vec(), digest: Digest::of(content) };
+    let candidate = ComponentFile { bytes: content.to_vec(), digest: Digest::of(content) };
     ReadAttempt { candidate, before: stamp, after: stamp, started: SystemTime::UNIX_EPOCH + LATER }
 }
 
@@ -32,7 +32,7 @@ fn just_written(inode: u64, content: &[u8]) -> ReadAttempt {
 fn absent() -> LoadError {
     LoadError::Read {
         path: "x.wasm".into(),
-        why: Unreadable::Absent { link: None, folder: None, near: None },
+        why: ReadFailure::NotFound { link: None, folder: None, near: None },
     }
 }
 
@@ -48,8 +48,8 @@ async fn settle(reads: Vec<Result<ReadAttempt, LoadError>>) -> (Result<Vec<u8>, 
         } else {
             match &reads[0] {
                 Ok(ReadAttempt { candidate, before, after, started }) => {
-                    let Candidate { bytes, digest } = candidate;
-                    let candidate = Candidate { bytes: bytes.clone(), digest: *digest };
+                    let ComponentFile { bytes, digest } = candidate;
+                    let candidate = ComponentFile { bytes: bytes.clone(), digest: *digest };
                     Ok(ReadAttempt { candidate, before: *before, after: *after, started: *started })
                 }
                 Err(_) => Err(absent()),
@@ -116,11 +116,11 @@ async fn gives_up_on_a_file_that_keeps_changing() {
 
 /// The result of reading this path: the bytes, or the error and its hint.
 async fn read_path(path: PathBuf) -> Result<Vec<u8>, (String, Option<String>)> {
-    let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
-    let candidate = read(&config, &Lane::new(1)).await;
+    let config = PluginConfig::ungranted(PluginId::new("guest").unwrap(), path);
+    let candidate = read(&config, &BlockingLimiter::new(1)).await;
     candidate
         .map(|candidate| candidate.bytes)
-        .map_err(|error| (error.to_string(), error.hint(crate::Named::InTable(&config))))
+        .map_err(|error| (error.to_string(), error.hint(crate::PathOrigin::Config(&config))))
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn searches_for_a_similar_path_once() {
     fs::write(dir.path().join("time.wasm"), "content").unwrap();
     let slip = dir.path().join("tme.wasm");
     let error = read_once(&slip, ByteSize::kib(1)).err();
-    let Some(LoadError::Read { why: Unreadable::Absent { near, .. }, .. }) = error else {
+    let Some(LoadError::Read { why: ReadFailure::NotFound { near, .. }, .. }) = error else {
         panic!("{error:?}")
     };
     assert_eq!(near, None, "reads are repeated, so they don't search");
@@ -213,12 +213,12 @@ async fn refuses_a_wrong_digest_and_size_when_reading() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("x.wasm");
     fs::write(&path, "content").unwrap();
-    let config = PluginConfig::bare(PluginId::new("guest").unwrap(), path);
+    let config = PluginConfig::ungranted(PluginId::new("guest").unwrap(), path);
     let pinned = Arc::new(PluginConfig { sha256: Some(Digest::of(b"content")), ..config.clone() });
-    assert_eq!(read(&pinned, &Lane::new(1)).await.unwrap().digest(), &Digest::of(b"content"));
+    assert_eq!(read(&pinned, &BlockingLimiter::new(1)).await.unwrap().digest(), &Digest::of(b"content"));
     let other = PluginConfig { sha256: Some(Digest::of(b"another")), ..config.clone() };
-    assert!(matches!(read(&other, &Lane::new(1)).await, Err(LoadError::Digest { .. })));
+    assert!(matches!(read(&other, &BlockingLimiter::new(1)).await, Err(LoadError::DigestMismatch { .. })));
     let mut small = config;
     small.limits.component = ByteSize::b(6);
-    assert!(matches!(read(&small, &Lane::new(1)).await, Err(LoadError::TooBig { .. })));
+    assert!(matches!(read(&small, &BlockingLimiter::new(1)).await, Err(LoadError::TooLarge { .. })));
 }

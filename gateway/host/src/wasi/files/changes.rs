@@ -60,7 +60,7 @@ fn get_directories<T: FilesView>(mut store: Store<'_, T>, (): ()) -> Result<(Vec
     let directories = files.filesystem().get_directories()?;
     files.state.lookups.listed_preopens = true;
     for (directory, guest) in &directories {
-        let grant = files.state.config.allow.dirs.iter().position(|grant| grant.guest == *guest);
+        let grant = files.state.config.allow.dirs.iter().position(|grant| grant.guest_path == *guest);
         files.state.origins.add_preopen(directory.rep(), grant);
     }
     Ok((directories,))

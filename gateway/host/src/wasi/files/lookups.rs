@@ -4,7 +4,7 @@
 //! only sees that the guest listed the granted directories. If the call then looked into none of them and failed, it
 //! needed a path that isn't granted.
 
-use moongate_model::call::Cure;
+use moongate_model::call::GrantFix;
 
 use super::FilesState;
 use crate::wasi::grant_audit::MissingGrant;
@@ -36,7 +36,7 @@ impl FilesState {
         let granted = &self.config.allow.dirs;
         match outcome {
             LookupOutcome::Failed => {
-                let names: Vec<_> = granted.iter().map(|grant| format!("`{}`", grant.guest)).collect();
+                let names: Vec<_> = granted.iter().map(|grant| format!("`{}`", grant.guest_path)).collect();
                 let wanted = match &names[..] {
                     [] => "access to a file or directory".to_owned(),
                     names => format!("access to a file or directory outside {}", names.join(", ")),
@@ -52,5 +52,5 @@ impl FilesState {
 }
 
 fn missing(wanted: String) -> MissingGrant {
-    MissingGrant { wanted, fix: Some(Cure::ReadDirectory { guest: None }) }
+    MissingGrant { wanted, fix: Some(GrantFix::ReadDirectory { guest: None }) }
 }

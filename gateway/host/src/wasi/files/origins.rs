@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use moongate_config::{DirGrant, DirMode};
-use moongate_model::call::Cure;
+use moongate_model::call::GrantFix;
 use wasmtime::Result;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
@@ -75,7 +75,7 @@ impl FilesCtxView<'_> {
 
     fn note_used(&self, descriptor: u32) {
         if let Some(grant) = self.grant(descriptor) {
-            self.state.audit.note_used(|| format!("dirs {} ({})", grant.guest, grant.mode.as_str()));
+            self.state.audit.note_used(|| format!("dirs {} ({})", grant.guest_path, grant.mode.as_str()));
         }
     }
 
@@ -89,11 +89,13 @@ impl FilesCtxView<'_> {
         }
         if matches!(&answer, Err(ErrorCode::NotPermitted)) {
             let grants = descriptors.iter().filter_map(|descriptor| self.grant(*descriptor));
-            for DirGrant { guest, named, .. } in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
+            for DirGrant { guest_path: guest, unresolved_host_path: named, .. } in
+                grants.filter(|grant| grant.mode == DirMode::ReadOnly)
+            {
                 let host = named.to_string_lossy().into_owned();
                 self.state.audit.report_missing(&MissingGrant {
                     wanted: format!("write access to `{guest}`"),
-                    fix: Some(Cure::ChangeDirectory { host, guest: guest.clone() }),
+                    fix: Some(GrantFix::ChangeDirectory { host, guest: guest.clone() }),
                 });
             }
         }

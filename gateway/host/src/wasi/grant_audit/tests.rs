@@ -8,7 +8,7 @@ fn audit() -> GrantAudit {
 }
 
 fn missing(wanted: String, line: String) -> MissingGrant {
-    MissingGrant { wanted, fix: Some(Cure::Line(line)) }
+    MissingGrant { wanted, fix: Some(GrantFix::Line(line)) }
 }
 
 #[test]
@@ -38,22 +38,22 @@ fn possibly_missing_grants_are_made_only_for_a_ledger() {
 #[test]
 fn a_fix_is_shown_whole_or_not_at_all() {
     let (warnings, _guard) = Warnings::listen();
-    let ledger = Arc::new(Ledger::default());
+    let ledger = Arc::new(GrantReport::default());
     let plugin = PluginId::new("notes").unwrap();
     let audit = GrantAudit::new(plugin, Some(Arc::clone(&ledger)), Arc::default());
     for (wanted, host) in
         [("a", "/n".to_owned()), ("b", format!("/{}", "n".repeat(500))), ("c", "/\u{202e}".to_owned())]
     {
-        let fix = Some(Cure::ChangeDirectory { host, guest: "/n".to_owned() });
+        let fix = Some(GrantFix::ChangeDirectory { host, guest: "/n".to_owned() });
         audit.report_missing(&MissingGrant { wanted: wanted.to_owned(), fix });
     }
-    let whole = |entry: &Entry| match entry {
-        Entry::Lacked { cure, .. } => {
+    let whole = |entry: &GrantEvent| match entry {
+        GrantEvent::Missing { cure, .. } => {
             cure.as_ref().map(|cure| moongate_config::grant_line(cure).ends_with("\"rw\" }]"))
         }
-        Entry::Used(_) | Entry::HeldBack { .. } => None,
+        GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
     };
-    assert_eq!(ledger.entries().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
+    assert_eq!(ledger.events().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
     let warnings = warnings.lines();
     assert!(warnings[0].contains("add `dirs = ["), "{warnings:?}");
     let long = |line: &String| line.contains("was denied") && line.contains("too long to show");
@@ -65,7 +65,7 @@ fn missing_grants_have_a_log_target_of_their_own() {
     let (warnings, _guard) = Warnings::listen();
     let audit = audit();
     for at in 0..100 {
-        let fix = (at > 0).then(|| Cure::Line(format!("env = [\"V{at}\"]")));
+        let fix = (at > 0).then(|| GrantFix::Line(format!("env = [\"V{at}\"]")));
         audit.report_missing(&MissingGrant { wanted: format!("the variable V{at}"), fix });
     }
     audit.report_limit("memory", "was denied more memory");

@@ -5,8 +5,11 @@ use std::net::IpAddr;
 use http::header::Entry;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
-use moongate_config::{Credential, Grants, HttpGrant, HttpOrigin, NoTarget, PluginConfig, Target, is_public};
-use moongate_model::call::Cure;
+use moongate_config::{
+    Credential, Grants, HttpGrant, HttpOrigin, InvalidTargetError, PluginConfig, RequestTarget,
+    is_public_address,
+};
+use moongate_model::call::GrantFix;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::{Host, Position, Url};
@@ -24,7 +27,7 @@ const MIN_SECRET_BYTES: usize = 8;
 /// A granted request, in the form that was compared with the grants.
 #[derive(Debug)]
 pub(super) struct GrantedRequest<'g> {
-    pub(super) target: Target,
+    pub(super) target: RequestTarget,
     pub(super) origin: HttpOrigin,
     pub(super) path_and_query: PathAndQuery,
     /// Every grant that covers it.
@@ -70,9 +73,9 @@ pub(super) fn check<'g>(
 ) -> Result<GrantedRequest<'g>, RequestRefusal> {
     let invalid = RequestRefusal::Invalid;
     let url = Url::parse(&uri.to_string()).map_err(|_| invalid(Error::HttpRequestUriInvalid))?;
-    let target = Target::new(method, url.as_str()).map_err(|why| {
+    let target = RequestTarget::new(method, url.as_str()).map_err(|why| {
         invalid(match why {
-            NoTarget::Url | NoTarget::UserInfo => Error::HttpRequestUriInvalid,
+            InvalidTargetError::Url | InvalidTargetError::UserInfo => Error::HttpRequestUriInvalid,
         })
     })?;
     // CONNECT opens a tunnel. The others return the request as it arrived, with the credentials that the gateway added.
@@ -114,7 +117,7 @@ pub(super) fn check_destination(
         } else {
             written.to_owned()
         };
-        let destination = Target::new(method, &whole).map_err(|_| invalid())?;
+        let destination = RequestTarget::new(method, &whole).map_err(|_| invalid())?;
         if !config.allow.http.iter().any(|grant| grant.covers(&destination)) {
             let wanted = target_without_secrets(config, &destination);
             return Err(not_granted(config, &destination, wanted));
@@ -132,7 +135,7 @@ pub(super) fn check_destination(
 fn refusal(
     config: &PluginConfig,
     self_addresses: &SelfAddresses,
-    target: &Target,
+    target: &RequestTarget,
     origin: &HttpOrigin,
 ) -> RequestRefusal {
     if self_addresses.contain_origin(origin) {
@@ -145,8 +148,8 @@ fn refusal(
         format!("{} {origin}", target.method())
     };
     let is_not_public = match origin.host {
-        Host::Ipv4(address) => !is_public(address.into()),
-        Host::Ipv6(address) => !is_public(address.into()),
+        Host::Ipv4(address) => !is_public_address(address.into()),
+        Host::Ipv6(address) => !is_public_address(address.into()),
         Host::Domain(_) => false,
     };
     if is_not_public {
@@ -156,7 +159,7 @@ fn refusal(
 }
 
 /// Method and URL without the query, and without the path if that contains a secret.
-fn target_without_secrets(config: &PluginConfig, target: &Target) -> String {
+fn target_without_secrets(config: &PluginConfig, target: &RequestTarget) -> String {
     if contains_setting(target.path(), config) {
         format!("{} {}", target.method(), target.origin())
     } else {
@@ -172,7 +175,7 @@ fn contains_setting(path: &str, config: &PluginConfig) -> bool {
         let setting = setting.trim();
         setting.len() >= MIN_SECRET_BYTES && (path.contains(setting) || decoded.contains(setting))
     };
-    let settings = config.config.values().map(|setting| setting.expose());
+    let settings = config.settings.values().map(|setting| setting.expose());
     settings.chain(config.allow.env.iter().map(|(_, value)| value.as_str())).any(|setting| {
         contains(setting) || serde_json::from_str(setting).is_ok_and(|value| any_string(&value, &contains))
     })
@@ -192,28 +195,28 @@ fn any_string(value: &Value, condition: &impl Fn(&str) -> bool) -> bool {
 const HIDDEN_PATH: &str = "/hidden";
 
 /// The line that grants the request, with `…` for a path that contains a secret.
-fn fix(config: &PluginConfig, target: &Target) -> String {
+fn fix(config: &PluginConfig, target: &RequestTarget) -> String {
     let grants = &config.allow;
     let grants_whole_origin = !grants.http.iter().any(|grant| grant.covers_origin(&target.origin()));
     if grants_whole_origin || !contains_setting(target.path(), config) {
-        return grants.cure(target);
+        return grants.suggest_http_grant(target);
     }
     let hidden = format!("{}{HIDDEN_PATH}", target.origin());
-    let fix = Target::new(target.method(), &hidden).map(|hidden| grants.cure(&hidden));
+    let fix = RequestTarget::new(target.method(), &hidden).map(|hidden| grants.suggest_http_grant(&hidden));
     fix.unwrap_or_default().replace(&format!("{hidden}\""), &format!("{}/…\"", target.origin()))
 }
 
-fn not_granted(config: &PluginConfig, target: &Target, wanted: String) -> RequestRefusal {
+fn not_granted(config: &PluginConfig, target: &RequestTarget, wanted: String) -> RequestRefusal {
     let fix = fix(config, target);
     let origin = target.origin();
     // The line repeats the networks that are already granted for the origin, which are for the operator only.
     let reveals_networks =
         config.allow.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
     let shown_fix = (!reveals_networks).then(|| fix.clone());
-    RequestRefusal::NotGranted { shown_fix, missing: MissingGrant { wanted, fix: Some(Cure::Line(fix)) } }
+    RequestRefusal::NotGranted { shown_fix, missing: MissingGrant { wanted, fix: Some(GrantFix::Line(fix)) } }
 }
 
-fn gateway_listener(target: &Target, origin: &HttpOrigin) -> MissingGrant {
+fn gateway_listener(target: &RequestTarget, origin: &HttpOrigin) -> MissingGrant {
     let wanted = format!("{} {origin}, this gateway's own listener", target.method());
     MissingGrant { wanted, fix: None }
 }
@@ -221,7 +224,7 @@ fn gateway_listener(target: &Target, origin: &HttpOrigin) -> MissingGrant {
 impl<'g> GrantedRequest<'g> {
     /// The grant that allows the request to connect to this address.
     pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
-        let public = is_public(address);
+        let public = is_public_address(address);
         self.grants
             .iter()
             .find(|grant| public || grant.networks.iter().any(|network| network.contains(&address)))
@@ -231,8 +234,8 @@ impl<'g> GrantedRequest<'g> {
     /// The refusal if the host has only non-public addresses, such as this one.
     pub(super) fn not_public(&self, address: IpAddr) -> RequestRefusal {
         let wanted = format!("{} {} (non-public address {address})", self.target.method(), self.origin);
-        let fix = self.grants.first().map(|grant| grant.cure(&self.origin, address));
-        RequestRefusal::NotPublic(MissingGrant { wanted, fix: fix.map(Cure::Line) })
+        let fix = self.grants.first().map(|grant| grant.suggest_for_address(&self.origin, address));
+        RequestRefusal::NotPublic(MissingGrant { wanted, fix: fix.map(GrantFix::Line) })
     }
 
     /// The refusal if the host is the gateway itself.

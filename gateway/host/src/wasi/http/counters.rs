@@ -9,7 +9,7 @@ use wasmtime_wasi_http::Error;
 
 /// The number of requests of a plugin, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Requests {
+pub struct RequestCounts {
     /// Requests that got a response.
     pub sent: u64,
     /// Requests that the gateway didn't send, because they weren't granted, were invalid, or exceeded a limit.
@@ -58,7 +58,7 @@ impl PluginCounters {
     }
 
     /// The current numbers.
-    pub(super) fn all(&self) -> BTreeMap<PluginId, Requests> {
+    pub(super) fn all(&self) -> BTreeMap<PluginId, RequestCounts> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter()
             .filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts())))
@@ -67,9 +67,9 @@ impl PluginCounters {
 }
 
 impl RequestCounters {
-    fn counts(&self) -> Requests {
+    fn counts(&self) -> RequestCounts {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Requests { sent: count(&self.sent), refused: count(&self.refused), failed: count(&self.failed) }
+        RequestCounts { sent: count(&self.sent), refused: count(&self.refused), failed: count(&self.failed) }
     }
 
     /// Starts a request.

@@ -4,7 +4,7 @@
 //! [`buffered`](super::buffered). Each part of a request has a maximum length, and a guest can't set headers that are
 //! reserved for the gateway.
 
-use moongate_config::Reserved;
+use moongate_config::ReservedHeader;
 use wasmtime::component::{Linker, Resource, ResourceTable};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi_http::p2::HeaderResult;
@@ -131,7 +131,7 @@ fn clone_fields<T: HttpView>(mut store: StoreContextMut<'_, T>, (fields,): (Fiel
 }
 
 fn is_reserved(name: &str) -> bool {
-    Reserved::of(name).is_some_and(|reserved| !reserved.is_for_plugins())
+    ReservedHeader::of(name).is_some_and(|reserved| !reserved.is_settable_by_plugins())
 }
 
 fn header_answer<T>(result: HeaderResult<T>) -> Result<HeaderAnswer<T>> {

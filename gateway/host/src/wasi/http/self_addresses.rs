@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use moongate_config::{HttpOrigin, is_this_machine};
+use moongate_config::{HttpOrigin, is_localhost_name};
 use url::Host;
 
 /// The addresses that the gateway listens on.
@@ -20,7 +20,7 @@ impl SelfAddresses {
         match &origin.host {
             Host::Ipv4(address) => contain((*address).into()),
             Host::Ipv6(address) => contain((*address).into()),
-            Host::Domain(name) if is_this_machine(name) => {
+            Host::Domain(name) if is_localhost_name(name) => {
                 contain(Ipv4Addr::LOCALHOST.into()) || contain(Ipv6Addr::LOCALHOST.into())
             }
             Host::Domain(_) => false,

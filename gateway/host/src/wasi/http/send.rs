@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Body as _, Incoming};
-use moongate_config::{HttpOrigin, Reserved, is_same_header};
+use moongate_config::{HttpOrigin, ReservedHeader, is_same_header};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
@@ -105,7 +105,9 @@ impl RequestSender {
         let sent = request.headers_mut();
         *sent = headers;
         // A plugin can't set these, but it can forward the headers of a response.
-        remove(sent, |name| Reserved::of(name.as_str()).is_some_and(|reserved| !reserved.is_for_plugins()));
+        remove(sent, |name| {
+            ReservedHeader::of(name.as_str()).is_some_and(|reserved| !reserved.is_settable_by_plugins())
+        });
         let HttpOrigin { scheme, host, port } = &granted.origin;
         let host = if *port == scheme.default_port() { host.to_string() } else { format!("{host}:{port}") };
         sent.insert(HOST, HeaderValue::try_from(host).map_err(|_| Error::HttpRequestUriInvalid)?);
@@ -148,7 +150,7 @@ impl RequestSender {
                 None => self.connect(granted, timeouts.connect_deadline(), audit).await?,
             };
             if let Some(grant) = granted.grant_for(connection.address) {
-                audit.note_used(|| format!("http {}", grant.written));
+                audit.note_used(|| format!("http {}", grant.display_pattern));
             }
             if granted.credentials(&self.config.allow).next().is_some() {
                 audit.note_used(|| format!("credentials for {}", granted.origin));

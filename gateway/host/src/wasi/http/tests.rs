@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
-use moongate_config::{PluginConfig, from_text};
+use moongate_config::{PluginConfig, parse_config};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::OwnedSemaphorePermit;
@@ -50,12 +50,12 @@ impl Resolver for Fake {
 fn table(allow: &str) -> Arc<PluginConfig> {
     let text = format!("version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\n{allow}\n");
     let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
-    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text, &variables);
+    let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text, &variables);
     Arc::clone(&loaded.config.unwrap_or_else(|| panic!("{allow}: {:?}", loaded.problems)).plugins[0])
 }
 
 fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<RequestSender> {
-    let options = OutgoingOptions { own: own.to_vec(), ca_file: None };
+    let options = OutgoingOptions { own_listeners: own.to_vec(), ca_file: None };
     RequestSender::new(OutboundHttp::with_resolver(options, resolver).unwrap(), table(allow))
 }
 

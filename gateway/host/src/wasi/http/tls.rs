@@ -49,7 +49,7 @@ impl TrustRoots {
         let additional = file.map_or(Ok(Vec::new()), |path| {
             let failed = |reason: String| CaError {
                 path: path.to_owned(),
-                reason: text::line(&reason, text::SENTENCE),
+                reason: text::clean_line(&reason, text::MAX_SENTENCE_BYTES),
             };
             read(path).map_err(failed)
         })?;
@@ -82,7 +82,7 @@ fn make(additional: &[CertificateDer<'static>]) -> SharedConfig {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        let error = text::line(&error.to_string(), text::SENTENCE);
+        let error = text::clean_line(&error.to_string(), text::MAX_SENTENCE_BYTES);
         tracing::debug!("some system certificates can't be read: {error}");
     }
     // Systems have invalid certificates among the valid ones.
@@ -132,7 +132,7 @@ pub(super) fn log_untrusted(
     match logged.insert(origin.clone()) {
         FirstTime::Yes => {
             // The error quotes the certificate, which the server chose.
-            let error = text::line(&error.to_string(), text::SENTENCE);
+            let error = text::clean_line(&error.to_string(), text::MAX_SENTENCE_BYTES);
             tracing::warn!(
                 %plugin,
                 "TLS certificate of {origin} is not trusted: {error}; to trust another authority, set `ca_file` in \

@@ -13,7 +13,7 @@ use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::entries::TABLES;
-use moongate_system::private_dir::{self, FolderError, Hands, Stranger, io_hint};
+use moongate_system::private_dir::{self, Ownership, OwnershipError, PrivateDirError, io_hint};
 
 /// The name of the file.
 pub(super) const DATABASE_FILE: &str = "state.sqlite3";
@@ -35,7 +35,7 @@ pub(super) enum DatabaseError {
     #[error("another process has locked it for too long")]
     Busy,
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] PrivateDirError),
     #[error("can't use `{}`: {reason}", file.display())]
     Io { file: PathBuf, reason: io::Error },
     #[error("`{}` is not a regular file", .0.display())]
@@ -91,7 +91,7 @@ impl DatabaseError {
 
 /// Identifies a file regardless of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     device: u64,
     inode: u64,
 }
@@ -106,14 +106,14 @@ pub(super) enum ConnectionRole {
 /// An open connection.
 pub(super) struct DatabaseConnection {
     pub(super) connection: Connection,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
     file: PathBuf,
 }
 
 impl DatabaseConnection {
     /// Opens the database in a directory. Both are created if they are missing.
     pub(super) fn open(dir: &Path, role: ConnectionRole) -> Result<Self, DatabaseError> {
-        private_dir::private(dir)?;
+        private_dir::create(dir)?;
         let io = |file: &Path, reason| DatabaseError::Io { file: file.to_owned(), reason };
         // Parent directories may be symlinks, and SQLite must not follow any.
         let dir = fs::canonicalize(dir).map_err(|reason| io(dir, reason))?;
@@ -241,23 +241,23 @@ impl DatabaseConnection {
 }
 
 /// The file's identity, if no other user can read or change the file.
-fn checked_identity(file: &Path) -> Result<Identity, DatabaseError> {
+fn checked_identity(file: &Path) -> Result<FileIdentity, DatabaseError> {
     let meta = fs::symlink_metadata(file);
     let meta = meta.map_err(|reason| DatabaseError::Io { file: file.to_owned(), reason })?;
     if !meta.is_file() {
         return Err(DatabaseError::NotAFile(file.to_owned()));
     }
-    Hands::Secret.check(&meta).map_err(|stranger| match stranger {
-        Stranger::Owner => DatabaseError::Foreign(file.to_owned()),
-        Stranger::Others { mode } => DatabaseError::Open { file: file.to_owned(), mode },
+    Ownership::OwnerOnly.check(&meta).map_err(|stranger| match stranger {
+        OwnershipError::Owner => DatabaseError::Foreign(file.to_owned()),
+        OwnershipError::Permissions { mode } => DatabaseError::Open { file: file.to_owned(), mode },
     })?;
-    Ok(Identity { device: meta.dev(), inode: meta.ino() })
+    Ok(FileIdentity { device: meta.dev(), inode: meta.ino() })
 }
 
 /// The identity of the file that is at the path now.
-pub(super) fn identity(file: &Path) -> Option<Identity> {
+pub(super) fn identity(file: &Path) -> Option<FileIdentity> {
     let meta = fs::symlink_metadata(file).ok()?;
-    Some(Identity { device: meta.dev(), inode: meta.ino() })
+    Some(FileIdentity { device: meta.dev(), inode: meta.ino() })
 }
 
 fn database_error(file: &Path, error: &rusqlite::Error) -> DatabaseError {

@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, Identity, identity};
+use super::database::{
+    ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, FileIdentity, identity,
+};
 use super::entries::{OperationResult, StoreEntries};
-use super::{KeyPage, KeyValueError, StateProblem, StoreOwner, StoredValue, SwapConflict};
+use super::{KeyPage, KeyValueError, StateDiagnostic, StoreOwner, StoredValue, SwapConflict};
 
 /// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
 const QUEUE_LENGTH: usize = 32;
@@ -56,9 +58,9 @@ pub(super) struct DiskStore {
 #[derive(Default)]
 struct DatabaseHealth {
     /// The current problems, which were logged, by thread.
-    problems: Mutex<BTreeMap<ConnectionRole, StateProblem>>,
+    problems: Mutex<BTreeMap<ConnectionRole, StateDiagnostic>>,
     /// A damaged file, and the kind of damage. No thread uses the file again.
-    damaged: Mutex<Option<(Identity, String)>>,
+    damaged: Mutex<Option<(FileIdentity, String)>>,
 }
 
 type Job = Box<dyn DatabaseJob>;
@@ -171,7 +173,7 @@ impl StateDatabase {
     }
 
     /// The current problem, if a store was opened and there is one.
-    pub(super) async fn problem(&self) -> Option<StateProblem> {
+    pub(super) async fn problem(&self) -> Option<StateDiagnostic> {
         self.queues.get()?;
         for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
             let _ = self.run(role, |_| Ok(Ok(()))).await;
@@ -360,10 +362,10 @@ fn write(connection: &mut Connection, job: &mut dyn DatabaseJob) -> rusqlite::Re
 impl DatabaseHealth {
     /// Logs an error, once for both threads while it stays the same.
     fn report(&self, role: ConnectionRole, error: &DatabaseError) {
-        let problem = StateProblem { reason: error.to_string(), hint: error.hint() };
+        let problem = StateDiagnostic { reason: error.to_string(), hint: error.hint() };
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         if !problems.values().any(|before| *before == problem) {
-            let StateProblem { reason, hint } = &problem;
+            let StateDiagnostic { reason, hint } = &problem;
             tracing::error!(
                 "plugin state can't be used, and plugins that need it get an error: {reason}; {hint}"
             );
@@ -379,11 +381,11 @@ impl DatabaseHealth {
         }
     }
 
-    fn set_damaged(&self, file: Identity, reason: &str) {
+    fn set_damaged(&self, file: FileIdentity, reason: &str) {
         *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some((file, reason.to_owned()));
     }
 
-    fn damage(&self, file: Identity) -> Option<String> {
+    fn damage(&self, file: FileIdentity) -> Option<String> {
         let damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
         damaged.as_ref().filter(|(its, _)| *its == file).map(|(_, reason)| reason.clone())
     }

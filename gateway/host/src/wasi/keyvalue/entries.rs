@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::{
-    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, entry_size, new_store_size, page, sum,
+    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, add_to_number, entry_size,
+    new_store_size, page,
 };
 
 /// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered by
@@ -84,7 +85,7 @@ impl StoreEntries<'_> {
     }
 
     pub(super) fn increment(&self, key: &str, delta: i64, limit: u64) -> OperationResult<i64> {
-        let sum = match sum(self.get(key)?.as_deref(), delta) {
+        let sum = match add_to_number(self.get(key)?.as_deref(), delta) {
             Ok(sum) => sum,
             Err(error) => return Ok(Err(error)),
         };

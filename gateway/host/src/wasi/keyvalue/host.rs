@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use moongate_config::{PluginConfig, StateGrant};
-use moongate_model::call::Cure;
+use moongate_model::call::GrantFix;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::ResourceTableError;
@@ -120,14 +120,14 @@ impl kv_store::Host for KeyValueView<'_> {
         let store = match access {
             StoreAccess::Granted(store) => Arc::clone(store),
             StoreAccess::Refused => {
-                let fix = Some(Cure::Line("state = true".to_owned()));
+                let fix = Some(GrantFix::Line("state = true".to_owned()));
                 audit.report_missing(&MissingGrant { wanted: "a key-value store".to_owned(), fix });
                 return Ok(Err(kv_store::Error::AccessDenied));
             }
         };
         audit.note_used(|| match &config.allow.state {
             StateGrant::Shared(name) => format!("state {name}"),
-            StateGrant::Own | StateGrant::Refused => "state".to_owned(),
+            StateGrant::Own | StateGrant::NotGranted => "state".to_owned(),
         });
         if !matches!(identifier.as_str(), "" | "default") {
             return Ok(Err(kv_store::Error::NoSuchStore));
@@ -162,7 +162,7 @@ impl kv_store::HostBucket for KeyValueView<'_> {
         bucket: Resource<Bucket>,
         cursor: Option<String>,
     ) -> Answer<kv_store::KeyResponse> {
-        let page = self.store(&bucket)?.page(cursor).await;
+        let page = self.store(&bucket)?.first_page(cursor).await;
         self.state.answer(page.map(|page| kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
     }
 

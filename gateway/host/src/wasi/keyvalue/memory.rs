@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::{
-    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, entry_size, new_store_size, page, sum,
+    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, add_to_number, entry_size,
+    new_store_size, page,
 };
 
 /// The entries of one store.
@@ -40,7 +41,7 @@ impl MemoryStore {
     }
 
     pub(super) fn increment(&mut self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
-        let sum = sum(self.values.get(&key).map(|value| &value[..]), delta)?;
+        let sum = add_to_number(self.values.get(&key).map(|value| &value[..]), delta)?;
         self.put(key, sum.to_string().into_bytes().into(), limit)?;
         Ok(sum)
     }

@@ -13,7 +13,7 @@ use super::*;
 const PLENTY: u64 = 1 << 20;
 
 fn config(id: &str, state: StateGrant) -> PluginConfig {
-    let mut config = PluginConfig::bare(PluginId::new(id).unwrap(), PathBuf::new());
+    let mut config = PluginConfig::ungranted(PluginId::new(id).unwrap(), PathBuf::new());
     config.allow.state = state;
     config
 }
@@ -68,7 +68,7 @@ async fn a_plugin_has_a_store_only_if_granted() {
     let folder = TempDir::new().unwrap();
     for stores in [KeyValueStores::default(), on_disk(folder.path())] {
         let name = StoreName::new("a").unwrap();
-        assert!(matches!(stores.of(&config("a", StateGrant::Refused)), StoreAccess::Refused));
+        assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
         let own = granted(&stores, "a", StateGrant::Own);
         own.set("key".into(), b"own".into(), PLENTY).await.unwrap();
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await.as_deref(), Some("own"));
@@ -109,12 +109,16 @@ async fn keys_are_ordered_as_bytes() {
             kept.set((*key).into(), key.as_bytes().into(), PLENTY).await.unwrap();
         }
         assert_eq!(
-            kept.page(None).await.unwrap(),
+            kept.first_page(None).await.unwrap(),
             KeyPage { keys: keys.map(str::to_owned).into(), cursor: None }
         );
         for (at, key) in keys.iter().enumerate() {
             assert_eq!(kept.text(key).await.as_deref(), Some(*key));
-            assert_eq!(kept.page(Some((*key).into())).await.unwrap().keys, keys[at + 1..], "after {key:?}");
+            assert_eq!(
+                kept.first_page(Some((*key).into())).await.unwrap().keys,
+                keys[at + 1..],
+                "after {key:?}"
+            );
         }
     }
 }
@@ -125,14 +129,17 @@ async fn pages_list_every_lasting_key_once() {
         for number in 0..MAX_PAGE_KEYS + 2 {
             kept.set(format!("{number:04}"), Vec::new(), PLENTY).await.unwrap();
         }
-        let first = kept.page(None).await.unwrap();
+        let first = kept.first_page(None).await.unwrap();
         assert_eq!((first.keys.len(), first.cursor.as_deref()), (MAX_PAGE_KEYS, Some("0499")));
         kept.delete("0499".into()).await.unwrap();
         kept.set("0000x".into(), Vec::new(), PLENTY).await.unwrap();
         kept.set("0500x".into(), Vec::new(), PLENTY).await.unwrap();
-        let last = kept.page(first.cursor).await.unwrap();
+        let last = kept.first_page(first.cursor).await.unwrap();
         assert_eq!(last, KeyPage { keys: ["0500", "0500x", "0501"].map(str::to_owned).into(), cursor: None });
-        assert_eq!(kept.page(Some("z".into())).await.unwrap(), KeyPage { keys: Vec::new(), cursor: None });
+        assert_eq!(
+            kept.first_page(Some("z".into())).await.unwrap(),
+            KeyPage { keys: Vec::new(), cursor: None }
+        );
     }
 }
 

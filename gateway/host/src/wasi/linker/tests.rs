@@ -5,7 +5,7 @@ use wasmtime::component::Component;
 use super::*;
 
 /// True if the linker has this export of the interface. Its type doesn't matter.
-fn has(linker: &Linker<State>, interface: &str, export: &str) -> bool {
+fn has(linker: &Linker<StoreState>, interface: &str, export: &str) -> bool {
     let link = |kind: &str| {
         let text = format!("(component (import \"{interface}\" (instance (export \"{export}\" ({kind})))))");
         let component = Component::from_binary(linker.engine(), &wat::parse_str(text).unwrap()).unwrap();
@@ -101,6 +101,6 @@ fn many_long_imports_make_a_short_message() {
         let message = error.to_string();
         assert!(message.starts_with(said) && message.contains(" and 892 more, which"), "{message}");
         assert!(message.len() < 2_000, "{} bytes", message.len());
-        assert!(error.hint(crate::Named::ByHand).is_none_or(|hint| hint.len() < 500));
+        assert!(error.hint(crate::PathOrigin::CommandLine).is_none_or(|hint| hint.len() < 500));
     }
 }

@@ -21,8 +21,8 @@ pub enum WeakerHint {
 impl WeakerHint {
     /// The hints of `now` that promise more than those of `before`.
     pub(super) fn between(before: &ToolHints, now: &ToolHints) -> Vec<Self> {
-        let before = HintValues::by(before);
-        let now = HintValues::by(now);
+        let before = HintValues::from_hints(before);
+        let now = HintValues::from_hints(now);
         let all = [
             (Self::ReadOnly, !before.read_only && now.read_only),
             (Self::NotDestructive, before.destructive && !now.destructive),
@@ -53,7 +53,7 @@ struct HintValues {
 }
 
 impl HintValues {
-    fn by(hints: &ToolHints) -> Self {
+    fn from_hints(hints: &ToolHints) -> Self {
         let ToolHints { title: _, read_only, destructive, idempotent, open_world, extra: _ } = hints;
         Self {
             read_only: read_only.unwrap_or(false),

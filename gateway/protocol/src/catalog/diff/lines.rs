@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Change, Diff, KindDiff};
+use super::{CatalogDiff, ItemChange, KindDiff};
 
 /// The number of names in one line.
 const MAX_NAMES_PER_LINE: usize = 20;
 
-impl Diff {
+impl CatalogDiff {
     /// One line for each kind of difference. Empty if there are none.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -24,7 +24,7 @@ impl Diff {
     /// Warnings for operators, one line each: weakened hints.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut all = self.weakened();
+        let mut all = self.weakened_tools();
         let mut lines: Vec<String> = all.by_ref().take(MAX_NAMES_PER_LINE).map(warning).collect();
         match all.count() {
             0 => {}
@@ -36,7 +36,7 @@ impl Diff {
 }
 
 /// All lines joined.
-impl fmt::Display for Diff {
+impl fmt::Display for CatalogDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines().join("; "))
     }
@@ -61,15 +61,15 @@ impl KindDiff {
 }
 
 /// The name, and the parts that differ.
-impl fmt::Display for Change {
+impl fmt::Display for ItemChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<_> = self.parts.iter().map(|part| part.as_str()).collect();
         write!(f, "`{}` ({})", self.name, parts.join(", "))
     }
 }
 
-fn warning(change: &Change) -> String {
-    let hints: Vec<_> = change.weaker.iter().map(|hint| hint.as_str()).collect();
+fn warning(change: &ItemChange) -> String {
+    let hints: Vec<_> = change.weaker_hints.iter().map(|hint| hint.as_str()).collect();
     format!("the hints of tool `{}` got weaker: {}", change.name, hints.join(", "))
 }
 

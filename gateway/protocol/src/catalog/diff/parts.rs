@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
 
-use super::super::member::see;
+use super::super::catalog_plugin::debug_digest;
 use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A part of an item.
@@ -71,7 +71,7 @@ struct DifferingParts(Vec<ItemPart>);
 
 impl DifferingParts {
     fn compare(mut self, part: ItemPart, before: &dyn Debug, now: &dyn Debug) -> Self {
-        if see(before) != see(now) {
+        if debug_digest(before) != debug_digest(now) {
             self.0.push(part);
         }
         self
@@ -79,7 +79,7 @@ impl DifferingParts {
 }
 
 /// The parts of a tool that differ.
-pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
+pub(super) fn tool_parts(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
     let before = old.tool();
     let now = new.tool();
     // New fields must be compared.
@@ -88,7 +88,7 @@ pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
         hints;
     let its = &now.hints;
     DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
         .compare(ItemPart::Title, &(title, hinted), &(&now.title, &its.title))
         .compare(ItemPart::Description, description, &now.description)
         .compare(
@@ -113,12 +113,12 @@ pub(super) fn of_tool(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
 }
 
 /// The parts of a prompt that differ.
-pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
+pub(super) fn prompt_parts(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
     let before = old.prompt();
     let now = new.prompt();
     let Prompt { name, title, description, arguments, icons, meta, extra } = before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.member().id(), name), &(new.member().id(), &now.name))
+        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)
         .compare(ItemPart::Arguments, arguments, &now.arguments)
@@ -129,13 +129,13 @@ pub(super) fn of_prompt(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
 }
 
 /// The parts of a resource that differ.
-pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
+pub(super) fn resource_parts(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
     let before = old.resource();
     let now = new.resource();
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
         before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
         .compare(ItemPart::Name, name, &now.name)
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)
@@ -149,7 +149,7 @@ pub(super) fn of_resource(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemP
 }
 
 /// The parts of a template that differ.
-pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
+pub(super) fn template_parts(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
     let before = old.template();
     let now = new.template();
     let ResourceTemplate {
@@ -164,7 +164,7 @@ pub(super) fn of_template(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemP
         extra,
     } = before;
     DifferingParts::default()
-        .compare(ItemPart::Origin, old.member().id(), new.member().id())
+        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
         .compare(ItemPart::Name, name, &now.name)
         .compare(ItemPart::Title, title, &now.title)
         .compare(ItemPart::Description, description, &now.description)

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::super::fake::{FakeMember as _, FakePlugin, catalog};
-use super::super::{Kind, Member};
+use super::super::{CatalogPlugin, ListKind};
 use super::*;
 use crate::json::Json;
 use crate::manifest::{
-    Annotations, Entries, Icon, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Role, Tool,
+    Annotations, Icon, JsonMembers, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Role, Tool,
     ToolHints,
 };
 use crate::names::PublicName;
@@ -26,19 +26,22 @@ fn fake() -> FakePlugin {
 
 /// The differences after `change`. Checks that the digests agree.
 #[track_caller]
-fn diff(change: impl FnOnce(&mut Manifest)) -> Diff {
+fn diff(change: impl FnOnce(&mut Manifest)) -> CatalogDiff {
     let mut changed = fake();
     change(&mut changed.manifest);
     let (old, new) = (catalog(vec![fake().member(|_| {})]), catalog(vec![changed.member(|_| {})]));
-    let diff = Diff::between(&old, &new);
-    assert!(Kind::ALL.iter().any(|kind| old.digest(*kind) != new.digest(*kind)), "clients see no difference");
+    let diff = CatalogDiff::between(&old, &new);
+    assert!(
+        ListKind::ALL.iter().any(|kind| old.digest(*kind) != new.digest(*kind)),
+        "clients see no difference"
+    );
     diff
 }
 
 /// A way to change one part.
 type Row<T> = (fn(&mut T), ItemPart);
 
-fn some() -> Entries {
+fn some() -> JsonMembers {
     vec![("k".to_owned(), Json::from_value(&json!(1)))]
 }
 
@@ -90,7 +93,7 @@ fn names_each_changed_part_of_a_tool() {
         let diff = diff(|manifest| change(&mut manifest.tools[0]));
         let [changed] = diff.tools.changed.as_slice() else { panic!("{part:?}: {diff:?}") };
         assert_eq!((changed.name.as_str(), changed.parts.as_slice()), ("a_x", &[*part][..]));
-        assert_eq!((changed.weaker.as_slice(), diff.warnings().len()), (&[][..], 0), "{part:?}");
+        assert_eq!((changed.weaker_hints.as_slice(), diff.warnings().len()), (&[][..], 0), "{part:?}");
         assert_eq!(diff.to_string(), format!("changed tool: `a_x` ({})", part.as_str()));
     }
 }
@@ -261,19 +264,19 @@ fn reports_changed_origin_of_a_public_name() {
         })
     };
     let (old, new) = (catalog(vec![twins("one")]), catalog(vec![twins("two")]));
-    assert_eq!(old.digest(Kind::Tools), new.digest(Kind::Tools));
-    assert_eq!(Diff::between(&old, &new).lines(), ["changed tool: `run` (origin)"]);
+    assert_eq!(old.digest(ListKind::Tools), new.digest(ListKind::Tools));
+    assert_eq!(CatalogDiff::between(&old, &new).lines(), ["changed tool: `run` (origin)"]);
 }
 
 #[test]
 fn compares_granted_instructions_only() {
-    let plugin = |instructions: Option<&str>, granted: bool| -> Member {
+    let plugin = |instructions: Option<&str>, granted: bool| -> CatalogPlugin {
         let mut fake = fake();
         fake.manifest.info.instructions = instructions.map(str::to_owned);
         fake.member(|config: &mut PluginPolicy| config.instructions = granted)
     };
-    let lines = |before: Member, now: Member| {
-        Diff::between(&catalog(vec![before]), &catalog(vec![now])).lines().join("\n")
+    let lines = |before: CatalogPlugin, now: CatalogPlugin| {
+        CatalogDiff::between(&catalog(vec![before]), &catalog(vec![now])).lines().join("\n")
     };
     let (one, two) = (Some("Do this."), Some("Do that."));
     assert_eq!(lines(plugin(one, true), plugin(two, true)), "changed instructions: `a`");
@@ -294,17 +297,17 @@ fn summarises_large_differences() {
         fake
     };
     let (old, new) = (catalog(vec![many(false).member(|_| {})]), catalog(vec![many(true).member(|_| {})]));
-    let diff = Diff::between(&old, &new);
+    let diff = CatalogDiff::between(&old, &new);
     let [line] = diff.lines().try_into().unwrap();
     assert!(
         line.starts_with("changed tools: `a_t000` (hints), ") && line.ends_with(" and 980 more"),
         "{line}"
     );
-    assert_eq!((diff.weakened().count(), diff.warnings().len()), (1_000, 21));
+    assert_eq!((diff.weakened_tools().count(), diff.warnings().len()), (1_000, 21));
     assert_eq!(diff.warnings()[20], "the hints of 980 more tools got weaker");
     let long = format!("x://h/{}", "l".repeat(4_000));
     let long = catalog(vec![FakePlugin::new("a").resource(&long).member(|_| {})]);
-    let line = Diff::between(&catalog(Vec::new()), &long).to_string();
+    let line = CatalogDiff::between(&catalog(Vec::new()), &long).to_string();
     assert!(
         line.starts_with("new resource: `x://h/lll") && line.ends_with("l…`") && line.len() < 120,
         "{line}"

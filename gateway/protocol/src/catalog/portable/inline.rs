@@ -42,8 +42,8 @@ pub(super) struct ReferenceInliner<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
     /// The targets that are being inlined, from the outermost to the innermost.
-    open: Vec<&'s Value>,
-    left: usize,
+    inlining: Vec<&'s Value>,
+    subschemas_left: usize,
     /// Drafts before 2019-09 ignore keywords next to a `$ref`.
     lone_references: bool,
 }
@@ -51,22 +51,27 @@ pub(super) struct ReferenceInliner<'s> {
 /// A schema, and whether it is equivalent to the original. If not, it allows more.
 struct PortableSchema {
     schema: Value,
-    exact: bool,
+    is_equivalent: bool,
 }
 
 impl<'s> ReferenceInliner<'s> {
     pub(super) fn new(root: &'s Value) -> Self {
         let dialect = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let lone_references = ["draft-07", "draft-06"].iter().any(|draft| dialect.contains(draft));
-        let mut walk =
-            Self { root, anchors: HashMap::new(), open: vec![root], left: MAX_SUBSCHEMAS, lone_references };
+        let mut walk = Self {
+            root,
+            anchors: HashMap::new(),
+            inlining: vec![root],
+            subschemas_left: MAX_SUBSCHEMAS,
+            lone_references,
+        };
         walk.find_anchors(root);
         walk
     }
 
     /// The whole schema.
     pub(super) fn root(mut self) -> Value {
-        let mut schema = self.form(self.root).schema;
+        let mut schema = self.inline(self.root).schema;
         if let (Some(dialect), Value::Object(members)) = (self.root.get("$schema"), &mut schema) {
             members.insert("$schema".to_owned(), dialect.clone());
         }
@@ -86,23 +91,24 @@ impl<'s> ReferenceInliner<'s> {
         }
     }
 
-    fn form(&mut self, schema: &'s Value) -> PortableSchema {
+    fn inline(&mut self, schema: &'s Value) -> PortableSchema {
         let Value::Object(members) = schema else {
-            return PortableSchema { schema: schema.clone(), exact: true };
+            return PortableSchema { schema: schema.clone(), is_equivalent: true };
         };
-        let Some(left) = self.left.checked_sub(1) else { return self.stand_in(schema) };
-        self.left = left;
+        let Some(left) = self.subschemas_left.checked_sub(1) else { return self.approximate(schema) };
+        self.subschemas_left = left;
         let mut out = Map::new();
         let mut exact = true;
         for (key, value) in members {
-            exact &= self.member(&mut out, members, key, value);
+            exact &= self.inline_keyword(&mut out, members, key, value);
         }
         let is_list = out.get("type").is_some_and(|kind| kind == "array");
         if is_list && !out.contains_key("items") && !out.contains_key("prefixItems") {
             out.insert("items".to_owned(), json!({}));
         }
-        let target = members.get("$ref").and_then(Value::as_str).map(|reference| self.follow(reference));
-        exact &= target.as_ref().is_none_or(|target| target.exact);
+        let target =
+            members.get("$ref").and_then(Value::as_str).map(|reference| self.inline_target(reference));
+        exact &= target.as_ref().is_none_or(|target| target.is_equivalent);
         if !exact {
             // These keywords depend on what others matched or left over, which may be more now.
             for key in ["maxContains", "unevaluatedItems", "unevaluatedProperties"] {
@@ -110,14 +116,14 @@ impl<'s> ReferenceInliner<'s> {
             }
         }
         let schema = match target {
-            Some(target) => self.joined(out, target.schema),
+            Some(target) => self.join_siblings(out, target.schema),
             None => Value::Object(out),
         };
-        PortableSchema { schema, exact }
+        PortableSchema { schema, is_equivalent: exact }
     }
 
     /// Puts one keyword's portable form into `out`. Returns false if it allows more now.
-    fn member(
+    fn inline_keyword(
         &mut self,
         out: &mut Map<String, Value>,
         members: &'s Map<String, Value>,
@@ -138,19 +144,19 @@ impl<'s> ReferenceInliner<'s> {
             | "propertyNames"
             | "unevaluatedItems"
             | "unevaluatedProperties" => {
-                let PortableSchema { schema, exact } = self.one_or_list(value);
+                let PortableSchema { schema, is_equivalent: exact } = self.one_or_list(value);
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
             "not" => {
-                let PortableSchema { schema, exact } = self.form(value);
+                let PortableSchema { schema, is_equivalent: exact } = self.inline(value);
                 if exact {
                     out.insert(key.to_owned(), schema);
                 }
                 return exact;
             }
             "oneOf" => {
-                let PortableSchema { schema, exact } = self.one_or_list(value);
+                let PortableSchema { schema, is_equivalent: exact } = self.one_or_list(value);
                 if exact {
                     out.insert(key.to_owned(), schema);
                 } else if !members.contains_key("anyOf") {
@@ -159,14 +165,17 @@ impl<'s> ReferenceInliner<'s> {
                 return exact;
             }
             "if" | "then" | "else" => {
-                let condition = members.get("if").map(|condition| self.form(condition));
-                let Some(condition) = condition.filter(|condition| condition.exact) else { return false };
-                let PortableSchema { schema, exact } = if key == "if" { condition } else { self.form(value) };
+                let condition = members.get("if").map(|condition| self.inline(condition));
+                let Some(condition) = condition.filter(|condition| condition.is_equivalent) else {
+                    return false;
+                };
+                let PortableSchema { schema, is_equivalent: exact } =
+                    if key == "if" { condition } else { self.inline(value) };
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
             "dependencies" | "dependentSchemas" | "patternProperties" | "properties" => {
-                let PortableSchema { schema, exact } = self.named(value);
+                let PortableSchema { schema, is_equivalent: exact } = self.named(value);
                 out.insert(key.to_owned(), schema);
                 return exact;
             }
@@ -179,30 +188,30 @@ impl<'s> ReferenceInliner<'s> {
 
     /// A subschema, or a list of them.
     fn one_or_list(&mut self, value: &'s Value) -> PortableSchema {
-        let Value::Array(list) = value else { return self.form(value) };
-        let forms: Vec<_> = list.iter().map(|item| self.form(item)).collect();
-        let exact = forms.iter().all(|form| form.exact);
-        PortableSchema { schema: forms.into_iter().map(|form| form.schema).collect(), exact }
+        let Value::Array(list) = value else { return self.inline(value) };
+        let forms: Vec<_> = list.iter().map(|item| self.inline(item)).collect();
+        let exact = forms.iter().all(|form| form.is_equivalent);
+        PortableSchema { schema: forms.into_iter().map(|form| form.schema).collect(), is_equivalent: exact }
     }
 
     /// Subschemas by name.
     fn named(&mut self, value: &'s Value) -> PortableSchema {
         let Value::Object(named) = value else {
-            return PortableSchema { schema: value.clone(), exact: true };
+            return PortableSchema { schema: value.clone(), is_equivalent: true };
         };
         let mut exact = true;
         let mut out = Map::new();
         for (name, item) in named {
-            let form = self.form(item);
-            exact &= form.exact;
+            let form = self.inline(item);
+            exact &= form.is_equivalent;
             let anything = form.schema == Value::Bool(true);
             out.insert(name.clone(), if anything { json!({}) } else { form.schema });
         }
-        PortableSchema { schema: Value::Object(out), exact }
+        PortableSchema { schema: Value::Object(out), is_equivalent: exact }
     }
 
     /// The target of a reference.
-    fn follow(&mut self, reference: &str) -> PortableSchema {
+    fn inline_target(&mut self, reference: &str) -> PortableSchema {
         let root = self.root;
         let target = match reference.strip_prefix('#') {
             Some("") => Some(root),
@@ -212,18 +221,18 @@ impl<'s> ReferenceInliner<'s> {
             Some(anchor) => self.anchors.get(anchor).copied(),
             None => None,
         };
-        let Some(target) = target else { return PortableSchema { schema: json!({}), exact: false } };
-        if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
-            return self.stand_in(target);
+        let Some(target) = target else { return PortableSchema { schema: json!({}), is_equivalent: false } };
+        if self.inlining.iter().any(|open| std::ptr::eq(*open, target)) {
+            return self.approximate(target);
         }
-        self.open.push(target);
-        let form = self.form(target);
-        self.open.pop();
+        self.inlining.push(target);
+        let form = self.inline(target);
+        self.inlining.pop();
         form
     }
 
     /// Joins the keywords next to a reference with its target.
-    fn joined(&self, beside: Map<String, Value>, target: Value) -> Value {
+    fn join_siblings(&self, beside: Map<String, Value>, target: Value) -> Value {
         let beside: Map<_, _> = if self.lone_references {
             beside.into_iter().filter(|(key, _)| ANNOTATION_KEYWORDS.contains(&key.as_str())).collect()
         } else {
@@ -249,7 +258,7 @@ impl<'s> ReferenceInliner<'s> {
         Value::Object(all)
     }
     /// A schema that allows everything that `schema` allows, with little more than its type.
-    fn stand_in(&self, schema: &Value) -> PortableSchema {
+    fn approximate(&self, schema: &Value) -> PortableSchema {
         let says_nothing = self.lone_references && schema.get("$ref").is_some();
         let mut out = Map::new();
         for key in ["type", "title", "description"] {
@@ -260,7 +269,7 @@ impl<'s> ReferenceInliner<'s> {
         if out.get("type").is_some_and(|kind| kind == "array") {
             out.insert("items".to_owned(), json!({}));
         }
-        PortableSchema { schema: Value::Object(out), exact: false }
+        PortableSchema { schema: Value::Object(out), is_equivalent: false }
     }
 }
 

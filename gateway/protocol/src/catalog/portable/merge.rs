@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Merges a branch of an `allOf` into `schema`, where possible.
-pub(super) fn absorb(schema: &mut Map<String, Value>, branch: Map<String, Value>) {
+pub(super) fn merge_all_of(schema: &mut Map<String, Value>, branch: Map<String, Value>) {
     for (key, value) in branch {
         match (key.as_str(), value) {
             ("type" | "unevaluatedProperties" | "$schema", _) => {}
@@ -12,7 +12,7 @@ pub(super) fn absorb(schema: &mut Map<String, Value>, branch: Map<String, Value>
                 for (name, member) in members {
                     match own.get_mut(&name) {
                         None => drop(own.insert(name, member)),
-                        Some(first) => both(first, &member),
+                        Some(first) => intersect(first, &member),
                     }
                 }
             }
@@ -29,7 +29,7 @@ pub(super) fn absorb(schema: &mut Map<String, Value>, branch: Map<String, Value>
 }
 
 /// Merges alternatives into `schema`: one of `branches` applies.
-pub(super) fn alternatives(schema: &mut Map<String, Value>, branches: &[Map<String, Value>]) {
+pub(super) fn merge_alternatives(schema: &mut Map<String, Value>, branches: &[Map<String, Value>]) {
     let Some((first, others)) = branches.split_first() else { return };
     let member = |branch: &Map<String, Value>, name: &str| branch.get("properties")?.get(name).cloned();
     let mut names: Vec<&String> = Vec::new();
@@ -53,9 +53,9 @@ pub(super) fn alternatives(schema: &mut Map<String, Value>, branches: &[Map<Stri
                 }
             }
             match own.get_mut(name) {
-                None => drop(own.insert(name.clone(), either(forms))),
+                None => drop(own.insert(name.clone(), union(forms))),
                 Some(Value::Object(known)) if in_all && !known.contains_key("const") => {
-                    if let Some(values) = listed(&forms) {
+                    if let Some(values) = enum_values(&forms) {
                         known.entry("enum").or_insert(Value::Array(values));
                     }
                 }
@@ -96,7 +96,7 @@ fn require(schema: &mut Map<String, Value>, names: Vec<Value>) {
 }
 
 /// `first` and `second` together. The keywords of `first` stay at the top, for clients that look no further.
-fn both(first: &mut Value, second: &Value) {
+fn intersect(first: &mut Value, second: &Value) {
     if first == second {
         return;
     }
@@ -109,11 +109,11 @@ fn both(first: &mut Value, second: &Value) {
 }
 
 /// One of several.
-fn either(mut forms: Vec<Value>) -> Value {
+fn union(mut forms: Vec<Value>) -> Value {
     if forms.len() == 1 {
         return forms.swap_remove(0);
     }
-    match listed(&forms) {
+    match enum_values(&forms) {
         Some(values) => {
             let kinds =
                 forms.iter().map(|form| form.get("type")).collect::<Option<Vec<_>>>().unwrap_or_default();
@@ -129,7 +129,7 @@ fn either(mut forms: Vec<Value>) -> Value {
 }
 
 /// The values that forms list, if each form is only a list of values.
-fn listed(forms: &[Value]) -> Option<Vec<Value>> {
+fn enum_values(forms: &[Value]) -> Option<Vec<Value>> {
     let mut values: Vec<Value> = Vec::new();
     for form in forms {
         let known = ["const", "enum", "type", "title", "description"];

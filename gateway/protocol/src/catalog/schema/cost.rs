@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::json::pointer_step;
 
 use super::SchemaError;
-use super::pattern::places;
+use super::pattern::pattern_places;
 
 /// The number of subschemas that may apply to one node.
 const MAX_SUBSCHEMAS_PER_NODE: u64 = 10_000;
@@ -28,7 +28,7 @@ const MAX_SCHEMA_LEVELS: usize = 128;
 const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
 /// The number of subschemas of a meta-schema that apply to one node, and how many of them nest.
-const META_SCHEMA_COUNT: SubschemaCount = SubschemaCount { here: 16, below: 16, chain: 4 };
+const META_SCHEMA_COUNT: SubschemaCount = SubschemaCount { same_node: 16, levels_below: 16, nesting: 4 };
 
 /// An upper bound on a schema's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub(super) struct SchemaCost {
     /// The number of subschemas that apply to one node.
     width: u64,
     /// The number of them that nest.
-    chain: u64,
+    nesting: u64,
     /// Whether the schema refers back to itself.
-    recursive: bool,
+    is_recursive: bool,
     /// Whether it has `anyOf` or `oneOf`.
-    choices: bool,
+    has_choices: bool,
     /// The number of places in its regular expressions where a match of one string may be in progress.
-    places: u64,
+    pattern_places: u64,
 }
 
 impl SchemaCost {
@@ -59,25 +59,25 @@ impl SchemaCost {
             places: 0,
         };
         walk.find_anchors(schema);
-        let meeting = walk.meet(schema, "")?;
+        let meeting = walk.count(schema, "")?;
         let width = meeting.width();
         if width > MAX_SUBSCHEMAS_PER_NODE {
             let message = format!(
                 "its branches and references multiply: up to {width} subschemas apply to one value; at most {MAX_SUBSCHEMAS_PER_NODE} are allowed"
             );
-            return Err(SchemaError { at: String::new(), message });
+            return Err(SchemaError { pointer: String::new(), message });
         }
         if walk.patterns > MAX_PATTERNS {
             let message =
                 format!("it has {} regular expressions; at most {MAX_PATTERNS} are allowed", walk.patterns);
-            return Err(SchemaError { at: String::new(), message });
+            return Err(SchemaError { pointer: String::new(), message });
         }
         Ok(Self {
             width,
-            chain: meeting.chain,
-            recursive: walk.recursive,
-            choices: walk.choices,
-            places: walk.places,
+            nesting: meeting.nesting,
+            is_recursive: walk.recursive,
+            has_choices: walk.choices,
+            pattern_places: walk.places,
         })
     }
 
@@ -87,62 +87,62 @@ impl SchemaCost {
     }
 
     /// The number of steps of its regular expressions for strings of so many bytes.
-    pub(super) fn matching(&self, bytes: u64) -> u64 {
-        self.places.saturating_mul(bytes)
+    pub(super) fn pattern_steps(&self, bytes: u64) -> u64 {
+        self.pattern_places.saturating_mul(bytes)
     }
 
     /// The nesting depth of comparisons at the bottom of a value of this depth. Each uses stack.
-    pub(super) fn nesting(&self, depth: usize) -> u64 {
-        self.chain.saturating_mul(depth as u64)
+    pub(super) fn nesting_depth(&self, depth: usize) -> u64 {
+        self.nesting.saturating_mul(depth as u64)
     }
 
     /// Reports whether the schema has `anyOf` or `oneOf`, whose error contains the errors of every form.
     pub(super) fn has_choices(&self) -> bool {
-        self.choices
+        self.has_choices
     }
 
     /// The number of paths to the bottom of a value of this depth. Finding errors follows each of them.
     pub(super) fn branches(&self, depth: usize) -> u64 {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
-        if self.recursive { self.width.saturating_pow(depth) } else { self.width }
+        if self.is_recursive { self.width.saturating_pow(depth) } else { self.width }
     }
 }
 
 /// The number of subschemas that apply to the node of a schema, and to the worst node below.
 #[derive(Clone, Copy, Default)]
 struct SubschemaCount {
-    here: u64,
-    below: u64,
+    same_node: u64,
+    levels_below: u64,
     /// The number of them that nest at one node, the worst node below included.
-    chain: u64,
+    nesting: u64,
 }
 
 impl SubschemaCount {
     fn width(self) -> u64 {
-        self.here.max(self.below)
+        self.same_node.max(self.levels_below)
     }
 
     /// Both apply to the same node.
     fn with(self, other: Self) -> Self {
         Self {
-            here: self.here.saturating_add(other.here),
-            below: self.below.saturating_add(other.below),
-            chain: self.chain.max(other.chain),
+            same_node: self.same_node.saturating_add(other.same_node),
+            levels_below: self.levels_below.saturating_add(other.levels_below),
+            nesting: self.nesting.max(other.nesting),
         }
     }
 
     /// One or the other applies.
     fn or(self, other: Self) -> Self {
         Self {
-            here: self.here.max(other.here),
-            below: self.below.max(other.below),
-            chain: self.chain.max(other.chain),
+            same_node: self.same_node.max(other.same_node),
+            levels_below: self.levels_below.max(other.levels_below),
+            nesting: self.nesting.max(other.nesting),
         }
     }
 
     /// The same, applied one level below.
     fn lowered(self) -> Self {
-        Self { here: 0, below: self.width(), chain: self.chain }
+        Self { same_node: 0, levels_below: self.width(), nesting: self.nesting }
     }
 }
 
@@ -179,47 +179,51 @@ impl<'s> CostWalk<'s> {
         }
     }
 
-    fn meet(&mut self, schema: &'s Value, at: &str) -> Result<SubschemaCount, SchemaError> {
+    fn count(&mut self, schema: &'s Value, at: &str) -> Result<SubschemaCount, SchemaError> {
         let Value::Object(members) = schema else {
-            return Ok(SubschemaCount { here: 1, below: 0, chain: 1 });
+            return Ok(SubschemaCount { same_node: 1, levels_below: 0, nesting: 1 });
         };
         match self.known.get(&std::ptr::from_ref(schema)) {
             Some(Some(meeting)) => return Ok(*meeting),
             Some(None) => {
                 self.recursive = true;
-                return Ok(SubschemaCount { here: 1, below: 1, chain: 1 });
+                return Ok(SubschemaCount { same_node: 1, levels_below: 1, nesting: 1 });
             }
             None => {}
         }
         if !at.is_empty() && members.get("$id").is_some_and(Value::is_string) {
             let message = "`$id` is only allowed at the top: references are resolved within one document";
-            return Err(SchemaError { at: at.to_owned(), message: message.to_owned() });
+            return Err(SchemaError { pointer: at.to_owned(), message: message.to_owned() });
         }
         if self.level == MAX_SCHEMA_LEVELS {
             let message = format!("it is nested deeper than {MAX_SCHEMA_LEVELS} levels, references included");
-            return Err(SchemaError { at: at.to_owned(), message });
+            return Err(SchemaError { pointer: at.to_owned(), message });
         }
         self.known.insert(schema, None);
         self.level += 1;
-        let mut here = self.in_place(members, at)?;
-        here.chain += 1;
-        let meeting = here.with(self.members(members, at)?).with(self.items(members, at)?);
+        let mut here = self.count_same_node(members, at)?;
+        here.nesting += 1;
+        let meeting = here.with(self.count_members(members, at)?).with(self.count_items(members, at)?);
         self.level -= 1;
         self.known.insert(schema, Some(meeting));
         Ok(meeting)
     }
 
     /// The subschemas that apply to the same node.
-    fn in_place(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
+    fn count_same_node(
+        &mut self,
+        members: &'s Map<String, Value>,
+        at: &str,
+    ) -> Result<SubschemaCount, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
         self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
         if let Some(Value::String(pattern)) = members.get("pattern") {
             self.patterns += 1;
-            self.places = self.places.max(places(pattern));
+            self.places = self.places.max(pattern_places(pattern));
         }
         if let Some(Value::Object(named)) = members.get("patternProperties") {
             self.patterns += named.len();
-            let all = named.keys().map(|pattern| places(pattern)).fold(0, u64::saturating_add);
+            let all = named.keys().map(|pattern| pattern_places(pattern)).fold(0, u64::saturating_add);
             self.places = self.places.max(all);
         }
         let dependent: usize = ["dependentRequired", "dependencies"]
@@ -230,7 +234,7 @@ impl<'s> CostWalk<'s> {
             .map(Vec::len)
             .sum();
         let here = 1 + long("enum") + long("required") + dependent as u64 / 64;
-        let mut sum = SubschemaCount { here, below: 0, chain: 0 };
+        let mut sum = SubschemaCount { same_node: here, levels_below: 0, nesting: 0 };
         for key in ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] {
             sum = sum.with(self.sum(members.get(key), at, key)?);
         }
@@ -239,18 +243,22 @@ impl<'s> CostWalk<'s> {
         }
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(Value::String(reference)) = members.get(key) {
-                sum = sum.with(self.follow(reference, &format!("{at}/{key}"))?);
+                sum = sum.with(self.count_target(reference, &format!("{at}/{key}"))?);
             }
         }
         Ok(sum)
     }
 
     /// The subschemas that apply to an object's members.
-    fn members(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
+    fn count_members(
+        &mut self,
+        members: &'s Map<String, Value>,
+        at: &str,
+    ) -> Result<SubschemaCount, SchemaError> {
         let mut named = self.sum(members.get("additionalProperties"), at, "additionalProperties")?;
         if let Some(Value::Object(properties)) = members.get("properties") {
             for (name, property) in properties {
-                named = named.or(self.meet(property, &format!("{at}/properties/{}", pointer_step(name)))?);
+                named = named.or(self.count(property, &format!("{at}/properties/{}", pointer_step(name)))?);
             }
         }
         let mut sum = named;
@@ -262,7 +270,11 @@ impl<'s> CostWalk<'s> {
     }
 
     /// The subschemas that apply to an array's items.
-    fn items(&mut self, members: &'s Map<String, Value>, at: &str) -> Result<SubschemaCount, SchemaError> {
+    fn count_items(
+        &mut self,
+        members: &'s Map<String, Value>,
+        at: &str,
+    ) -> Result<SubschemaCount, SchemaError> {
         let mut one = SubschemaCount::default();
         for key in ["items", "prefixItems", "additionalItems"] {
             let each = match members.get(key) {
@@ -271,7 +283,7 @@ impl<'s> CostWalk<'s> {
                 None => &[],
             };
             for (index, item) in each.iter().enumerate() {
-                one = one.or(self.meet(item, &format!("{at}/{key}/{index}"))?);
+                one = one.or(self.count(item, &format!("{at}/{key}/{index}"))?);
             }
         }
         let mut sum = one;
@@ -286,10 +298,10 @@ impl<'s> CostWalk<'s> {
         match value {
             Some(Value::Array(list)) => {
                 list.iter().enumerate().try_fold(SubschemaCount::default(), |sum, (index, item)| {
-                    Ok(sum.with(self.meet(item, &format!("{at}/{key}/{index}"))?))
+                    Ok(sum.with(self.count(item, &format!("{at}/{key}/{index}"))?))
                 })
             }
-            Some(one) => self.meet(one, &format!("{at}/{key}")),
+            Some(one) => self.count(one, &format!("{at}/{key}")),
             None => Ok(SubschemaCount::default()),
         }
     }
@@ -303,18 +315,18 @@ impl<'s> CostWalk<'s> {
     ) -> Result<SubschemaCount, SchemaError> {
         let Some(Value::Object(entries)) = value else { return Ok(SubschemaCount::default()) };
         entries.iter().try_fold(SubschemaCount::default(), |sum, (name, item)| {
-            Ok(sum.with(self.meet(item, &format!("{at}/{key}/{}", pointer_step(name)))?))
+            Ok(sum.with(self.count(item, &format!("{at}/{key}/{}", pointer_step(name)))?))
         })
     }
 
     /// The target of a reference.
-    fn follow(&mut self, reference: &'s str, at: &str) -> Result<SubschemaCount, SchemaError> {
+    fn count_target(&mut self, reference: &'s str, at: &str) -> Result<SubschemaCount, SchemaError> {
         if META_SCHEMAS.iter().any(|start| reference.starts_with(start)) {
             self.recursive = true;
             self.choices = true;
             return Ok(META_SCHEMA_COUNT);
         }
-        let wrong = |message: String| SchemaError { at: at.to_owned(), message };
+        let wrong = |message: String| SchemaError { pointer: at.to_owned(), message };
         let Some(fragment) = reference.strip_prefix('#') else {
             return Err(wrong(format!(
                 "`{reference}` refers to another document; move its target to `$defs`"
@@ -322,14 +334,14 @@ impl<'s> CostWalk<'s> {
         };
         let root = self.root;
         if fragment.is_empty() {
-            return self.meet(root, "");
+            return self.count(root, "");
         }
         if fragment.starts_with('/') {
             // Invalid escapes stay as they are.
             let pointer = percent_decode_str(fragment).decode_utf8_lossy();
             let target = root.pointer(&pointer);
             return match target {
-                Some(target) => self.meet(target, &pointer),
+                Some(target) => self.count(target, &pointer),
                 None => Err(wrong(format!("`{reference}` has no target"))),
             };
         }
@@ -339,6 +351,6 @@ impl<'s> CostWalk<'s> {
         }
         targets
             .into_iter()
-            .try_fold(SubschemaCount::default(), |most, target| Ok(most.or(self.meet(target, reference)?)))
+            .try_fold(SubschemaCount::default(), |most, target| Ok(most.or(self.count(target, reference)?)))
     }
 }

@@ -5,7 +5,7 @@
 //! engine rejects never run.
 
 /// The number of places in `pattern` where a match may be in progress.
-pub(super) fn places(pattern: &str) -> u64 {
+pub(super) fn pattern_places(pattern: &str) -> u64 {
     let mut groups = vec![PatternGroup::default()];
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
@@ -13,26 +13,26 @@ pub(super) fn places(pattern: &str) -> u64 {
             '(' => groups.push(PatternGroup::default()),
             ')' if groups.len() > 1 => {
                 let inner = groups.pop().map_or(1, |group| group.places.max(1));
-                last(&mut groups).add(inner);
+                innermost(&mut groups).add(inner);
             }
             '[' => {
                 skip_class(&mut characters);
-                last(&mut groups).add(1);
+                innermost(&mut groups).add(1);
             }
             '{' => {
                 let rest = characters.as_str();
                 if let Some((times, length)) = repetition(rest) {
-                    last(&mut groups).repeat(times);
+                    innermost(&mut groups).repeat(times);
                     characters = rest[length..].chars();
                 } else {
-                    last(&mut groups).add(1);
+                    innermost(&mut groups).add(1);
                 }
             }
             '\\' => {
                 characters.next();
-                last(&mut groups).add(1);
+                innermost(&mut groups).add(1);
             }
-            _ => last(&mut groups).add(1),
+            _ => innermost(&mut groups).add(1),
         }
     }
     groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.places)).max(1)
@@ -60,7 +60,7 @@ impl PatternGroup {
     }
 }
 
-fn last(groups: &mut [PatternGroup]) -> &mut PatternGroup {
+fn innermost(groups: &mut [PatternGroup]) -> &mut PatternGroup {
     groups.last_mut().expect("the outermost group is never taken")
 }
 

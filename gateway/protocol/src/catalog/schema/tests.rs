@@ -8,7 +8,7 @@ fn compile(schema: &Value) -> Result<Schema, SchemaError> {
     Schema::compile(&Json::from_value(schema), SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 })
 }
 
-fn misfit(schema: &Value, value: &Value) -> MismatchError {
+fn misfit(schema: &Value, value: &Value) -> SchemaMismatchError {
     compile(schema).unwrap().check(value).unwrap_err()
 }
 
@@ -43,9 +43,9 @@ fn names_each_invalid_member() {
     assert!(misfit.message.ends_with("; and 1 more"), "{}", misfit.message);
     let misfit = compiled.check(&json!({ "city": 1, "town": 2, "a/b": 1 })).unwrap_err();
     assert_eq!(misfit.message, "`town` is unknown; known members are `city`, `a/b`, `days`, `unit`, `at`");
-    assert_eq!(misfit.at.as_deref(), Some("/town"));
+    assert_eq!(misfit.pointer.as_deref(), Some("/town"));
     let misfit = compiled.check(&json!({ "city": 1 })).unwrap_err();
-    assert_eq!((misfit.message.as_str(), misfit.at.as_deref()), ("`a/b` is missing", Some("/a~1b")));
+    assert_eq!((misfit.message.as_str(), misfit.pointer.as_deref()), ("`a/b` is missing", Some("/a~1b")));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn suggests_corrections_for_members_and_options() {
         (&open, json!({ "nick": 1 }), "`name` is missing", "/name"),
     ] {
         let found = misfit(schema, &value);
-        assert_eq!((found.message.as_str(), found.at.as_deref()), (message, Some(at)));
+        assert_eq!((found.message.as_str(), found.pointer.as_deref()), (message, Some(at)));
     }
 }
 
@@ -153,7 +153,7 @@ fn reports_invalid_schemas_with_their_place() {
         (json!({ "$schema": "https://example.com/dialect" }), "", "example.com/dialect"),
     ] {
         let error = compile(&schema).unwrap_err();
-        assert_eq!(error.at, at, "{error}");
+        assert_eq!(error.pointer, at, "{error}");
         assert!(error.message.contains(part), "{error}");
     }
 }
@@ -183,7 +183,7 @@ fn supports_older_drafts_and_local_references() {
     assert_eq!(misfit(&schema, &json!({ "x": 1 })).message, "`x` must be of type string, not number");
     let schema =
         json!({ "$defs": { "a": { "$anchor": "here", "type": "null" } }, "items": { "$ref": "#here" } });
-    assert_eq!(misfit(&schema, &json!([null, 1])).at.as_deref(), Some("/1"));
+    assert_eq!(misfit(&schema, &json!([null, 1])).pointer.as_deref(), Some("/1"));
     let schema =
         json!({ "properties": { "schema": { "$ref": "https://json-schema.org/draft/2020-12/schema" } } });
     compile(&schema).unwrap().check(&json!({ "schema": { "type": "object" } })).unwrap();
@@ -252,7 +252,8 @@ fn deepest_nesting_fits_on_the_stack() {
             let node =
                 json!({ "type": "object", "properties": { "c": inner }, "unevaluatedProperties": false });
             let schema = compile(&json!({ "$defs": { "n": node }, "$ref": "#/$defs/n" })).unwrap();
-            let depth = (1..=126).rev().find(|depth| schema.0.cost.nesting(*depth) <= MAX_NESTING).unwrap();
+            let depth =
+                (1..=126).rev().find(|depth| schema.0.cost.nesting_depth(*depth) <= MAX_NESTING).unwrap();
             let value = (1..depth).fold(json!(1), |inner, _| json!({ "c": inner }));
             let worker = std::thread::Builder::new().stack_size(2 << 20);
             let checked = worker.spawn(move || schema.check(&value)).unwrap();
@@ -315,7 +316,7 @@ fn counts_repetitions_of_patterns() {
         ("a{99999999999}{99999999999}{99999999999}", u64::MAX),
         (")(((", 1),
     ] {
-        assert_eq!(super::pattern::places(pattern), places, "{pattern}");
+        assert_eq!(super::pattern::pattern_places(pattern), places, "{pattern}");
     }
 }
 
@@ -361,7 +362,7 @@ fn does_not_collect_errors_of_large_values() {
         let misfit = compiled.check(&Value::Array(vec![json!("x"); 10_000])).unwrap_err();
         assert_eq!(
             misfit,
-            MismatchError { message: "the value doesn't match the schema".to_owned(), at: None }
+            SchemaMismatchError { message: "the value doesn't match the schema".to_owned(), pointer: None }
         );
     }
 }

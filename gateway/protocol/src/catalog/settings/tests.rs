@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::catalog::Member;
+use crate::catalog::CatalogPlugin;
 use crate::catalog::fake::FakePlugin;
-use moongate_config::{Severity, from_text};
+use moongate_config::{Severity, parse_config};
 
 fn schema() -> Value {
     json!({
@@ -32,13 +32,13 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
         [("HELD", "{\"hidden-name\":1}"), ("HOME", "/nowhere")]
             .map(|(name, held)| (name.to_owned(), held.to_owned())),
     );
-    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
+    let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let mut fake = FakePlugin::new("p");
-    fake.manifest.info.config_schema = Some(Json::from_value(schema));
-    let member = Member::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
-    let one = |problem: Problem| {
-        let at = text[problem.place.unwrap()].to_owned();
+    fake.manifest.info.settings_schema = Some(Json::from_value(schema));
+    let member = CatalogPlugin::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
+    let one = |problem: Diagnostic| {
+        let at = text[problem.span.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
     member.problems().into_iter().map(one).collect()

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::*;
 
 /// A plugin with these tools, without a prefix.
-fn with(id: &str, tools: &[&str]) -> Member {
+fn with(id: &str, tools: &[&str]) -> CatalogPlugin {
     tools.iter().fold(FakePlugin::new(id), |fake, tool| fake.tool(tool, &object(), None)).member(no_prefix)
 }
 
-fn new(member: Member) -> Candidate {
-    Candidate::new(member)
+fn new(member: CatalogPlugin) -> CatalogCandidate {
+    CatalogCandidate::new(member)
 }
 
-fn changed(member: Member, before: &Member) -> Candidate {
-    Candidate::new(member).or(before.clone())
+fn changed(member: CatalogPlugin, before: &CatalogPlugin) -> CatalogCandidate {
+    CatalogCandidate::new(member).with_fallback(before.clone())
 }
 
-fn served(members: &[&Member]) -> Catalog {
+fn served(members: &[&CatalogPlugin]) -> Catalog {
     let built = Catalog::build(1, members.iter().map(|member| (*member).clone()).collect(), None);
     assert_eq!(built.refused, []);
     built.catalog
@@ -25,7 +25,7 @@ fn served(members: &[&Member]) -> Catalog {
 
 /// Pairs of plugin and tool.
 fn tools(catalog: &Catalog) -> Vec<(&str, &str)> {
-    catalog.tools().iter().map(|entry| (entry.member().id().as_str(), entry.public().as_str())).collect()
+    catalog.tools().iter().map(|entry| (entry.plugin().id().as_str(), entry.public_name().as_str())).collect()
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn blocked_plugin_keeps_its_names() {
     let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "x"), ("b", "y"), ("c", "z")]);
     let refused = |at: usize| {
-        let Refused { plugin, conflicts, instead, .. } = &build.refused[at];
-        (plugin.as_str(), conflicts[0].with.as_str(), conflicts[0].names.join(" "), *instead)
+        let RefusedPlugin { plugin, conflicts, replacement: instead, .. } = &build.refused[at];
+        (plugin.as_str(), conflicts[0].other.as_str(), conflicts[0].names.join(" "), *instead)
     };
     assert_eq!(refused(0), ("a", "b", "y".to_owned(), Replacement::EarlierVersion));
     assert_eq!(refused(1), ("b", "c", "z".to_owned(), Replacement::EarlierVersion));
@@ -80,7 +80,7 @@ fn new_plugin_takes_nothing_from_others() {
     let candidates = vec![new(with("first", &["x", "y"])), changed(with("a", &["x", "z"]), &a)];
     let build = Catalog::join(2, &candidates, Some(&old));
     assert_eq!(tools(&build.catalog), [("a", "x"), ("a", "z")]);
-    assert_eq!((build.refused.len(), build.refused[0].instead), (1, Replacement::Nothing));
+    assert_eq!((build.refused.len(), build.refused[0].replacement), (1, Replacement::Nothing));
 }
 
 #[test]
@@ -95,23 +95,23 @@ fn fallback_has_old_names_and_new_grants() {
     let config =
         PluginPolicy { prefix: "b".to_owned(), place: 5..6, instructions: false, ..(**a.policy()).clone() };
     let plugin = again("a");
-    let before = a.regranted(Arc::clone(&plugin), &config).unwrap();
-    assert!(Arc::ptr_eq(before.plugin(), &plugin) && before.is(&a));
+    let before = a.with_permissions_of(Arc::clone(&plugin), &config).unwrap();
+    assert!(Arc::ptr_eq(before.plugin(), &plugin) && before.is_same_load(&a));
     assert_eq!((before.policy().prefix.as_str(), before.policy().place.clone()), ("a", 5..6));
     assert!(!before.policy().instructions, "what was taken away stays away");
 
-    let member = Member::new(again("a"), Arc::new(config.clone())).unwrap();
+    let member = CatalogPlugin::new(again("a"), Arc::new(config.clone())).unwrap();
     let rival = with("rival", &["b_x"]);
-    let candidates = vec![Candidate::new(member).or(before), new(rival.clone())];
+    let candidates = vec![CatalogCandidate::new(member).with_fallback(before), new(rival.clone())];
     let build = Catalog::join(2, &candidates, Some(&served(&[&a, &rival])));
     assert_eq!(tools(&build.catalog), [("a", "a_x"), ("rival", "b_x")]);
     assert_eq!(
-        (build.refused[0].place.clone(), build.refused[0].instead),
+        (build.refused[0].place.clone(), build.refused[0].replacement),
         (5..6, Replacement::EarlierVersion)
     );
 
-    assert!(a.regranted(again("c"), &config).is_none());
-    assert!(a.regranted(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
+    assert!(a.with_permissions_of(again("c"), &config).is_none());
+    assert!(a.with_permissions_of(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
     assert!(a.with_plugin(Arc::new(FakePlugin::new("a"))).is_none(), "it has another manifest");
     assert!(a.with_plugin(again("a")).is_some_and(|member| member.policy().instructions));
 }
@@ -120,19 +120,20 @@ fn fallback_has_old_names_and_new_grants() {
 fn best_fitting_version_serves() {
     let (a, b) = (with("a", &["x"]), with("b", &["y"]));
     let old = served(&[&a, &b]);
-    let states =
-        |best: &[&str], second: &[&str]| Candidate::new(with("a", best)).or(with("a", second)).or(a.clone());
+    let states = |best: &[&str], second: &[&str]| {
+        CatalogCandidate::new(with("a", best)).with_fallback(with("a", second)).with_fallback(a.clone())
+    };
     for (best, second, pick, name) in
         [(["z"], ["w"], 0, "z"), (["y"], ["w"], 1, "w"), (["y"], ["y"], 2, "x"), (["y"], ["x"], 1, "x")]
     {
         let build = Catalog::join(2, &[states(&best, &second), new(b.clone())], Some(&old));
-        assert_eq!(build.picks, [Some(pick), Some(0)]);
+        assert_eq!(build.versions, [Some(pick), Some(0)]);
         assert_eq!(tools(&build.catalog), [("a", name), ("b", "y")]);
-        let refused: Vec<_> = build.refused.iter().map(|refused| refused.instead).collect();
+        let refused: Vec<_> = build.refused.iter().map(|refused| refused.replacement).collect();
         assert_eq!(refused, [Replacement::EarlierVersion].repeat(usize::from(pick > 0)));
     }
     let build = Catalog::join(2, &[new(with("c", &["x", "y"])), new(a), new(b)], Some(&old));
-    assert_eq!(build.picks, [None, Some(0), Some(0)]);
+    assert_eq!(build.versions, [None, Some(0), Some(0)]);
     assert_eq!(build.refused[0].conflicts.len(), 2);
 }
 
@@ -148,7 +149,7 @@ impl Dice {
     }
 
     /// A plugin that offers one to three of a few tools and perhaps a resource or a template.
-    fn member(&mut self, id: &str) -> Member {
+    fn member(&mut self, id: &str) -> CatalogPlugin {
         let mut fake = FakePlugin::new(id);
         let first = self.below(7);
         for step in 0..=self.below(3) {
@@ -172,23 +173,25 @@ fn random_changes_lose_no_plugin_and_are_stable() {
     for round in 0..600 {
         let mut candidates = Vec::new();
         for id in ["a", "b", "c", "d", "e", "f"] {
-            let serving = old.member(&PluginId::new(id).unwrap()).map(|member| (**member).clone());
+            let serving = old.plugin(&PluginId::new(id).unwrap()).map(|member| (**member).clone());
             let candidate = match (dice.below(6), serving) {
                 (0, _) => continue,
-                (1 | 2, Some(serving)) => Candidate::new(serving),
-                (3, Some(serving)) => Candidate::new(dice.member(id)).or(dice.member(id)).or(serving),
-                (_, Some(serving)) => Candidate::new(dice.member(id)).or(serving),
-                (_, None) => Candidate::new(dice.member(id)),
+                (1 | 2, Some(serving)) => CatalogCandidate::new(serving),
+                (3, Some(serving)) => CatalogCandidate::new(dice.member(id))
+                    .with_fallback(dice.member(id))
+                    .with_fallback(serving),
+                (_, Some(serving)) => CatalogCandidate::new(dice.member(id)).with_fallback(serving),
+                (_, None) => CatalogCandidate::new(dice.member(id)),
             };
             candidates.push(candidate);
         }
         let build = Catalog::join(round, &candidates, Some(&old));
         check(&candidates, &build, &old);
-        kept += build.picks.iter().filter(|pick| pick.is_some_and(|pick| pick > 0)).count();
-        refused += build.picks.iter().filter(|pick| pick.is_none()).count();
+        kept += build.versions.iter().filter(|pick| pick.is_some_and(|pick| pick > 0)).count();
+        refused += build.versions.iter().filter(|pick| pick.is_none()).count();
 
         let again = Catalog::join(round, &candidates, Some(&build.catalog));
-        assert_eq!((&again.picks, &again.refused), (&build.picks, &build.refused), "round {round}");
+        assert_eq!((&again.versions, &again.refused), (&build.versions, &build.refused), "round {round}");
         old = build.catalog;
     }
     assert!(kept > 150 && refused > 150, "too little happened: {kept} {refused}");
@@ -196,29 +199,33 @@ fn random_changes_lose_no_plugin_and_are_stable() {
 
 /// Properties of every catalog.
 #[track_caller]
-fn check(candidates: &[Candidate], build: &Build, old: &Catalog) {
-    let id = |candidate: &Candidate| candidate.best().id().as_str().to_owned();
-    let served: Vec<_> = candidates.iter().zip(&build.picks).filter(|(_, pick)| pick.is_some()).collect();
+fn check(candidates: &[CatalogCandidate], build: &CatalogBuild, old: &Catalog) {
+    let id = |candidate: &CatalogCandidate| candidate.current().id().as_str().to_owned();
+    let served: Vec<_> = candidates.iter().zip(&build.versions).filter(|(_, pick)| pick.is_some()).collect();
     let in_order: Vec<_> = served.iter().map(|(candidate, _)| id(candidate)).collect();
     assert_eq!(ids(&build.catalog), in_order, "the order is that of the file");
     let (mut names, all) = (tools(&build.catalog), build.catalog.tools().len());
     names.sort_by_key(|(_, name)| *name);
     names.dedup_by_key(|(_, name)| *name);
     assert_eq!(names.len(), all, "a name means two things");
-    for (candidate, pick) in candidates.iter().zip(&build.picks) {
+    for (candidate, pick) in candidates.iter().zip(&build.versions) {
         let said: Vec<_> = build.refused.iter().filter(|no| no.plugin.as_str() == id(candidate)).collect();
         match pick {
             Some(0) => assert_eq!(said.len(), 0),
-            Some(_) => assert!(said.len() == 1 && said[0].instead == Replacement::EarlierVersion, "{said:?}"),
+            Some(_) => {
+                assert!(said.len() == 1 && said[0].replacement == Replacement::EarlierVersion, "{said:?}")
+            }
             None => {
-                assert!(said.len() == 1 && said[0].instead == Replacement::Nothing, "{said:?}");
-                assert!(old.member(candidate.best().id()).is_none(), "`{}` was lost", id(candidate));
+                assert!(said.len() == 1 && said[0].replacement == Replacement::Nothing, "{said:?}");
+                assert!(old.plugin(candidate.current().id()).is_none(), "`{}` was lost", id(candidate));
             }
         }
         for no in said {
             assert!(!no.conflicts.is_empty());
-            let serves = |rival: &PluginId| build.catalog.member(rival).is_some();
-            assert!(no.conflicts.iter().all(|conflict| serves(&conflict.with) && conflict.with != no.plugin));
+            let serves = |rival: &PluginId| build.catalog.plugin(rival).is_some();
+            assert!(
+                no.conflicts.iter().all(|conflict| serves(&conflict.other) && conflict.other != no.plugin)
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::call::{Busy, Failure, Fault};
+use crate::call::{BusyReason, PluginError, PluginErrorDetail};
 use crate::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
 
 /// The reported calls: plugin, kind, name and outcome, and whether the call ran.
@@ -35,29 +35,29 @@ impl Notes {
     }
 }
 
-fn observed(members: Vec<Member>) -> (Bench, Arc<Notes>) {
+fn observed(members: Vec<CatalogPlugin>) -> (Bench, Arc<Notes>) {
     let notes = Arc::<Notes>::default();
     let Bench { dispatcher, catalog, context } = bench(members);
-    let dispatcher = dispatcher.observed_by(Arc::<Notes>::clone(&notes));
+    let dispatcher = dispatcher.with_observer(Arc::<Notes>::clone(&notes));
     (Bench { dispatcher, catalog, context }, notes)
 }
 
 #[tokio::test]
 async fn reports_every_outcome_once() {
-    let fault = || Fault { message: "no".to_owned(), ..Fault::default() };
+    let fault = || PluginErrorDetail { message: "no".to_owned(), ..PluginErrorDetail::default() };
     let ways = [
         Ok(ToolResult::default()),
         Ok(ToolResult::error("no".to_owned())),
-        Err(CallError::Refused(Failure::Internal(fault()))),
+        Err(CallError::Refused(PluginError::Internal(fault()))),
         Err(CallError::Timeout(Duration::from_secs(1))),
         Err(CallError::CpuTime(Duration::from_secs(1))),
         Err(CallError::Memory(1)),
-        Err(CallError::Tables(1)),
+        Err(CallError::TableElements(1)),
         Err(CallError::Handles(1)),
         Err(CallError::TooLarge(1)),
         Err(CallError::Trap("unreachable".to_owned())),
-        Err(CallError::BadOutput("none".to_owned())),
-        Err(CallError::Busy(Busy::Gateway)),
+        Err(CallError::InvalidOutput("none".to_owned())),
+        Err(CallError::Busy(BusyReason::Gateway)),
         Err(CallError::Cancelled),
         Err(CallError::Replaced),
         Err(CallError::Internal("no".to_owned())),
@@ -114,11 +114,11 @@ async fn does_not_report_requests_without_a_call() {
 #[tokio::test]
 async fn reports_resources_prompts_and_completions() {
     let mut fake = FakePlugin::new("a").resource("x://one").prompt("review", &["code"]);
-    fake.manifest.completes = true;
+    fake.manifest.has_completions = true;
     fake.on_read = Some(Box::new(|_, uri| {
         ready(Ok(Outcome::Done(ReadResult { contents: vec![part(&uri)], ..ReadResult::default() })))
     }));
-    let need = NeedInput {
+    let need = InputNeeded {
         requests: vec![InputRequest { key: "a".to_owned(), method: "roots/list".to_owned(), params: None }],
         state: None,
         meta: Vec::new(),
@@ -129,7 +129,7 @@ async fn reports_resources_prompts_and_completions() {
         observed(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]);
     bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://one").await.unwrap();
     bench.dispatcher.get_prompt(&bench.catalog, &bench.context, "a_review", &[]).await.unwrap();
-    let whose = CompletionRef::Prompt("a_review");
+    let whose = CompletionOwner::Prompt("a_review");
     assert!(
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, ("code", ""), &[]).await.is_err()
     );

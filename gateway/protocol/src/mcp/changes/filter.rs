@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use crate::catalog::Kind;
+use crate::catalog::ListKind;
 
 use super::super::errors::ProtocolError;
 use super::super::params::Params;
@@ -16,7 +16,7 @@ const RESOURCES_MEMBER: &str = "resourceSubscriptions";
 /// The changes that a client wants to be notified of.
 #[derive(Debug)]
 pub(super) struct ChangeFilter {
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<ListKind>,
     /// Each once, in the client's order.
     pub(super) uris: Vec<String>,
 }
@@ -38,7 +38,7 @@ impl ChangeFilter {
             }
         };
         let mut kinds = Vec::new();
-        for kind in Kind::ALL {
+        for kind in ListKind::ALL {
             match wanted.get(member(kind)) {
                 Some(Value::Bool(true)) => kinds.push(kind),
                 None | Some(Value::Null | Value::Bool(false)) => {}
@@ -68,11 +68,11 @@ fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
 }
 
 /// The member for changes of a kind's lists.
-fn member(kind: Kind) -> &'static str {
+fn member(kind: ListKind) -> &'static str {
     match kind {
-        Kind::Tools => "toolsListChanged",
-        Kind::Prompts => "promptsListChanged",
-        Kind::Resources => "resourcesListChanged",
+        ListKind::Tools => "toolsListChanged",
+        ListKind::Prompts => "promptsListChanged",
+        ListKind::Resources => "resourcesListChanged",
     }
 }
 

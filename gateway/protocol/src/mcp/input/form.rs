@@ -68,7 +68,7 @@ impl Form {
         });
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
         let required = required(root.get("required"), properties)?;
-        let schema = Json::from_value(&written(&fields, &required, Field::newest));
+        let schema = Json::from_value(&form_schema(&fields, &required, Field::latest_schema));
         let schema = Schema::compile(&schema, MAX_SCHEMA)
             .map_err(|error| format!("`requestedSchema` can't be used: {error}"))?;
         Ok(Self { fields, required, schema })
@@ -77,12 +77,12 @@ impl Form {
     /// The `requestedSchema` in the form of `revision`. The error names the missing feature.
     pub(super) fn schema(&self, revision: Revision) -> Result<Value, String> {
         if revision.has(Feature::RichForms) {
-            return Ok(written(&self.fields, &self.required, Field::newest));
+            return Ok(form_schema(&self.fields, &self.required, Field::latest_schema));
         }
         if self.fields.iter().any(|field| field.kind == FieldKind::MultipleChoice) {
             return Err("forms in which several values are chosen".to_owned());
         }
-        Ok(written(&self.fields, &self.required, Field::plain))
+        Ok(form_schema(&self.fields, &self.required, Field::schema_2025_06_18))
     }
 
     /// Checks the user's input and removes unknown fields. A field with `null` was left empty; without content all of
@@ -99,7 +99,7 @@ impl Form {
     }
 }
 
-fn written(fields: &[Field], required: &[Value], write: fn(&Field) -> Map<String, Value>) -> Value {
+fn form_schema(fields: &[Field], required: &[Value], write: fn(&Field) -> Map<String, Value>) -> Value {
     let properties: Map<_, _> =
         fields.iter().map(|field| (field.name.clone(), Value::Object(write(field)))).collect();
     let mut schema = json!({ "type": "object", "properties": properties });

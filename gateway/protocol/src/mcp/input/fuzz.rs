@@ -53,7 +53,7 @@ pub fn fuzz_state(bytes: &[u8]) {
     assert!(states.open(&claim, &String::from_utf8_lossy(bytes), now).is_err(), "a forged state was opened");
     let sealed = key.seal(STATE_PURPOSE, bytes).expect("the system has random bytes");
     if let Ok(opened) = states.open(&claim, &sealed, now) {
-        assert_eq!(states.spend(&opened, now), Ok(()));
-        assert_eq!(states.spend(&opened, now), Err(SpendError::Already));
+        assert_eq!(states.mark_used(&opened, now), Ok(()));
+        assert_eq!(states.mark_used(&opened, now), Err(SpendError::Already));
     }
 }

@@ -11,9 +11,9 @@ use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
 use super::super::revision::{Feature, Revision};
 use super::MAX_ANSWER_BYTES;
-use super::clean;
 use super::form::Form;
-use super::sampling::{self, Sampling};
+use super::sampling::{self, SamplingRequest};
+use super::sanitise;
 
 const ELICITATION_METHOD: &str = "elicitation/create";
 const SAMPLING_METHOD: &str = "sampling/createMessage";
@@ -30,7 +30,7 @@ const MAX_URL_BYTES: usize = 2_048;
 pub(super) struct Question {
     /// The plugin's name for it.
     pub(super) key: String,
-    asks: QuestionKind,
+    kind: QuestionKind,
 }
 
 #[derive(Debug)]
@@ -40,9 +40,9 @@ enum QuestionKind {
     /// A page for the user to open. The plugin gets the answer in another way.
     Page { message: String, url: String, meta: Option<Value> },
     /// A request to the model.
-    Sampling { asked: Box<Sampling>, meta: Option<Value> },
+    Sampling { asked: Box<SamplingRequest>, meta: Option<Value> },
     /// A request to the model whose content wasn't kept.
-    Forgotten { tools: bool },
+    DroppedSampling { tools: bool },
     /// A request for the client's working directories.
     Roots,
 }
@@ -58,49 +58,53 @@ impl Question {
         }
         let asks = QuestionKind::read(method, params.as_ref())
             .map_err(|why| format!("the question `{}` can't be asked: {why}", quotable(key)))?;
-        Ok(Self { key: key.clone(), asks })
+        Ok(Self { key: key.clone(), kind: asks })
     }
 
     /// A request to a model of which only the use of tools is known.
-    pub(super) fn forgotten(key: String, tools: bool) -> Self {
-        Self { key, asks: QuestionKind::Forgotten { tools } }
+    pub(super) fn without_content(key: String, tools: bool) -> Self {
+        Self { key, kind: QuestionKind::DroppedSampling { tools } }
     }
 
     /// Reports whether the content wasn't kept, so that the question can't be asked again.
-    pub(super) fn is_forgotten(&self) -> bool {
-        matches!(self.asks, QuestionKind::Forgotten { .. })
+    pub(super) fn has_no_content(&self) -> bool {
+        matches!(self.kind, QuestionKind::DroppedSampling { .. })
     }
 
     /// Whether a request to the model uses tools, which is kept instead of a long request. `None` for other questions.
     pub(super) fn offers_tools(&self) -> Option<bool> {
-        match &self.asks {
+        match &self.kind {
             QuestionKind::Sampling { asked, .. } => Some(asked.uses_tools()),
-            QuestionKind::Forgotten { tools } => Some(*tools),
+            QuestionKind::DroppedSampling { tools } => Some(*tools),
             QuestionKind::Form { .. } | QuestionKind::Page { .. } | QuestionKind::Roots => None,
         }
     }
 
     /// The feature that the operator must grant.
     pub(super) fn feature(&self) -> ClientFeature {
-        match &self.asks {
+        match &self.kind {
             QuestionKind::Form { .. } | QuestionKind::Page { .. } => ClientFeature::Elicitation,
-            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => ClientFeature::Sampling,
+            QuestionKind::Sampling { .. } | QuestionKind::DroppedSampling { .. } => ClientFeature::Sampling,
             QuestionKind::Roots => ClientFeature::Roots,
         }
     }
 
     /// The method of the request.
     pub(super) fn method(&self) -> &'static str {
-        match &self.asks {
+        match &self.kind {
             QuestionKind::Form { .. } | QuestionKind::Page { .. } => ELICITATION_METHOD,
-            QuestionKind::Sampling { .. } | QuestionKind::Forgotten { .. } => SAMPLING_METHOD,
+            QuestionKind::Sampling { .. } | QuestionKind::DroppedSampling { .. } => SAMPLING_METHOD,
             QuestionKind::Roots => ROOTS_METHOD,
         }
     }
 
     /// The required capabilities that the client doesn't declare, or `revision` doesn't have.
-    pub(super) fn missing(&self, revision: Revision, declared: &Capabilities) -> Vec<&'static str> {
-        let needed = match &self.asks {
+    pub(super) fn missing_capabilities(
+        &self,
+        revision: Revision,
+        declared: &Capabilities,
+    ) -> Vec<&'static str> {
+        let needed = match &self.kind {
             QuestionKind::Form { .. } => vec![("elicitation.form", revision.has(Feature::Elicitation))],
             QuestionKind::Page { .. } => vec![("elicitation.url", revision.has(Feature::RichForms))],
             QuestionKind::Sampling { asked, .. } => {
@@ -114,7 +118,7 @@ impl Question {
                 }
                 needed
             }
-            QuestionKind::Forgotten { .. } => vec![("sampling", true)],
+            QuestionKind::DroppedSampling { .. } => vec![("sampling", true)],
             QuestionKind::Roots => vec![("roots", true)],
         };
         let missing = needed.into_iter().filter(|(name, known)| !known || !declared.has(name));
@@ -127,18 +131,18 @@ impl Question {
         let mut params = Map::new();
         let mut its_meta = None;
         let mut has_meta = revision.has(Feature::QuestionMeta);
-        match &self.asks {
+        match &self.kind {
             QuestionKind::Form { message, form, meta } => {
                 if revision.has(Feature::RichForms) {
                     params.insert("mode".to_owned(), "form".into());
                 }
-                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("message".to_owned(), sanitise::signed_message(plugin, message).into());
                 params.insert("requestedSchema".to_owned(), form.schema(revision)?);
                 its_meta = meta.as_ref();
             }
             QuestionKind::Page { message, url, meta } => {
                 params.insert("mode".to_owned(), "url".into());
-                params.insert("message".to_owned(), clean::signed(plugin, message).into());
+                params.insert("message".to_owned(), sanitise::signed_message(plugin, message).into());
                 params.insert("url".to_owned(), url.as_str().into());
                 if revision.has(Feature::QuestionMeta) {
                     params.insert("elicitationId".to_owned(), elicitation_id()?.into());
@@ -149,13 +153,13 @@ impl Question {
                 params = asked.params(revision)?;
                 its_meta = meta.as_ref();
             }
-            QuestionKind::Forgotten { .. } => {
+            QuestionKind::DroppedSampling { .. } => {
                 return Err("a way to ask again what is too long to be kept".to_owned());
             }
             QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
         }
         if has_meta {
-            params.insert("_meta".to_owned(), clean::signed_meta(plugin, its_meta));
+            params.insert("_meta".to_owned(), sanitise::signed_meta(plugin, its_meta));
         }
         Ok((!params.is_empty()).then(|| Json::from_value(&Value::Object(params))))
     }
@@ -167,20 +171,24 @@ impl Question {
         }
         let value = parse_strict(answer).map_err(|error| error.to_string())?;
         let object = value.as_object().ok_or("it must be an object")?;
-        match &self.asks {
-            QuestionKind::Form { form, .. } => match action(object)? {
+        match &self.kind {
+            QuestionKind::Form { form, .. } => match elicitation_action(object)? {
                 "accept" => {
                     let content = form.check(object.get("content"))?;
                     Ok(Json::from_value(&json!({ "action": "accept", "content": content })))
                 }
                 other => Ok(Json::from_value(&json!({ "action": other }))),
             },
-            QuestionKind::Page { .. } => Ok(Json::from_value(&json!({ "action": action(object)? }))),
-            QuestionKind::Sampling { asked, .. } => {
-                sampling::check(object, asked.uses_tools()).and_then(|()| text(answer))
+            QuestionKind::Page { .. } => {
+                Ok(Json::from_value(&json!({ "action": elicitation_action(object)? })))
             }
-            QuestionKind::Forgotten { tools } => sampling::check(object, *tools).and_then(|()| text(answer)),
-            QuestionKind::Roots => roots(object).and_then(|()| text(answer)),
+            QuestionKind::Sampling { asked, .. } => {
+                sampling::check_answer(object, asked.uses_tools()).and_then(|()| json_text(answer))
+            }
+            QuestionKind::DroppedSampling { tools } => {
+                sampling::check_answer(object, *tools).and_then(|()| json_text(answer))
+            }
+            QuestionKind::Roots => check_roots(object).and_then(|()| json_text(answer)),
         }
     }
 }
@@ -195,17 +203,17 @@ impl QuestionKind {
             ELICITATION_METHOD => {
                 let message =
                     params.get("message").and_then(Value::as_str).ok_or("`message` must be a string")?;
-                let message = clean::message(message);
+                let message = sanitise::sanitised_message(message);
                 match params.get("mode").map(Value::as_str) {
                     None | Some(Some("form")) => {
                         let schema = params.get("requestedSchema").ok_or("`requestedSchema` is missing")?;
                         Ok(Self::Form { message, form: Form::read(schema)?, meta })
                     }
-                    Some(Some("url")) => Ok(Self::Page { message, url: url(params.get("url"))?, meta }),
+                    Some(Some("url")) => Ok(Self::Page { message, url: check_url(params.get("url"))?, meta }),
                     Some(_) => Err("`mode` must be `form` or `url`".to_owned()),
                 }
             }
-            SAMPLING_METHOD => Ok(Self::Sampling { asked: Box::new(Sampling::read(params)?), meta }),
+            SAMPLING_METHOD => Ok(Self::Sampling { asked: Box::new(SamplingRequest::read(params)?), meta }),
             ROOTS_METHOD => Ok(Self::Roots),
             other => Err(format!("`{}` is not a question to a client", quotable(other))),
         }
@@ -213,7 +221,7 @@ impl QuestionKind {
 }
 
 /// The user's action on an elicitation.
-fn action(answer: &Map<String, Value>) -> Result<&str, String> {
+fn elicitation_action(answer: &Map<String, Value>) -> Result<&str, String> {
     match answer.get("action").and_then(Value::as_str) {
         Some(action @ ("accept" | "decline" | "cancel")) => Ok(action),
         Some(_) | None => Err("`action` must be `accept`, `decline` or `cancel`".to_owned()),
@@ -222,7 +230,7 @@ fn action(answer: &Map<String, Value>) -> Result<&str, String> {
 
 /// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
 /// trusted host, and escapes in a host are decoded.
-fn url(given: Option<&Value>) -> Result<String, String> {
+fn check_url(given: Option<&Value>) -> Result<String, String> {
     const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor invisible characters";
     let url = given.and_then(Value::as_str).ok_or(WHAT)?;
     let lower = url.to_ascii_lowercase();
@@ -237,7 +245,7 @@ fn url(given: Option<&Value>) -> Result<String, String> {
 }
 
 /// Validates a list of roots, each with a `file:` URI.
-fn roots(answer: &Map<String, Value>) -> Result<(), String> {
+fn check_roots(answer: &Map<String, Value>) -> Result<(), String> {
     let roots = answer.get("roots").and_then(Value::as_array).ok_or("`roots` must be a list")?;
     for root in roots {
         let uri = root.get("uri").and_then(Value::as_str);
@@ -251,7 +259,7 @@ fn roots(answer: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-fn text(answer: &str) -> Result<Json, String> {
+fn json_text(answer: &str) -> Result<Json, String> {
     Json::parse(answer).map_err(|error| error.to_string())
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::text::{quotable, remove_hidden};
 
 use super::super::revision::{Feature, Revision};
-use super::clean;
+use super::sanitise;
 
 mod block;
 
@@ -23,7 +23,7 @@ const MAX_TOOLS: usize = 64;
 
 /// A request to the model.
 #[derive(Debug)]
-pub(super) struct Sampling {
+pub(super) struct SamplingRequest {
     messages: Vec<SamplingMessage>,
     tools: bool,
     /// Whether it requests context from other servers.
@@ -40,7 +40,7 @@ struct SamplingMessage {
     meta: Option<Map<String, Value>>,
 }
 
-impl Sampling {
+impl SamplingRequest {
     /// Reads the parameters of `sampling/createMessage`.
     pub(super) fn read(given: &Map<String, Value>) -> Result<Self, String> {
         let messages = given.get("messages").and_then(Value::as_array).ok_or("`messages` must be a list")?;
@@ -62,7 +62,7 @@ impl Sampling {
             return Err("`maxTokens` is missing".to_owned());
         }
         let tools = others.contains_key("tools") || others.contains_key("toolChoice");
-        let tools = tools || messages.iter().any(|turn| turn.blocks.use_tools());
+        let tools = tools || messages.iter().any(|turn| turn.blocks.uses_tools());
         let context = others.get("includeContext").is_some_and(|context| context != "none");
         Ok(Self { messages, tools, context, others })
     }
@@ -82,7 +82,7 @@ impl Sampling {
         if self.tools && !revision.has(Feature::SamplingTools) {
             return Err("tools in questions to the model".to_owned());
         }
-        if !revision.has(Feature::Audio) && self.messages.iter().any(|turn| turn.blocks.have_sound()) {
+        if !revision.has(Feature::Audio) && self.messages.iter().any(|turn| turn.blocks.has_audio()) {
             return Err("sound in questions to the model".to_owned());
         }
         let messages: Vec<Value> = self.messages.iter().flat_map(|turn| turn.write(revision)).collect();
@@ -101,7 +101,7 @@ impl SamplingMessage {
             Some(_) | None => return Err("`role` must be `user` or `assistant`".to_owned()),
         };
         let blocks = MessageBlocks::read(given.get("content"))?;
-        Ok(Self { role, blocks, meta: clean::meta(given.get("_meta")) })
+        Ok(Self { role, blocks, meta: sanitise::plugin_meta(given.get("_meta")) })
     }
 
     /// The message, split into several of the same role if a message contains only one block.
@@ -124,7 +124,7 @@ impl SamplingMessage {
 fn check_tool_use(messages: &[SamplingMessage]) -> Result<(), String> {
     let mut due: BTreeSet<&str> = BTreeSet::new();
     for (at, SamplingMessage { role, blocks, .. }) in messages.iter().enumerate() {
-        let given: BTreeSet<&str> = blocks.each("tool_result", "toolUseId").collect();
+        let given: BTreeSet<&str> = blocks.values("tool_result", "toolUseId").collect();
         if given != due {
             return Err(format!(
                 "`messages[{at}]` must hold the results of exactly the tools that the message before it uses"
@@ -133,7 +133,7 @@ fn check_tool_use(messages: &[SamplingMessage]) -> Result<(), String> {
         if !given.is_empty() && (role != "user" || blocks.types().any(|kind| kind != "tool_result")) {
             return Err(format!("`messages[{at}]` must be the user's and hold nothing but results of tools"));
         }
-        due = blocks.each("tool_use", "id").collect();
+        due = blocks.values("tool_use", "id").collect();
         if !due.is_empty() && role != "assistant" {
             return Err(format!("`messages[{at}]` uses tools, which only the assistant does"));
         }
@@ -213,7 +213,7 @@ fn tools(given: &Value) -> Result<Value, &'static str> {
         let takes = tool.get("inputSchema")?.get("type")? == "object";
         for key in ["title", "description"] {
             if let Some(text) = tool.get_mut(key) {
-                *text = clean::message(text.as_str()?).into();
+                *text = sanitise::sanitised_message(text.as_str()?).into();
             }
         }
         (named && takes).then_some(Value::Object(tool))
@@ -222,7 +222,7 @@ fn tools(given: &Value) -> Result<Value, &'static str> {
 }
 
 /// Validates a model's answer: role, content and model.
-pub(super) fn check(answer: &Map<String, Value>, tools: bool) -> Result<(), String> {
+pub(super) fn check_answer(answer: &Map<String, Value>, tools: bool) -> Result<(), String> {
     let role = answer.get("role").and_then(Value::as_str);
     if !matches!(role, Some("user" | "assistant")) {
         return Err("`role` must be `user` or `assistant`".to_owned());
@@ -234,7 +234,7 @@ pub(super) fn check(answer: &Map<String, Value>, tools: bool) -> Result<(), Stri
         return Err("`stopReason` must be a string".to_owned());
     }
     let blocks = MessageBlocks::read(answer.get("content"))?;
-    if blocks.use_tools() && !tools {
+    if blocks.uses_tools() && !tools {
         return Err("it uses a tool, but none was offered".to_owned());
     }
     Ok(())

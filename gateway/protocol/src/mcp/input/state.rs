@@ -59,7 +59,7 @@ pub(super) struct OpenedState {
     pub(super) state: Option<Vec<u8>>,
     caller: String,
     nonce: Nonce,
-    until: u64,
+    expires_at: u64,
 }
 
 /// A state that couldn't be created.
@@ -96,7 +96,7 @@ struct SealedState {
     version: String,
     caller: String,
     request: String,
-    until: u64,
+    expires_at: u64,
     nonce: Nonce,
     rounds: u32,
     answers: Vec<(String, Json)>,
@@ -137,7 +137,7 @@ impl StateStore {
             version: version.clone(),
             caller: caller.clone(),
             request: request.clone(),
-            until: seconds(now) + STATE_LIFETIME.as_secs(),
+            expires_at: seconds(now) + STATE_LIFETIME.as_secs(),
             nonce,
             rounds: carried.rounds,
             answers: carried.answers.clone(),
@@ -167,7 +167,7 @@ impl StateStore {
         if (&sealed.caller, &sealed.request, &sealed.plugin) != (caller, request, plugin) {
             return Err(StateError::Foreign);
         }
-        if sealed.until <= seconds(now) {
+        if sealed.expires_at <= seconds(now) {
             return Err(StateError::Expired);
         }
         if sealed.version != *version {
@@ -182,26 +182,26 @@ impl StateStore {
             state: state.map_err(|_| StateError::Foreign)?,
             caller: sealed.caller,
             nonce: sealed.nonce,
-            until: sealed.until,
+            expires_at: sealed.expires_at,
         })
     }
 
     /// Marks a state as used.
-    pub(super) fn spend(&self, opened: &OpenedState, now: SystemTime) -> Result<(), SpendError> {
+    pub(super) fn mark_used(&self, opened: &OpenedState, now: SystemTime) -> Result<(), SpendError> {
         let mut spent = self.lock();
         let spent = spent.entry(opened.caller.clone()).or_default();
         if spent.contains_key(&opened.nonce) {
             return Err(SpendError::Already);
         }
-        if fills(spent, seconds(now)) {
+        if is_memory_full(spent, seconds(now)) {
             return Err(SpendError::Full);
         }
-        spent.insert(opened.nonce, opened.until);
+        spent.insert(opened.nonce, opened.expires_at);
         Ok(())
     }
 
     fn is_full(&self, caller: &str, now: u64) -> bool {
-        self.lock().get_mut(caller).is_some_and(|spent| fills(spent, now))
+        self.lock().get_mut(caller).is_some_and(|spent| is_memory_full(spent, now))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<Nonce, u64>>> {
@@ -210,7 +210,7 @@ impl StateStore {
 }
 
 /// Reports whether no more states can be remembered, even after removing expired ones.
-fn fills(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
+fn is_memory_full(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
     if spent.len() >= MAX_SPENT_STATES {
         spent.retain(|_, until| *until > now);
     }
@@ -240,7 +240,7 @@ impl OpenQuestion {
         let Self { key, method, params, forgotten } = self;
         let request = InputRequest { key, method, params };
         let question = match forgotten {
-            Some(tools) => Question::forgotten(request.key.clone(), tools),
+            Some(tools) => Question::without_content(request.key.clone(), tools),
             None => Question::read(&request).ok()?,
         };
         Some((request, question))

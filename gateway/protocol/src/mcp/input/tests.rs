@@ -8,13 +8,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{
-    Answer, Begun, CacheScope, Identity, ProtocolError, ProtocolOptions, Revision, SealingKey,
+    CacheScope, Identity, ProtocolError, ProtocolOptions, RequestAnswer, Revision, SealingKey, StartedRequest,
 };
 use super::*;
-use crate::call::{Capabilities, Content, NoSink, PromptResult, ReadResult, ToolResult};
+use crate::call::{Capabilities, Content, DiscardSink, PromptResult, ReadResult, ToolResult};
 use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
-use crate::gate::Gate;
 use crate::jsonrpc::ErrorObject;
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::{Digest, Principal};
 use crate::policy::{ClientFeature, PluginPolicy};
 
@@ -30,7 +30,7 @@ type Script = Arc<dyn Fn(&CallContext) -> Result<Outcome<String>, CallError> + S
 struct Gateway {
     protocol: Arc<Protocol>,
     catalog: watch::Sender<Arc<Catalog>>,
-    gate: Arc<Gate>,
+    gate: Arc<ConcurrencyLimiter>,
     script: Script,
     calls: Arc<AtomicU32>,
 }
@@ -57,8 +57,8 @@ impl<F> std::fmt::Debug for Answers<F> {
     }
 }
 
-impl<F: Fn(&str, &Value) -> Result<Value, AskError> + Send + Sync> Peer for Answers<F> {
-    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> Asking<'a> {
+impl<F: Fn(&str, &Value) -> Result<Value, QuestionError> + Send + Sync> Peer for Answers<F> {
+    fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a> {
         let params = params.map_or(Value::Null, |params| params.to_value().unwrap());
         let answer = (self.answer)(method, &params).map(|answer| Json::from_value(&answer));
         self.asked.lock().unwrap().push((method.to_owned(), params));
@@ -84,7 +84,7 @@ impl Client {
     /// A client of the handshake era, and the questions that it gets.
     fn answering<F>(revision: Revision, answer: F) -> (Self, Arc<Answers<F>>)
     where
-        F: Fn(&str, &Value) -> Result<Value, AskError> + Send + Sync + 'static,
+        F: Fn(&str, &Value) -> Result<Value, QuestionError> + Send + Sync + 'static,
     {
         let peer = Arc::new(Answers { answer, asked: Mutex::default() });
         (Self { revision, peer: Some(Arc::clone(&peer) as Arc<dyn Peer>), ..Self::stateless() }, peer)
@@ -114,7 +114,7 @@ impl Gateway {
         let script: Script = Arc::new(script);
         let calls = Arc::new(AtomicU32::new(0));
         let (catalog, seen) = watch::channel(plugin("p", 1, &script, &calls, grants));
-        let gate = Arc::new(Gate::new(8));
+        let gate = Arc::new(ConcurrencyLimiter::new(8));
         let options = ProtocolOptions {
             identity: Identity::default(),
             cache_scope: CacheScope::Public,
@@ -131,25 +131,27 @@ impl Gateway {
     }
 
     async fn request(&self, client: &Client, method: Method, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = Exchange {
+        let exchange = RequestContext {
             revision: client.revision,
             principal: client.principal.clone(),
             client: None,
             capabilities: Arc::new(Capabilities::new(Json::from_value(&client.declares))),
             cancel: client.cancel.clone(),
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             peer: client.peer.clone(),
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
         let params = Params::read(Some(&raw)).unwrap();
-        let answer = match self.protocol.begin(exchange, method, params) {
-            Begun::Now(answer) => answer,
-            Begun::Later(later) => later.await,
+        let answer = match self.protocol.start(exchange, method, params) {
+            StartedRequest::Ready(answer) => answer,
+            StartedRequest::Pending(later) => later.await,
         };
         match answer {
-            Answer::Result(text) | Answer::ToolError(text) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Answer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Answer::Error(error) => Err(error),
+            RequestAnswer::Result(text) | RequestAnswer::ToolError(text) => {
+                Ok(serde_json::from_str(text.get()).unwrap())
+            }
+            RequestAnswer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
+            RequestAnswer::Error(error) => Err(error),
         }
     }
 
@@ -215,7 +217,7 @@ fn asks(questions: &[(&str, &str, Value)], state: Option<&str>) -> Outcome<Strin
         method: (*method).to_owned(),
         params: (!params.is_null()).then(|| Json::from_value(params)),
     });
-    Outcome::NeedInput(NeedInput {
+    Outcome::NeedInput(InputNeeded {
         requests: requests.collect(),
         state: state.map(|state| state.as_bytes().to_vec()),
         meta: Vec::new(),

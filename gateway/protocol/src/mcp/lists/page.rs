@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use crate::catalog::Catalog;
 
-use super::super::seal::{NoRandomness, SealingKey};
+use super::super::seal::{RandomnessError, SealingKey};
 use super::ListedItems;
 
 /// The indices of the items of one kind in the catalog, sorted by key.
@@ -62,8 +62,8 @@ pub(super) fn count(catalog: &Catalog, kind: ListedItems) -> usize {
 /// The keys of the items of one kind, in the order of the catalog.
 pub(super) fn keys(catalog: &Catalog, kind: ListedItems) -> Vec<&str> {
     match kind {
-        ListedItems::Tools => catalog.tools().iter().map(|it| it.public().as_str()).collect(),
-        ListedItems::Prompts => catalog.prompts().iter().map(|it| it.public().as_str()).collect(),
+        ListedItems::Tools => catalog.tools().iter().map(|it| it.public_name().as_str()).collect(),
+        ListedItems::Prompts => catalog.prompts().iter().map(|it| it.public_name().as_str()).collect(),
         ListedItems::Resources => catalog.resources().iter().map(|it| it.resource().uri.as_str()).collect(),
         ListedItems::Templates => {
             catalog.templates().iter().map(|it| it.template().uri_template.as_str()).collect()
@@ -76,7 +76,7 @@ pub(in crate::mcp) fn write_cursor(
     key: &SealingKey,
     kind: ListedItems,
     last: &str,
-) -> Result<String, NoRandomness> {
+) -> Result<String, RandomnessError> {
     key.seal(&purpose(kind), last.as_bytes())
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::super::{Begun, Method, ProtocolOptions, SealingKey};
+use super::super::{Method, ProtocolOptions, SealingKey, StartedRequest};
 use super::*;
-use crate::call::NoSink;
+use crate::call::DiscardSink;
 use crate::catalog::fake::{FakeMember as _, FakePlugin};
 use crate::dispatch::Dispatcher;
-use crate::gate::Gate;
+use crate::limiter::ConcurrencyLimiter;
 use crate::names::Principal;
 
 const METHODS: [(Method, &str, &str); 4] = [
@@ -36,7 +36,7 @@ impl Gateway {
             page_size: size.and_then(NonZeroU32::new),
             sealing_key: SealingKey::shared("test"),
         };
-        let protocol = Protocol::new(Dispatcher::new(seen, Arc::new(Gate::new(1))), options);
+        let protocol = Protocol::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(1))), options);
         let mut gateway = Self { protocol: Arc::new(protocol), catalog, generation: 0 };
         gateway.now_offers(items);
         gateway
@@ -58,23 +58,25 @@ impl Gateway {
     }
 
     fn list(&self, method: Method, revision: Revision, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = Exchange {
+        let exchange = RequestContext {
             revision,
             principal: Principal::Anonymous,
             client: None,
             capabilities: Arc::default(),
             cancel: tokio_util::sync::CancellationToken::new(),
-            sink: Arc::new(NoSink),
+            sink: Arc::new(DiscardSink),
             peer: None,
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
-        match self.protocol.begin(exchange, method, Params::read(Some(&raw)).unwrap()) {
-            Begun::Now(Answer::Shared(text)) => Ok(serde_json::from_str(text.get()).unwrap()),
-            Begun::Now(Answer::Result(text) | Answer::ToolError(text)) => {
+        match self.protocol.start(exchange, method, Params::read(Some(&raw)).unwrap()) {
+            StartedRequest::Ready(RequestAnswer::Shared(text)) => {
                 Ok(serde_json::from_str(text.get()).unwrap())
             }
-            Begun::Now(Answer::Error(error)) => Err(error),
-            Begun::Later(_) => panic!("a list takes no while"),
+            StartedRequest::Ready(RequestAnswer::Result(text) | RequestAnswer::ToolError(text)) => {
+                Ok(serde_json::from_str(text.get()).unwrap())
+            }
+            StartedRequest::Ready(RequestAnswer::Error(error)) => Err(error),
+            StartedRequest::Pending(_) => panic!("a list takes no while"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::names::Principal;
 use crate::session::ResumeError;
 
 use super::{
-    ClaimedRevision, Get, HttpAnswer, HttpReply, session_not_found, session_required, unknown_revision,
+    ClaimedRevision, HttpAnswer, HttpGet, HttpReply, session_not_found, session_required, unknown_revision,
 };
 use crate::server::Server;
 use crate::server::headers::{Header, Headers, LAST_EVENT_ID_HEADER, SESSION_ID_HEADER};
@@ -20,7 +20,7 @@ impl Server {
     /// server-sent events). With an empty stream, clients that miss the response of a cancelled request would reconnect
     /// forever.
     #[must_use]
-    pub fn get(self: &Arc<Self>, get: Get<'_>) -> HttpAnswer {
+    pub fn get(self: &Arc<Self>, get: HttpGet<'_>) -> HttpAnswer {
         let claimed_revision = ClaimedRevision::of(get.headers);
         if claimed_revision.is_stateless() {
             return HttpReply::method_not_allowed("POST, OPTIONS").into();

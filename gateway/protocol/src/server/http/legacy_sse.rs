@@ -18,9 +18,9 @@ use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
 use crate::server::{PARSE_LIMITS, Server, unknown_id};
-use crate::session::{Event, random_id};
+use crate::session::{SseEvent, random_id};
 
-use super::{Events, HttpReply, StreamLifetime, session_not_found};
+use super::{EventStream, HttpReply, StreamLifetime, session_not_found};
 
 /// The number of requests of one client that may wait for their answer, or for the client to read it.
 const MAX_PENDING_REQUESTS: u32 = 64;
@@ -50,7 +50,7 @@ pub struct LegacySseConnection {
     /// The unguessable id that the client must send with every message.
     pub id: String,
     /// The messages to the client.
-    pub events: Events,
+    pub events: EventStream,
 }
 
 impl LegacySseClients {
@@ -105,9 +105,9 @@ impl Server {
         let reader = LegacySseReader { server: Arc::clone(self), id: id.clone(), connection, inbox, permits };
         let events = stream::unfold(reader, |mut reader| async move {
             let message = reader.next().await?;
-            Some((Event::Message { id: None, message: message.into() }, reader))
+            Some((SseEvent::Message { id: None, message: message.into() }, reader))
         });
-        Ok(LegacySseConnection { id, events: Events::new(events, StreamLifetime::UntilResponse) })
+        Ok(LegacySseConnection { id, events: EventStream::new(events, StreamLifetime::UntilResponse) })
     }
 
     /// Handles a message that a client posted. The answer is sent on its stream.

@@ -11,20 +11,22 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::NetworkTransport;
-use crate::jsonrpc::{self, Incoming, Malformed, Message, Notification, Request};
-use crate::mcp::envelope::{self, Envelope};
-use crate::mcp::{Answer, Aside, Begun, Feature, Greeting, Method, Params, ProtocolError};
+use crate::jsonrpc::{self, Incoming, MalformedMessage, Message, Notification, Request};
+use crate::mcp::envelope::{self, RequestEnvelope};
+use crate::mcp::{
+    Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
+};
 use crate::session::Session;
 
 use super::upgrade::{self, Upgraded};
-use super::{ClaimedRevision, HttpAnswer, HttpReply, Post, StreamLifetime};
+use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime};
 use crate::server::headers::{self, Header, SESSION_ID_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::receive_notification;
 use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
 use crate::server::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_running, join_batch,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
     malformed, response, stray_error, unknown_id,
 };
 
@@ -33,7 +35,7 @@ impl Server {
     ///
     /// Dropping the future, or the stream that it returns, cancels a call of a stateless revision. A call in a session
     /// continues (2025-11-25, basic/transports: a lost connection doesn't cancel).
-    pub async fn post(self: &Arc<Self>, post: Post<'_>) -> HttpAnswer {
+    pub async fn post(self: &Arc<Self>, post: HttpPost<'_>) -> HttpAnswer {
         let claimed_revision = ClaimedRevision::of(post.headers);
         let unknown = unknown_id(claimed_revision.revision());
         match jsonrpc::parse(post.body, PARSE_LIMITS) {
@@ -63,11 +65,12 @@ impl Server {
 
     fn post_notification(
         &self,
-        post: Post<'_>,
+        post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
         notification: &Notification<'_>,
     ) -> HttpReply {
-        let claimed = Params::read(notification.params).is_ok_and(|params| envelope::claims(&params));
+        let claimed =
+            Params::read(notification.params).is_ok_and(|params| envelope::is_stateless_claim(&params));
         if claimed || claimed_revision.is_stateless() {
             return HttpReply::accepted();
         }
@@ -82,13 +85,13 @@ impl Server {
 
     async fn post_request(
         self: &Arc<Self>,
-        post: Post<'_>,
+        post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
         request: &Request<'_>,
     ) -> HttpAnswer {
         let mut span = self.span(request, NetworkTransport::Tcp);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
-            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &Answer::Error(error))))
+            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
         };
         let params = match self.read_params(request) {
             Ok(params) => params,
@@ -107,10 +110,13 @@ impl Server {
             }
             return self.initialize(post, request, &params, span).into();
         }
-        if envelope::claims(&params) || claimed_revision.is_stateless() {
+        if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
             let started = self.post_stateless(post, request, params, &mut span);
             return match span.instrument(started) {
-                Ok(RequestInProgress { begun: Begun::Later(later), side_messages: Some(side_messages) }) => {
+                Ok(RequestInProgress {
+                    started: StartedRequest::Pending(later),
+                    side_messages: Some(side_messages),
+                }) => {
                     let messages = response_stream(later, side_messages, request.id.clone(), None);
                     let is_listening = request.method == Method::Listen.as_str();
                     let lifetime = if is_listening {
@@ -120,12 +126,12 @@ impl Server {
                     };
                     upgrade::stateless(messages, &request.id, lifetime).await
                 }
-                Ok(RequestInProgress { begun, .. }) => {
+                Ok(RequestInProgress { started: begun, .. }) => {
                     let answer = finish(begun).await;
                     HttpReply::new(answer.status(), response(&request.id, &answer)).into()
                 }
                 Err(error) => {
-                    HttpReply::new(error.status, response(&request.id, &Answer::Error(error))).into()
+                    HttpReply::new(error.status, response(&request.id, &RequestAnswer::Error(error))).into()
                 }
             };
         }
@@ -138,7 +144,7 @@ impl Server {
     /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
     fn post_stateless(
         &self,
-        post: Post<'_>,
+        post: HttpPost<'_>,
         request: &Request<'_>,
         params: Params,
         span: &mut ServerSpan,
@@ -146,11 +152,11 @@ impl Server {
         if let Some(claimed) = envelope::claimed_version(&params) {
             headers::check_version(post.headers, claimed)?;
         }
-        let envelope = Envelope::read(&params)?;
+        let envelope = RequestEnvelope::read(&params)?;
         span.set_revision(envelope.revision);
         headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
-            headers::check_arguments(post.headers, &self.protocol.in_headers(post.principal, &params))?;
+            headers::check_arguments(post.headers, &self.protocol.header_arguments(post.principal, &params))?;
         }
         if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
             if post.streaming == StreamSupport::Unsupported {
@@ -171,29 +177,30 @@ impl Server {
     /// Opens a session.
     fn initialize(
         &self,
-        post: Post<'_>,
+        post: HttpPost<'_>,
         request: &Request<'_>,
         params: &Params,
         mut span: ServerSpan,
     ) -> HttpReply {
         let refuse = |span: ServerSpan, status, error| {
-            HttpReply::new(status, span.respond(&request.id, &Answer::Error(error)))
+            HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error)))
         };
         if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
             && self.sessions.find(id, post.principal).is_some()
         {
             return refuse(span, 400, ProtocolError::invalid_request("this session is already initialized"));
         }
-        let greeting = match Greeting::read(params) {
+        let greeting = match InitializeParams::read(params) {
             Ok(greeting) => greeting,
             Err(error) => return refuse(span, 200, error),
         };
         span.set_revision(greeting.revision);
-        let result = self.protocol.greet(&greeting);
+        let result = self.protocol.initialize(&greeting);
         let listener = self.protocol.listener(&self.updates);
         match self.sessions.open(post.principal.clone(), greeting, listener) {
             Ok(session) => {
-                let mut reply = HttpReply::new(200, span.respond(&request.id, &Answer::Result(result)));
+                let mut reply =
+                    HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Result(result)));
                 reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
             }
@@ -211,7 +218,7 @@ impl Server {
         mut span: ServerSpan,
     ) -> HttpAnswer {
         let id = &request.id;
-        span.set_revision(session.greeting().revision);
+        span.set_revision(session.initialize_params().revision);
         let Ok(running) = session.in_flight.begin(id) else {
             return HttpReply::new(200, span.respond(id, &duplicate_id())).into();
         };
@@ -221,7 +228,7 @@ impl Server {
         };
         let started = self.in_session(session, &request.method, params, &running, streaming);
         let body = match span.instrument(started) {
-            Ok(RequestInProgress { begun: Begun::Later(later), side_messages })
+            Ok(RequestInProgress { started: StartedRequest::Pending(later), side_messages })
                 if side_messages.is_some() || closes_at.is_some() =>
             {
                 let messages = response_stream(
@@ -233,28 +240,28 @@ impl Server {
                 match upgrade::in_session(session, messages, closes_at).await {
                     Upgraded::Response(message) => message,
                     Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
-                    Upgraded::Cancelled => response(id, &Answer::Error(ProtocolError::cancelled())),
-                    Upgraded::Stopping => response(id, &Answer::Error(stopping())),
+                    Upgraded::Cancelled => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
+                    Upgraded::Stopping => response(id, &RequestAnswer::Error(stopping())),
                 }
             }
-            Ok(RequestInProgress { begun: Begun::Now(answer), .. }) => response(id, &answer),
-            Ok(RequestInProgress { begun, .. }) => {
-                match tokio::spawn(finish_running(begun, id.clone(), running)).await {
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { started: begun, .. }) => {
+                match tokio::spawn(finish_request(begun, id.clone(), running)).await {
                     Ok(Some(body)) => body,
-                    Ok(None) => response(id, &Answer::Error(ProtocolError::cancelled())),
-                    Err(_) => response(id, &Answer::Error(stopping())),
+                    Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(id, &RequestAnswer::Error(stopping())),
                 }
             }
-            Err(error) => response(id, &Answer::Error(error)),
+            Err(error) => response(id, &RequestAnswer::Error(error)),
         };
         HttpReply::new(200, body).into()
     }
 
     async fn post_batch(
         self: &Arc<Self>,
-        post: Post<'_>,
+        post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
-        entries: Vec<Result<Message<'_>, Malformed>>,
+        entries: Vec<Result<Message<'_>, MalformedMessage>>,
     ) -> HttpReply {
         let unknown = unknown_id(claimed_revision.revision());
         let refuse = |message: &str| {
@@ -271,7 +278,7 @@ impl Server {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error),
         };
-        if !session.greeting().revision.has(Feature::Batches) {
+        if !session.initialize_params().revision.has(Feature::Batches) {
             return refuse(NO_BATCHES);
         }
         let answers = entries.into_iter().map(|entry| {
@@ -284,7 +291,7 @@ impl Server {
                         let params = match self.read_params(&request) {
                             Ok(params) => params,
                             Err(error) => {
-                                return Some(span.respond(&request.id, &Answer::Error(error)));
+                                return Some(span.respond(&request.id, &RequestAnswer::Error(error)));
                             }
                         };
                         self.record_tool(&mut span, post.principal, &params);
@@ -313,7 +320,7 @@ impl Server {
 }
 
 /// A channel without messages.
-fn no_side_messages() -> mpsc::Receiver<Aside> {
+fn no_side_messages() -> mpsc::Receiver<SideMessage> {
     mpsc::channel(1).1
 }
 

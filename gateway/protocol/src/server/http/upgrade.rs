@@ -8,12 +8,12 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::jsonrpc::Id;
-use crate::mcp::{Answer, ProtocolError};
+use crate::mcp::{ProtocolError, RequestAnswer};
 use crate::server::response;
 use crate::server::response_stream::{OutgoingMessage, ResponseStream};
-use crate::session::{Event, EventReader, EventWriter, Session};
+use crate::session::{EventReader, EventWriter, Session, SseEvent};
 
-use super::{Events, HttpAnswer, HttpReply, StreamLifetime};
+use super::{EventStream, HttpAnswer, HttpReply, StreamLifetime};
 
 /// The answer to a request in a session.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: S
     match messages.next().await {
         Some(OutgoingMessage::Response { message, status }) => HttpReply::new(status, message).into(),
         Some(first @ (OutgoingMessage::Notification(_) | OutgoingMessage::Request(_))) => {
-            let event = |message: OutgoingMessage| Event::Message {
+            let event = |message: OutgoingMessage| SseEvent::Message {
                 id: None,
                 message: message.into_message().into(),
             };
             let events = stream::iter([first]).chain(messages).map(event);
-            HttpAnswer::Events(Events::new(events, lifetime))
+            HttpAnswer::Events(EventStream::new(events, lifetime))
         }
-        None => HttpReply::new(200, response(id, &Answer::Error(ProtocolError::cancelled()))).into(),
+        None => HttpReply::new(200, response(id, &RequestAnswer::Error(ProtocolError::cancelled()))).into(),
     }
 }
 

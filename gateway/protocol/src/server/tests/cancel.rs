@@ -77,7 +77,8 @@ async fn a_lost_stateless_connection_cancels_with_grace() {
         let started = CancellationToken::new();
         let cleaned_up = CancellationToken::new();
         let server = tidy(&started, &cleaned_up);
-        let request = Post { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming };
+        let request =
+            HttpPost { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming };
         tokio::select! {
             _ = server.post(request) => panic!("answered"),
             () = started.cancelled() => {} // the connection is closed
@@ -121,6 +122,6 @@ async fn shutdown_cancels_calls_of_lost_connections() {
         () = started.cancelled() => {} // the connection is closed
     }
     assert!(!cleaned_up.is_cancelled(), "it continues in its session");
-    server.give_up();
+    server.cancel_all();
     cleaned_up.cancelled().await;
 }

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 
 use crate::catalog::Catalog;
-use crate::changes::Updates;
+use crate::changes::ResourceUpdates;
 use crate::names::ResourceUri;
 
 use super::*;
@@ -15,7 +15,7 @@ const B: &str = "test://b/1";
 struct Changing {
     server: Arc<Server>,
     publish: watch::Sender<Arc<Catalog>>,
-    updates: Arc<Updates>,
+    updates: Arc<ResourceUpdates>,
 }
 
 /// One plugin with these tools, the resource [`A`], and a template over [`B`].
@@ -29,12 +29,12 @@ fn offering(tools: &[&str]) -> Arc<Catalog> {
 impl Changing {
     fn new() -> Self {
         let (publish, seen) = watch::channel(offering(&["one"]));
-        let updates: Arc<Updates> = Arc::default();
+        let updates: Arc<ResourceUpdates> = Arc::default();
         Self { server: serving_from(seen, Arc::clone(&updates)), publish, updates }
     }
 
     fn updated(&self, uri: &str) {
-        self.updates.updated(&ResourceUri::new(uri).unwrap());
+        self.updates.report(&ResourceUri::new(uri).unwrap());
     }
 
     /// A stdio peer that has sent `initialize` in `revision`, but not `notifications/initialized`.
@@ -60,7 +60,7 @@ impl Changing {
         ]);
         let body = listen("5", filter);
         let principal = &Principal::Anonymous;
-        self.server.post(Post { principal, headers: &headers, body: body.as_bytes(), streaming }).await
+        self.server.post(HttpPost { principal, headers: &headers, body: body.as_bytes(), streaming }).await
     }
 }
 
@@ -259,7 +259,7 @@ async fn a_listen_stream_ends_with_its_result() {
         let mut stream = gateway.listen(&connection, "\"x\"", &json!({ "toolsListChanged": true }));
         assert!(next_message(&mut stream).is_some());
         if stops {
-            gateway.server.stop();
+            gateway.server.close_streams();
         } else {
             connection.close_streams();
         }
@@ -282,7 +282,7 @@ async fn http_listen_streams_end_when_the_gateway_stops() {
     };
     assert_eq!(events.lifetime(), StreamLifetime::UntilClosed, "its connection can be evicted");
     let mut rest: ResponseStream = Box::pin(events.map(|event| match event {
-        Event::Message { id: None, message } => OutgoingMessage::Notification(message.to_vec()),
+        SseEvent::Message { id: None, message } => OutgoingMessage::Notification(message.to_vec()),
         other => panic!("this stream can't be resumed: {other:?}"),
     }));
     let first = next_message(&mut rest).unwrap();
@@ -291,7 +291,7 @@ async fn http_listen_streams_end_when_the_gateway_stops() {
     gateway.publish.send_replace(Arc::new(Catalog::empty()));
     assert_eq!(next_message(&mut rest).unwrap()["method"], "notifications/resources/list_changed");
     assert_eq!(next_message(&mut rest), None);
-    gateway.server.stop();
+    gateway.server.close_streams();
     assert_eq!(next_message(&mut rest).unwrap()["result"]["resultType"], "complete");
     assert_eq!(next_message(&mut rest), Some(Value::Null));
 }

@@ -189,7 +189,7 @@ async fn hides_invalid_header_annotations() {
     let member = Fake::new("a").tool("fine", &schema, None).member(|config| config.place = 3..4);
     let [warning] = member.problems().try_into().unwrap();
     assert!(warning.message.contains("`/properties/a`") && warning.message.contains("`fine`"), "{warning}");
-    assert_eq!((warning.is_error(), warning.place), (false, Some(3..4)));
+    assert_eq!((warning.is_error(), warning.span), (false, Some(3..4)));
     let server = serving(catalog(vec![member]));
     let connection = StdioConnection::new();
     let answer = line(&server, &connection, &stateless(1, "tools/list", json!({}))).await.unwrap();

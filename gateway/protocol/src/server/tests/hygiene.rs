@@ -88,7 +88,7 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
         };
         let contents = vec![contents];
         let ttl = Some(Duration::from_secs(60));
-        ready(Ok(Outcome::Done(ReadResult { contents, ttl, shareable: true, ..ReadResult::default() })))
+        ready(Ok(Outcome::Done(ReadResult { contents, ttl, is_shareable: true, ..ReadResult::default() })))
     }));
     serving_for(catalog(vec![fake.member(|_| {})]), scope)
 }
@@ -110,7 +110,7 @@ async fn results_are_not_cached_across_callers() {
 #[tokio::test]
 async fn completions_are_counted_and_use_plugin_names() {
     let mut fake = Fake::new("a").prompt("ask", &["x!", "y"]);
-    fake.manifest.completes = true;
+    fake.manifest.has_completions = true;
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {
         let CompletionTarget::Prompt(prompt) = target else { panic!() };
         let own = format!("{prompt} {name}");

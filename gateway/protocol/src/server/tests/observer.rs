@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::call::Failure;
+use crate::call::PluginError;
 use crate::dispatch::{CallEnd, RequestEnd};
 
 /// An observed request: transport, revision, method, tool, error.
@@ -122,7 +122,9 @@ async fn observes_tool_errors_and_custom_codes() {
     fake.on_tool = Some(Box::new(|_, (name, _)| {
         ready(match name.as_str() {
             "fails" => Ok(Outcome::Done(ToolResult::error("no".to_owned()))),
-            _ => Err(CallError::Refused(Failure::Custom { code: 7, message: "no".to_owned(), data: None })),
+            _ => {
+                Err(CallError::Refused(PluginError::Custom { code: 7, message: "no".to_owned(), data: None }))
+            }
         })
     }));
     let (server, recorder) = observed(catalog(vec![fake.member(|_| {})]));
@@ -160,7 +162,7 @@ async fn observes_cancellations_disconnects_and_panics() {
     );
 
     let (headers, body) = stateless(4, "a_hangs");
-    let request = Post {
+    let request = HttpPost {
         principal: &Principal::Anonymous,
         headers: &headers,
         body: &body,
@@ -181,7 +183,7 @@ async fn a_closed_listen_stream_is_no_error() {
     let headers = Pairs(headers.map(|(name, value)| (name, value.to_owned())).to_vec());
     let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta() });
     let body = request(1, "subscriptions/listen", &params);
-    let request = Post {
+    let request = HttpPost {
         principal: &Principal::Anonymous,
         headers: &headers,
         body: &body,

@@ -15,7 +15,9 @@ async fn stateless(server: &Arc<Server>, id: u64, streaming: StreamSupport) -> H
             .map(|(name, value)| (name, value.to_owned()))
             .to_vec(),
     );
-    server.post(Post { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming }).await
+    server
+        .post(HttpPost { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming })
+        .await
 }
 
 fn is_told(answer: &Value, id: u64) {

@@ -4,9 +4,9 @@
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::call::{Content, InputRequest, NeedInput};
+use crate::call::{Content, InputNeeded, InputRequest};
 use crate::policy::ClientFeature;
-use crate::session::Event;
+use crate::session::SseEvent;
 
 /// A gateway whose tool `asks` requests roots under `count` keys and returns the answers.
 fn asking() -> Arc<Server> {
@@ -21,7 +21,7 @@ fn asking() -> Arc<Server> {
         let request =
             |key: u64| InputRequest { key: key.to_string(), method: "roots/list".to_owned(), params: None };
         let requests = (0..arguments["count"].as_u64().unwrap_or(1)).map(request).collect();
-        ready(Ok(Outcome::NeedInput(NeedInput {
+        ready(Ok(Outcome::NeedInput(InputNeeded {
             requests,
             state: None,
             meta: Vec::new(),
@@ -158,7 +158,7 @@ async fn questions_end_when_the_client_closes_its_side() {
 
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
-    let post = Post {
+    let post = HttpPost {
         principal: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -166,7 +166,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
     next_event(&mut events).await.unwrap();
-    server.stop();
+    server.close_streams();
     assert_eq!(next_event(&mut events).await.unwrap()["method"], "notifications/cancelled");
     assert!(text(&next_event(&mut events).await.unwrap()).contains("no answer is possible any more"));
 }
@@ -217,9 +217,9 @@ async fn batches_accept_answers_but_ask_no_questions() {
 }
 
 /// The next message of an event stream.
-async fn next_event(events: &mut Events) -> Option<Value> {
+async fn next_event(events: &mut EventStream) -> Option<Value> {
     loop {
-        if let Event::Message { message, .. } = events.next().await? {
+        if let SseEvent::Message { message, .. } = events.next().await? {
             return Some(serde_json::from_slice(&message).unwrap());
         }
     }
@@ -229,7 +229,7 @@ async fn next_event(events: &mut Events) -> Option<Value> {
 async fn session(server: &Arc<Server>, principal: &Principal, revision: &str) -> Pairs {
     let body = hello_in(revision, &json!({ "roots": {} }));
     let reply = server
-        .post(Post { principal, headers: &none(), body: &body, streaming: StreamSupport::Supported })
+        .post(HttpPost { principal, headers: &none(), body: &body, streaming: StreamSupport::Supported })
         .await;
     let HttpAnswer::Whole(reply) = reply else { panic!("{reply:?}") };
     Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())])
@@ -243,7 +243,7 @@ async fn only_the_asked_session_can_answer() {
     let other = session(&server, &ann, "2025-11-25").await;
     let bobs = session(&server, &bob, "2025-11-25").await;
     let say = async |principal: &Principal, headers: &Pairs, body: &[u8]| {
-        server.post(Post { principal, headers, body, streaming: StreamSupport::Supported }).await
+        server.post(HttpPost { principal, headers, body, streaming: StreamSupport::Supported }).await
     };
     let HttpAnswer::Events(mut events) = say(&ann, &asked, &call(1, "a_asks")).await else {
         panic!("no stream")
@@ -266,7 +266,7 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let server = asking();
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-03-26").await;
-    let post = Post {
+    let post = HttpPost {
         principal: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -276,11 +276,12 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let id = next_event(&mut events).await.unwrap()["id"].clone();
     let answers = String::from_utf8(roots(&id, "batched")).unwrap();
     let batch = format!("[{answers}]").into_bytes();
-    let post = Post { principal: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
+    let post =
+        HttpPost { principal: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 202);
     assert!(text(&next_event(&mut events).await.unwrap()).contains("file:///batched"));
-    let deaf = Post {
+    let deaf = HttpPost {
         principal: &me,
         headers: &headers,
         body: &call(2, "a_asks"),
@@ -297,7 +298,7 @@ async fn ending_a_session_ends_its_questions() {
     let server = asking();
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
-    let post = Post {
+    let post = HttpPost {
         principal: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -310,7 +311,8 @@ async fn ending_a_session_ends_its_questions() {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }
     let late = roots(&id, "late");
-    let post = Post { principal: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
+    let post =
+        HttpPost { principal: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 404);
 }

@@ -13,28 +13,28 @@ use super::store::{
 };
 use super::*;
 use crate::catalog::Catalog;
-use crate::changes::{Listener, Updates};
-use crate::mcp::{Greeting, Params};
+use crate::changes::{ChangeListener, ResourceUpdates};
+use crate::mcp::{InitializeParams, Params};
 use crate::names::{Principal, ResourceUri};
-use crate::session::Sessions;
+use crate::session::SessionStore;
 
 /// A session with a ready client, and its catalog.
 struct Client {
-    sessions: Sessions,
+    sessions: SessionStore,
     session: Arc<Session>,
-    updates: Arc<Updates>,
+    updates: Arc<ResourceUpdates>,
     stop: CancellationToken,
 }
 
 fn client(revision: &str) -> Client {
     let initialize = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
     let raw = serde_json::value::to_raw_value(&initialize).unwrap();
-    let greeting = Greeting::read(&Params::read(Some(&raw)).unwrap()).unwrap();
+    let greeting = InitializeParams::read(&Params::read(Some(&raw)).unwrap()).unwrap();
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-    let updates: Arc<Updates> = Arc::default();
-    let listener = Listener::new(catalog, &updates, []);
+    let updates: Arc<ResourceUpdates> = Arc::default();
+    let listener = ChangeListener::new(catalog, &updates, []);
     let stop = CancellationToken::new();
-    let sessions = Sessions::new(10, Duration::from_secs(60), stop.clone());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), stop.clone());
     let session = sessions.open(Principal::Anonymous, greeting, listener).unwrap();
     session.set_ready();
     Client { sessions, session, updates, stop }
@@ -45,7 +45,7 @@ impl Client {
     fn change(&self, number: u64) {
         let uri = ResourceUri::new(&format!("test://{number}")).unwrap();
         self.session.listener().subscribe(&uri).unwrap();
-        self.updates.updated(&uri);
+        self.updates.report(&uri);
     }
 
     fn usage(&self) -> (usize, usize) {
@@ -54,15 +54,15 @@ impl Client {
 }
 
 /// The next event, the end, or nothing yet.
-fn now(reader: &mut EventReader) -> Option<Option<Event>> {
+fn now(reader: &mut EventReader) -> Option<Option<SseEvent>> {
     unconstrained(reader.next()).now_or_never()
 }
 
 /// The event's id, and its message as a number, if it has one.
-fn read(event: Event) -> (String, Option<u64>) {
+fn read(event: SseEvent) -> (String, Option<u64>) {
     match event {
-        Event::Priming { id, .. } => (id, None),
-        Event::Message { id, message } => {
+        SseEvent::Priming { id, .. } => (id, None),
+        SseEvent::Message { id, message } => {
             let text = std::str::from_utf8(&message).unwrap();
             let number = text.parse().unwrap_or_else(|_| {
                 let notification: Value = serde_json::from_str(text).unwrap();
@@ -234,7 +234,7 @@ async fn sends_each_notification_once_on_the_newest_stream() {
 async fn resends_lost_notifications() {
     let client = client("2025-11-25");
     let mut reader = client.session.open_notification_stream(None);
-    let Some(Some(Event::Priming { id: place, .. })) = now(&mut reader) else {
+    let Some(Some(SseEvent::Priming { id: place, .. })) = now(&mut reader) else {
         panic!("the place comes first")
     };
     client.change(1);
@@ -259,9 +259,13 @@ async fn sends_priming_events_to_supporting_clients_only() {
         let (writer, mut reader) = client.session.open_stream(None);
         send(&writer, 1);
         let first = now(&mut reader).unwrap().unwrap();
-        assert_eq!(matches!(first, Event::Priming { .. }), is_primed, "{revision}");
+        assert_eq!(matches!(first, SseEvent::Priming { .. }), is_primed, "{revision}");
         let mut listening = client.session.open_notification_stream(None);
-        assert_eq!(matches!(now(&mut listening), Some(Some(Event::Priming { .. }))), is_primed, "{revision}");
+        assert_eq!(
+            matches!(now(&mut listening), Some(Some(SseEvent::Priming { .. }))),
+            is_primed,
+            "{revision}"
+        );
     }
 }
 
@@ -406,8 +410,11 @@ async fn limits_stream_memory_of_all_sessions() {
     };
     let open = || {
         let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-        let listener = Listener::new(catalog, &client.updates, []);
-        client.sessions.open(Principal::Anonymous, client.session.greeting().clone(), listener).unwrap()
+        let listener = ChangeListener::new(catalog, &client.updates, []);
+        client
+            .sessions
+            .open(Principal::Anonymous, client.session.initialize_params().clone(), listener)
+            .unwrap()
     };
     let large = open();
     let first = leave(&large, MAX_TOTAL_BYTES);

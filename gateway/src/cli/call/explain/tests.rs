@@ -25,11 +25,11 @@ fn keys_are_not_repeated() {
 
 #[test]
 fn a_reached_limit_is_shown_with_a_higher_value() {
-    let ledger = Ledger::default();
+    let ledger = GrantReport::default();
     for what in ["wrote more", "wrote much more"] {
-        ledger.note(Entry::HeldBack { key: Some("written"), what: what.to_owned() });
+        ledger.record(GrantEvent::Limited { key: Some("written"), what: what.to_owned() });
     }
-    let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let plugin = PluginConfig::ungranted(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let text = explanation_text(&ledger, &plugin);
     let end =
         "set in gateway.toml:\n  [plugins.notes.limits]\n  written = \"128MiB\"  # instead of \"64MiB\"\n";
@@ -46,19 +46,19 @@ fn a_reached_limit_is_shown_with_a_higher_value() {
 
 #[test]
 fn write_access_replaces_the_read_only_directory() {
-    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let mut plugin = PluginConfig::ungranted(PluginId::new("notes").unwrap(), "notes.wasm".into());
     plugin.allow.dirs = ["/a", "/b"]
         .map(|path| DirGrant {
-            place: 0..0,
-            host: path.into(),
-            named: path.into(),
-            guest: path.to_owned(),
+            span: 0..0,
+            host_path: path.into(),
+            unresolved_host_path: path.into(),
+            guest_path: path.to_owned(),
             mode: DirMode::ReadOnly,
         })
         .to_vec();
-    let ledger = Ledger::default();
-    let cure = Some(Cure::ChangeDirectory { host: "/b".to_owned(), guest: "/b".to_owned() });
-    ledger.note(Entry::Lacked { wanted: "to change what is in `/b`".to_owned(), cure });
+    let ledger = GrantReport::default();
+    let cure = Some(GrantFix::ChangeDirectory { host: "/b".to_owned(), guest: "/b".to_owned() });
+    ledger.record(GrantEvent::Missing { wanted: "to change what is in `/b`".to_owned(), cure });
     let line = "dirs = [{ host = \"/a\", guest = \"/a\", mode = \"ro\" }, { host = \"/b\", guest = \"/b\", mode = \"rw\" }]";
     let text = explanation_text(&ledger, &plugin);
     assert!(
@@ -72,21 +72,26 @@ fn write_access_replaces_the_read_only_directory() {
 
 #[test]
 fn a_missing_directory_is_added_to_the_granted_ones() {
-    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
-    let ledger = Ledger::default();
+    let mut plugin = PluginConfig::ungranted(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let ledger = GrantReport::default();
     let new = "{ host = \"…\", guest = \"/data\", mode = \"ro\" }";
-    let cure = Some(Cure::ReadDirectory { guest: Some("/data".to_owned()) });
-    ledger.note(Entry::Lacked { wanted: "the path `/data/x`".to_owned(), cure });
+    let cure = Some(GrantFix::ReadDirectory { guest: Some("/data".to_owned()) });
+    ledger.record(GrantEvent::Missing { wanted: "the path `/data/x`".to_owned(), cure });
     let text = explanation_text(&ledger, &plugin);
     let lines = format!(
         "extend existing lists):\n  [plugins.notes.allow]\n  dirs = [{new}]\nreplace `…` by a directory"
     );
     assert!(text.contains(&lines) && !text.contains("replace `dirs`"), "{text}");
     assert_eq!(document(&ledger, &plugin)["lacked"][0]["replaces"], false);
-    let host = "/a".into();
-    let named = "/a".into();
-    plugin.allow.dirs =
-        vec![DirGrant { place: 0..0, host, named, guest: "/a".to_owned(), mode: DirMode::ReadOnly }];
+    let host_path = "/a".into();
+    let unresolved_host_path = "/a".into();
+    plugin.allow.dirs = vec![DirGrant {
+        span: 0..0,
+        host_path,
+        unresolved_host_path,
+        guest_path: "/a".to_owned(),
+        mode: DirMode::ReadOnly,
+    }];
     let all = format!("dirs = [{{ host = \"/a\", guest = \"/a\", mode = \"ro\" }}, {new}]");
     let text = explanation_text(&ledger, &plugin);
     assert!(
@@ -101,14 +106,14 @@ fn a_missing_directory_is_added_to_the_granted_ones() {
 
 #[test]
 fn several_directories_are_one_line() {
-    let mut plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
-    let ledger = Ledger::default();
+    let mut plugin = PluginConfig::ungranted(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let ledger = GrantReport::default();
     for guest in [Some("/data"), Some("…"), None] {
-        let cure = Some(Cure::ReadDirectory { guest: guest.map(str::to_owned) });
-        ledger.note(Entry::Lacked { wanted: format!("{guest:?}"), cure });
+        let cure = Some(GrantFix::ReadDirectory { guest: guest.map(str::to_owned) });
+        ledger.record(GrantEvent::Missing { wanted: format!("{guest:?}"), cure });
     }
-    let state = Some(Cure::Line("state = true".to_owned()));
-    ledger.note(Entry::Lacked { wanted: "to keep state".to_owned(), cure: state });
+    let state = Some(GrantFix::Line("state = true".to_owned()));
+    ledger.record(GrantEvent::Missing { wanted: "to keep state".to_owned(), cure: state });
     let item = |guest: &str| format!("{{ host = \"…\", guest = \"{guest}\", mode = \"ro\" }}");
     let lacked = document(&ledger, &plugin)["lacked"].clone();
     let suggestions: Vec<_> =
@@ -121,22 +126,27 @@ fn several_directories_are_one_line() {
         explanation_text(&ledger, &plugin)
             .contains(&format!("  state = true\n  {all}\nreplace each `…` by a directory"))
     );
-    let host = "/a".into();
-    let named = "/a".into();
-    plugin.allow.dirs =
-        vec![DirGrant { place: 0..0, host, named, guest: "/…".to_owned(), mode: DirMode::ReadOnly }];
-    let ledger = Ledger::default();
-    let cure = Some(Cure::ChangeDirectory { host: "/a".to_owned(), guest: "/…".to_owned() });
-    ledger.note(Entry::Lacked { wanted: "to change what is in `/…`".to_owned(), cure });
+    let host_path = "/a".into();
+    let unresolved_host_path = "/a".into();
+    plugin.allow.dirs = vec![DirGrant {
+        span: 0..0,
+        host_path,
+        unresolved_host_path,
+        guest_path: "/…".to_owned(),
+        mode: DirMode::ReadOnly,
+    }];
+    let ledger = GrantReport::default();
+    let cure = Some(GrantFix::ChangeDirectory { host: "/a".to_owned(), guest: "/…".to_owned() });
+    ledger.record(GrantEvent::Missing { wanted: "to change what is in `/…`".to_owned(), cure });
     let text = explanation_text(&ledger, &plugin);
     assert!(text.contains("to allow changes, replace") && !text.contains("replace `…`"), "{text}");
 }
 
 #[test]
 fn a_limit_without_a_key_has_no_suggestion() {
-    let ledger = Ledger::default();
-    ledger.note(Entry::HeldBack { key: None, what: "wanted too many files".to_owned() });
-    let plugin = PluginConfig::bare(PluginId::new("notes").unwrap(), "notes.wasm".into());
+    let ledger = GrantReport::default();
+    ledger.record(GrantEvent::Limited { key: None, what: "wanted too many files".to_owned() });
+    let plugin = PluginConfig::ungranted(PluginId::new("notes").unwrap(), "notes.wasm".into());
     let text = explanation_text(&ledger, &plugin);
     assert!(text.ends_with("reached limits\n  the plugin wanted too many files\n"), "{text}");
     let held = &document(&ledger, &plugin)["held_back"];

@@ -55,7 +55,7 @@ async fn a_question_without_an_answer_ends_the_call() {
 #[tokio::test]
 async fn an_answer_that_the_gateway_rejects_is_reported() {
     let mut again = json!({ "inputRequests": { "first": { "method": "sampling/createMessage" } } });
-    again["_meta"][UNUSABLE] = json!({ "first": "too\nlong" });
+    again["_meta"][UNUSABLE_ANSWERS_KEY] = json!({ "first": "too\nlong" });
     let (end, _) =
         run(&mut answers(&["first=1"]), vec![asks(&["first"]), RoundResult::InputRequired(again)]).await;
     let CallEnd::Unanswered(open) = end else { panic!() };

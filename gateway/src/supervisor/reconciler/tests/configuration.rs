@@ -6,13 +6,13 @@ use std::sync::Arc;
 use moongate_model::names::Digest;
 
 use crate::supervisor::fake::TestReconciler;
-use crate::supervisor::status::{PluginState, Waiting};
+use crate::supervisor::status::{PendingChange, PluginState};
 
 const ONE: &str = "[plugins.a]\nsource = '/a'\n";
 const FILES: &[(&str, &str)] = &[("/a", "say"), ("/b", "hear")];
 
-fn grants(waiting: Option<&Waiting>) -> bool {
-    matches!(waiting, Some(Waiting::Grants(grants)) if !grants.is_empty())
+fn grants(waiting: Option<&PendingChange>) -> bool {
+    matches!(waiting, Some(PendingChange::Grants(grants)) if !grants.is_empty())
 }
 
 #[tokio::test(start_paused = true)]
@@ -35,7 +35,7 @@ async fn plugins_are_added_removed_and_renamed() {
     assert_eq!(gateway.compiled(), ["say", "hear"]);
     let files = gateway.watch_target().files;
     assert!(files.contains(Path::new("/a")) && !files.contains(Path::new("/b")), "{files:?}");
-    assert_eq!(gateway.status.borrow().reloads.configured, 4);
+    assert_eq!(gateway.status.borrow().reload_counts.configured, 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +63,10 @@ async fn moved_configuration_changes_nothing() {
     let mut gateway = TestReconciler::start(ONE, FILES).await;
     gateway.configure(&format!("# a comment\n{ONE}")).await;
     let status = Arc::clone(&gateway.status.borrow());
-    assert_eq!((status.generation, status.reloads.unchanged, status.reloads.configured), (1, 1, 0));
+    assert_eq!(
+        (status.generation, status.reload_counts.unchanged, status.reload_counts.configured),
+        (1, 1, 0)
+    );
     assert_eq!(*gateway.disk.described.lock().unwrap(), 1);
 }
 
@@ -81,7 +84,10 @@ async fn invalid_configuration_changes_nothing() {
     let rejected = gateway.status.borrow().config.rejected.clone().unwrap();
     assert!(rejected.contains("/gateway.toml:4") && rejected.contains("prefix"), "{rejected}");
     gateway.configure("[plugins.a]\nsource = '/a'\nprefix = 3\n").await;
-    assert_eq!((gateway.tools(), gateway.status.borrow().reloads.rejected), (vec!["a_say".to_owned()], 1));
+    assert_eq!(
+        (gateway.tools(), gateway.status.borrow().reload_counts.rejected),
+        (vec!["a_say".to_owned()], 1)
+    );
     gateway.write("/a", "shout").await;
     assert_eq!(gateway.tools(), ["a_shout"], "changed files still apply");
     gateway.configure(ONE).await;
@@ -218,17 +224,20 @@ async fn wider_grants_wait_and_other_changes_apply() {
         ["a_say", "b_hear"],
         "an earlier configuration stays in force, a new plugin isn't loaded"
     );
-    assert!(grants(gateway.plugin("a").waiting.as_ref()) && grants(gateway.plugin("c").waiting.as_ref()));
+    assert!(
+        grants(gateway.plugin("a").pending_change.as_ref())
+            && grants(gateway.plugin("c").pending_change.as_ref())
+    );
     assert_eq!(gateway.plugin("a").state, PluginState::Serving);
     // The policy can't be loosened in the same file, nor in the next.
     gateway.configure(&format!("{wider}{new}")).await;
     gateway.configure(&format!("# again\n{wider}{new}")).await;
     assert_eq!(gateway.tools(), ["a_say", "b_hear"]);
-    assert_eq!(gateway.status.borrow().config.waiting, ["gateway.wider_grants"]);
+    assert_eq!(gateway.status.borrow().config.pending_keys, ["gateway.wider_grants"]);
     // Withdrawing the change needs no request.
     gateway.configure(&format!("{wait}{ONE}")).await;
-    assert_eq!((gateway.tools(), gateway.plugin("a").waiting), (vec!["a_say".to_owned()], None));
-    assert!(gateway.status.borrow().config.waiting.is_empty());
+    assert_eq!((gateway.tools(), gateway.plugin("a").pending_change), (vec!["a_say".to_owned()], None));
+    assert!(gateway.status.borrow().config.pending_keys.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,5 +247,5 @@ async fn secret_in_use_until_a_restart_is_given_to_no_plugin() {
     gateway.configure(&format!("{ONE}config.key = {{ env = 'KEY' }}\n")).await;
     let rejected = gateway.status.borrow().config.rejected.clone().unwrap();
     assert!(rejected.contains("sealing key"), "{rejected}");
-    assert!(gateway.active_config("a").config.is_empty());
+    assert!(gateway.active_config("a").settings.is_empty());
 }

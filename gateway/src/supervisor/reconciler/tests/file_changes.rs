@@ -26,7 +26,7 @@ async fn changed_file_replaces_the_active_version() {
     assert!(before.tool("a_old").is_some(), "requests keep the catalog that they started with");
     assert_eq!(*gateway.disk.retired.lock().unwrap(), ["old"]);
     let status = Arc::clone(&gateway.status.borrow());
-    assert_eq!((status.generation, status.reloads.replaced), (2, 1));
+    assert_eq!((status.generation, status.reload_counts.replaced), (2, 1));
     let line = status.history[0].outcome.as_ref().unwrap();
     for part in [Digest::of(b"old").short(), Digest::of(b"new").short(), "`a_old`".into(), "`a_new`".into()] {
         assert!(line.contains(&part), "{part} isn't in: {line}");
@@ -46,7 +46,7 @@ async fn same_content_changes_nothing() {
     gateway.write("/a", "old").await;
     assert_eq!((gateway.compiled().len(), gateway.catalog.borrow().generation()), (1, 1));
     let status = Arc::clone(&gateway.status.borrow());
-    assert_eq!((status.reloads.unchanged, status.history.len()), (1, 0));
+    assert_eq!((status.reload_counts.unchanged, status.history.len()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +62,11 @@ async fn broken_build_keeps_the_active_version() {
     sleep(Duration::from_secs(3600)).await;
     assert_eq!(gateway.compiled(), ["old", "broken"]);
     let status = Arc::clone(&gateway.status.borrow());
-    assert_eq!((status.reloads.failed, status.history.len()), (1, 1), "the same reason is reported once");
+    assert_eq!(
+        (status.reload_counts.failed, status.history.len()),
+        (1, 1),
+        "the same reason is reported once"
+    );
     gateway.write("/a", "new").await;
     assert_eq!((gateway.tools(), gateway.failure("a")), (vec!["a_new".to_owned()], None));
 }
@@ -85,7 +89,7 @@ async fn repeated_failure_is_reported_again_after_recovery() {
     let PluginState::Degraded(trouble) = gateway.plugin("a").state else {
         panic!("{:?}", gateway.plugin("a"))
     };
-    assert_eq!((gateway.compiled().len(), gateway.status.borrow().reloads.failed), (2, 2));
+    assert_eq!((gateway.compiled().len(), gateway.status.borrow().reload_counts.failed), (2, 2));
     let broken = trouble.reason;
     gateway.remove("/a");
     gateway.report("/a").await;
@@ -112,7 +116,7 @@ async fn temporary_failure_is_retried_with_backoff() {
     // At 1, 3, 7, 15, 31, 63, 127, 255 and 511 seconds.
     let tries = || gateway.disk.loaded.lock().unwrap().iter().filter(|text| *text == "flaky new").count();
     assert_eq!(tries(), 10);
-    assert_eq!(gateway.status.borrow().reloads.failed, 1);
+    assert_eq!(gateway.status.borrow().reload_counts.failed, 1);
     gateway.put("/ready", "");
     sleep(Duration::from_secs(300)).await;
     assert_eq!(
@@ -143,7 +147,7 @@ async fn file_that_returns_within_a_second_is_not_missing() {
         (gateway.tools(), gateway.plugin("a").state),
         (vec!["a_new".to_owned()], PluginState::Serving)
     );
-    assert_eq!(gateway.status.borrow().reloads.failed, 0);
+    assert_eq!(gateway.status.borrow().reload_counts.failed, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +161,10 @@ async fn grace_for_a_missing_file_is_not_cut_short() {
         assert!(!gateway.failure("a").unwrap().contains("no such file"));
     }
     gateway.write("/a", "new").await;
-    assert_eq!((gateway.tools(), gateway.status.borrow().reloads.failed), (vec!["a_new".to_owned()], 1));
+    assert_eq!(
+        (gateway.tools(), gateway.status.borrow().reload_counts.failed),
+        (vec!["a_new".to_owned()], 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +188,11 @@ async fn conflict_at_the_start_is_not_a_failed_reload() {
     let gateway = TestReconciler::start(both, &[("/a", "one"), ("/b", "one")]).await;
     assert!(gateway.failure("b").unwrap().contains("isn't served"));
     let status = Arc::clone(&gateway.status.borrow());
-    assert_eq!(status.reloads.failed, 0, "the caller reports failures of the start: {:?}", status.history);
+    assert_eq!(
+        status.reload_counts.failed, 0,
+        "the caller reports failures of the start: {:?}",
+        status.history
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,14 +5,14 @@ use std::time::Duration;
 use moongate_model::names::Digest;
 use tokio::time::{sleep, timeout};
 
-use crate::supervisor::control::{Cause, Reloaded};
+use crate::supervisor::control::{ReloadCause, ReloadResult};
 use crate::supervisor::fake::TestReconciler;
-use crate::supervisor::status::{PluginState, Waiting};
+use crate::supervisor::status::{PendingChange, PluginState};
 
 const ONE: &str = "[plugins.a]\nsource = '/a'\n";
 
-async fn reload(gateway: &TestReconciler) -> Reloaded {
-    let reload = gateway.reloader.reload(Cause::Signal);
+async fn reload(gateway: &TestReconciler) -> ReloadResult {
+    let reload = gateway.reloader.reload(ReloadCause::Signal);
     timeout(Duration::from_secs(300), reload).await.unwrap().unwrap()
 }
 
@@ -21,10 +21,10 @@ async fn reload_finds_unreported_changes_and_waits_for_them() {
     let gateway = TestReconciler::start(ONE, &[("/a", "old"), ("/b", "old")]).await;
     gateway.put("/a", "slow new");
     gateway.put("/gateway.toml", &format!("{ONE}[plugins.b]\nsource = '/b'\n"));
-    let Reloaded { changed, failed, needs_restart: _ } = reload(&gateway).await;
+    let ReloadResult { changed, failed, needs_restart: _ } = reload(&gateway).await;
     assert_eq!((gateway.tools(), failed), (vec!["a_new".into(), "b_old".into()], vec![]));
     assert!(changed.iter().any(|line| line.contains("`a`") && line.contains("a_new")), "{changed:?}");
-    assert_eq!(reload(&gateway).await, Reloaded::default(), "nothing to do");
+    assert_eq!(reload(&gateway).await, ReloadResult::default(), "nothing to do");
 }
 
 #[tokio::test(start_paused = true)]
@@ -32,7 +32,7 @@ async fn reload_reports_failures() {
     let gateway = TestReconciler::start(ONE, &[("/a", "old")]).await;
     gateway.put("/a", "broken");
     gateway.put("/gateway.toml", "[plugins.a]\nprefix = 3\n");
-    let Reloaded { changed, failed, needs_restart: _ } = reload(&gateway).await;
+    let ReloadResult { changed, failed, needs_restart: _ } = reload(&gateway).await;
     assert_eq!((gateway.tools(), changed), (vec!["a_old".to_owned()], vec![]));
     for word in ["prefix", "broken"] {
         assert!(failed.iter().any(|line| line.contains(word)), "{failed:?}");
@@ -54,7 +54,7 @@ async fn shutdown_ends_a_reload_with_an_error() {
     let gateway = TestReconciler::start(ONE, &[("/a", "old")]).await;
     gateway.put("/a", "slow new");
     let reloader = gateway.reloader.clone();
-    let asked = tokio::spawn(async move { reloader.reload(Cause::Admin).await });
+    let asked = tokio::spawn(async move { reloader.reload(ReloadCause::Admin).await });
     sleep(Duration::from_secs(1)).await;
     gateway.stop().await;
     assert!(timeout(Duration::from_secs(5), asked).await.unwrap().unwrap().is_err());
@@ -78,17 +78,17 @@ async fn pinned_code_waits_for_a_reload() {
     let mut gateway = TestReconciler::start(&format!("{ONE}reload = 'pinned'\n"), &[("/a", "old")]).await;
     gateway.write("/a", "new").await;
     let plugin = gateway.plugin("a");
-    let waits = Some(Waiting::Code(Digest::of(b"new")));
+    let waits = Some(PendingChange::Code(Digest::of(b"new")));
     assert_eq!(
-        (gateway.tools(), plugin.waiting, plugin.state),
+        (gateway.tools(), plugin.pending_change, plugin.state),
         (vec!["a_old".into()], waits, PluginState::Serving)
     );
     assert_eq!(gateway.compiled(), ["old"]);
     gateway.write("/a", "old").await;
-    assert_eq!(gateway.plugin("a").waiting, None, "the file has the active code again");
+    assert_eq!(gateway.plugin("a").pending_change, None, "the file has the active code again");
     gateway.write("/a", "new").await;
     assert!(reload(&gateway).await.failed.is_empty());
-    assert_eq!((gateway.tools(), gateway.plugin("a").waiting), (vec!["a_new".to_owned()], None));
+    assert_eq!((gateway.tools(), gateway.plugin("a").pending_change), (vec!["a_new".to_owned()], None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +100,7 @@ async fn pinned_code_is_not_replaced_by_changing_its_source() {
         (gateway.tools(), gateway.active_config("a").limits.timeout.as_secs()),
         (vec!["a_old".to_owned()], 5)
     );
-    assert!(matches!(gateway.plugin("a").waiting, Some(Waiting::Code(_))));
+    assert!(matches!(gateway.plugin("a").pending_change, Some(PendingChange::Code(_))));
     let _ = reload(&gateway).await;
     assert_eq!(gateway.tools(), ["a_new"]);
 }
@@ -115,10 +115,10 @@ async fn reload_applies_wider_grants() {
     assert_eq!(reload(&gateway).await.failed, Vec::<String>::new());
     assert_eq!(gateway.tools(), ["a_old", "b_old"]);
     assert!(gateway.active_config("a").allow.instructions);
-    assert_eq!(gateway.plugin("a").waiting, None);
+    assert_eq!(gateway.plugin("a").pending_change, None);
     // The file also loosened the policy, and the reload applied that, too.
     gateway.configure(&format!("{ONE}allow.instructions = true\n{new}allow.state = true\n")).await;
-    assert_eq!(gateway.plugin("b").waiting, None);
+    assert_eq!(gateway.plugin("b").pending_change, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,7 +142,7 @@ async fn reload_is_answered_despite_endless_other_requests() {
     let others = tokio::spawn(async move {
         loop {
             // These don't wait for their answers.
-            let _ = timeout(Duration::from_millis(20), reloader.reload(Cause::Admin)).await;
+            let _ = timeout(Duration::from_millis(20), reloader.reload(ReloadCause::Admin)).await;
         }
     });
     sleep(Duration::from_millis(100)).await;
@@ -157,13 +157,13 @@ async fn settings_with_a_variable_wait_like_the_variable() {
     let mut gateway = TestReconciler::start(&text(""), &[("/a", "old"), ("/b", "old")]).await;
     for setting in ["{ env = 'KEY' }", "'${KEY}'", "['${KEY:-none}']", "{ a = ['x${KEY}'] }"] {
         gateway.configure(&text(&format!("config.k = {setting}\n"))).await;
-        let waits = Some(Waiting::Grants(vec!["config from env KEY".to_owned()]));
-        assert_eq!(gateway.plugin("a").waiting, waits, "{setting}");
-        assert!(gateway.active_config("a").config.is_empty(), "{setting}");
+        let waits = Some(PendingChange::Grants(vec!["config from env KEY".to_owned()]));
+        assert_eq!(gateway.plugin("a").pending_change, waits, "{setting}");
+        assert!(gateway.active_config("a").settings.is_empty(), "{setting}");
     }
     gateway.configure(&text("config.k = '$${KEY}'\n")).await;
     assert_eq!(
-        (gateway.plugin("a").waiting, gateway.active_config("a").config.len()),
+        (gateway.plugin("a").pending_change, gateway.active_config("a").settings.len()),
         (None, 1),
         "an escaped variable is a string"
     );

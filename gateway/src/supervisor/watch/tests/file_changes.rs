@@ -33,10 +33,10 @@ impl Fixture {
         let mailbox: Arc<Mailbox> = Arc::default();
         let mut watcher = FileWatcher::new(Arc::clone(&mailbox), Arc::new(NativeSystem), since);
         let files = names.iter().map(|name| folder.path().join(name)).collect();
-        let target = WatchTarget { files, config: WatchConfig { events: true, poll: NEVER } };
+        let target = WatchTarget { files, config: WatchConfig { watches_files: true, poll_interval: NEVER } };
         watcher.set_target(target.clone(), Instant::now());
         let mut events = VecDeque::from(watcher.tick(Instant::now()));
-        assert_eq!(events.pop_front(), Some(WatchEvent::ModeChanged(Watching::Events)));
+        assert_eq!(events.pop_front(), Some(WatchEvent::ModeChanged(WatchMode::Events)));
         Self { folder, watcher, mailbox, target, events }
     }
 

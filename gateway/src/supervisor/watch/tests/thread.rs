@@ -18,9 +18,9 @@ async fn thread_reports_changes_until_it_is_stopped() {
     let file = folder.path().join("file");
     let (mut client, server) = channel();
     let thread = WatchThread::spawn(server, Arc::new(NativeSystem), SystemTime::now()).unwrap();
-    let config = WatchConfig { events: true, poll: NEVER };
+    let config = WatchConfig { watches_files: true, poll_interval: NEVER };
     client.set_target(WatchTarget { files: paths(&[&file]), config });
-    assert_eq!(next(&mut client).await, Some(WatchEvent::ModeChanged(Watching::Events)));
+    assert_eq!(next(&mut client).await, Some(WatchEvent::ModeChanged(WatchMode::Events)));
     fs::write(&file, "new").unwrap();
     assert_eq!(next(&mut client).await, Some(WatchEvent::FilesChanged(paths(&[&file]))));
     thread.stop().await;
@@ -36,7 +36,7 @@ async fn stop_does_not_wait_for_a_stalled_file() {
     let (mut client, server) = channel();
     let system = Arc::<FakeSystem>::clone(&fake);
     let thread = WatchThread::spawn(server, system, SystemTime::now()).unwrap();
-    let config = WatchConfig { events: true, poll: NEVER };
+    let config = WatchConfig { watches_files: true, poll_interval: NEVER };
     client.set_target(WatchTarget { files: paths(&[file]), config });
     fake.wait_for_probe();
     thread.stop().await;
@@ -48,12 +48,12 @@ async fn stop_does_not_wait_for_a_stalled_file() {
 async fn panic_of_the_thread_turns_watching_off() {
     let (mut client, server) = channel();
     // A deadline that no clock reaches.
-    let config = WatchConfig { events: true, poll: Duration::MAX };
+    let config = WatchConfig { watches_files: true, poll_interval: Duration::MAX };
     client.set_target(WatchTarget { files: BTreeSet::new(), config });
     let _thread = WatchThread::spawn(server, Arc::new(FakeSystem::default()), SystemTime::now()).unwrap();
     let mut modes = Vec::new();
     while let Some(event) = next(&mut client).await {
         modes.push(event);
     }
-    assert_eq!(modes.last(), Some(&WatchEvent::ModeChanged(Watching::Off)));
+    assert_eq!(modes.last(), Some(&WatchEvent::ModeChanged(WatchMode::Off)));
 }

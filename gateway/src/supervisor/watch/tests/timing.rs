@@ -21,7 +21,7 @@ fn start(fake: &Arc<FakeSystem>, poll: Duration) -> Driver {
     fake.change(&file(), 1);
     fake.change(&other(), 1);
     let mut driver = Driver::start(Arc::<FakeSystem>::clone(fake), &[&file(), &other()], poll);
-    assert_eq!(driver.next_mode(), Watching::Events);
+    assert_eq!(driver.next_mode(), WatchMode::Events);
     driver
 }
 
@@ -160,14 +160,14 @@ fn file_that_is_named_again_is_not_reported_for_old_changes() {
 fn new_settings_apply_while_watching() {
     let fake = Arc::new(FakeSystem::default());
     let mut driver = start(&fake, NEVER);
-    driver.set_config(WatchConfig { events: false, poll: SECOND });
-    assert_eq!(driver.next_mode(), Watching::Off);
+    driver.set_config(WatchConfig { watches_files: false, poll_interval: SECOND });
+    assert_eq!(driver.next_mode(), WatchMode::Off);
     assert_eq!(fake.take_requests().last().unwrap(), "watch /e", "the watcher was dropped");
     fake.report(&file(), ChangeKind::Content);
     fake.change(&file(), 2);
     assert_eq!(driver.next_within(NEVER), None);
-    driver.set_config(WatchConfig { events: true, poll: 3 * SECOND });
-    assert_eq!(driver.next_mode(), Watching::Events);
+    driver.set_config(WatchConfig { watches_files: true, poll_interval: 3 * SECOND });
+    assert_eq!(driver.next_mode(), WatchMode::Events);
     assert_eq!(fake.starts(), 2);
     let begun = driver.now;
     fake.change(&file(), 3);

@@ -15,8 +15,8 @@ async fn idle_streams_have_time_for_their_result() {
 async fn hint_for_a_port_in_use_names_its_table() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap();
-    for (purpose, table) in [(Purpose::Mcp, "`[http]`"), (Purpose::Admin, "`[admin]`")] {
-        let error = Listener::bind(address, purpose).await.unwrap_err();
+    for (purpose, table) in [(ListenerPurpose::Mcp, "`[http]`"), (ListenerPurpose::Admin, "`[admin]`")] {
+        let error = HttpListener::bind(address, purpose).await.unwrap_err();
         assert_eq!(error.to_string(), format!("can't listen on {address}: the port is in use"));
         assert!(error.hint().contains(table), "{}", error.hint());
     }

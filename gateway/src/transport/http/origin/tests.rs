@@ -16,7 +16,7 @@ fn check(
         request = request.header(*name, *value);
     }
     let (head, ()) = request.body(()).unwrap().into_parts();
-    Origins::new(listen.parse().unwrap(), &owned(hosts), &owned(origins)).check(&head)
+    OriginPolicy::new(listen.parse().unwrap(), &owned(hosts), &owned(origins)).check(&head)
 }
 
 const LOCAL: &str = "127.0.0.1:8931";

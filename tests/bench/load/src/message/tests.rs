@@ -1,4 +1,4 @@
-//! A wrong answer is never counted as a call.
+//! Requests, and detection of wrong answers.
 
 use super::{Spec, Template, lists};
 
@@ -14,7 +14,7 @@ fn answer(id: u64, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_says_what_it_should() {
+fn writes_id_tool_text_and_metadata() {
     for (revision, meta) in [("2025-11-25", false), ("2026-07-28", true)] {
         let spec = Spec { revision: revision.to_owned(), bytes: 1000, ..Spec::default() };
         let request = written(&Template::new(&spec).expect("a template"), 77);
@@ -26,14 +26,14 @@ fn a_request_says_what_it_should() {
 }
 
 #[test]
-fn only_the_right_answer_counts() {
+fn accepts_only_the_right_answer() {
     let template = Template::new(&Spec::default()).expect("a template");
     let text =
         |id| written(&template, id)["params"]["arguments"]["text"].as_str().expect("a text").to_owned();
     template.check(7, &answer(7, &text(7))).expect("the right answer");
     assert!(template.check(7, &answer(8, &text(7))).is_err(), "another id");
-    assert!(template.check(7, &answer(7, &text(8))).is_err(), "another's text");
-    assert!(template.check(7, &answer(7, &text(7)[..99])).is_err(), "a text cut short");
+    assert!(template.check(7, &answer(7, &text(8))).is_err(), "another call's text");
+    assert!(template.check(7, &answer(7, &text(7)[..99])).is_err(), "a truncated text");
     let failed = String::from_utf8(answer(7, &text(7)))
         .expect("text")
         .replace("\"content\"", "\"isError\":true,\"content\"");
@@ -41,7 +41,7 @@ fn only_the_right_answer_counts() {
 }
 
 #[test]
-fn a_list_without_the_tool_is_seen() {
+fn detects_a_list_without_the_tool() {
     let list = br#"{"id":1,"result":{"tools":[{"name":"time"}]}}"#;
     assert!(lists(list, "time").expect("a list"));
     assert!(!lists(list, "echo").expect("a list"));

@@ -1,56 +1,56 @@
-//! What a test's source calls, read from its tokens.
+//! The tools and prompts that a test's source calls, read from its tokens.
 //!
-//! A literal counts as the name of what is called where it is an argument of a function that calls, where it is the
-//! `name` of a request's parameters, and where it stands in a list that a function which calls goes through. A function
-//! calls if it is one of the harness's, or one of the file's own in which another is called.
+//! A literal counts as a called name if it is an argument of a calling function, the `name` in a request's parameters,
+//! or an item of a list that a calling function iterates over. A function is a calling function if it belongs to the
+//! harness (`CALLING_FUNCTIONS`), or is defined in the file and uses another calling function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// The functions of the harness that call.
-const CALL: [&str; 2] = ["call", "call_begun"];
+/// The calling functions of the harness.
+const CALLING_FUNCTIONS: [&str; 2] = ["call", "start_call"];
 
-/// A request that calls.
-const METHODS: [&str; 2] = ["tools/call", "prompts/get"];
+/// The methods of requests that count as calls.
+const CALLING_METHODS: [&str; 2] = ["tools/call", "prompts/get"];
 
-/// All literals of a source that name what is called; and others, which are nobody's name.
+/// All literals of a source that are called names, plus some that match no guest's tool.
 pub(super) fn in_source(text: &str) -> BTreeSet<String> {
-    let tokens: TokenStream = text.parse().expect("a source is made of tokens");
+    let tokens: TokenStream = text.parse().expect("valid Rust tokens");
     let mut file = File::default();
     file.read(tokens, None);
     file.find_callers();
     file.called()
 }
 
-/// What is known of a file.
+/// The functions, literals and calls of a file.
 #[derive(Default)]
 struct File {
-    /// The functions, in their order.
+    /// The functions in order of definition.
     functions: Vec<Function>,
-    /// The literals of what was given a name: constants and variables.
+    /// The literals of each constant and variable.
     lists: BTreeMap<String, Vec<String>>,
-    /// The names in requests.
+    /// The values of `name` in requests.
     named: BTreeSet<String>,
-    /// The functions that call.
+    /// The calling functions.
     callers: BTreeSet<String>,
 }
 
-/// What stands in a function, those inside of it included.
+/// The content of a function, including nested functions.
 #[derive(Default)]
 struct Function {
     name: String,
-    /// The identifiers that it uses.
+    /// The identifiers in the body.
     words: BTreeSet<String>,
-    /// The functions that it calls, and the literals that it calls them with.
+    /// The called functions with their literal arguments.
     calls: Vec<(String, Vec<String>)>,
-    /// The literals of its lists.
+    /// The literals in the function's arrays.
     listed: Vec<String>,
     literals: BTreeSet<String>,
 }
 
 impl File {
-    /// Reads what stands in one pair of brackets, in the function with this index.
+    /// Reads the content of one pair of brackets, inside the function with this index.
     fn read(&mut self, tokens: TokenStream, inside: Option<usize>) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut function = inside;
@@ -82,7 +82,7 @@ impl File {
                 }
                 TokenTree::Group(group) => {
                     self.read_group(group, before(1), function);
-                    // The function ends with its body.
+                    // The body ends the function.
                     if group.delimiter() == Delimiter::Brace {
                         function = inside;
                     }
@@ -105,14 +105,14 @@ impl File {
         self.read(group.stream(), function);
     }
 
-    /// Those that call, and those that call them.
+    /// Finds the calling functions, transitively.
     fn find_callers(&mut self) {
-        self.callers.extend(CALL.map(str::to_owned));
+        self.callers.extend(CALLING_FUNCTIONS.map(str::to_owned));
         loop {
             let before = self.callers.len();
             for function in &self.functions {
                 let calls = function.calls.iter().any(|(called, _)| self.callers.contains(called))
-                    || METHODS.iter().any(|method| function.literals.contains(*method));
+                    || CALLING_METHODS.iter().any(|method| function.literals.contains(*method));
                 if calls {
                     self.callers.insert(function.name.clone());
                 }
@@ -147,7 +147,7 @@ fn is_punct(token: Option<&TokenTree>, char: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == char)
 }
 
-/// The text of a literal that is one. Escapes stay as they are: no name has any.
+/// The content of a string literal. Escapes are kept, because no name has any.
 fn literal(token: &TokenTree) -> Option<String> {
     let TokenTree::Literal(literal) = token else { return None };
     let text = literal.to_string();
@@ -155,7 +155,7 @@ fn literal(token: &TokenTree) -> Option<String> {
     Some(text.strip_prefix('"')?.strip_suffix('"')?.to_owned())
 }
 
-/// All literals, however deep.
+/// All string literals at any depth.
 fn literals(tokens: TokenStream) -> Vec<String> {
     tokens
         .into_iter()
@@ -167,14 +167,14 @@ fn literals(tokens: TokenStream) -> Vec<String> {
         .collect()
 }
 
-/// The literals of a list, up to the end of what it belongs to.
+/// The literals of a list, up to the end of the statement.
 fn until_semicolon(tokens: &[TokenTree]) -> Vec<String> {
     let list = tokens.iter().take_while(|token| !is_punct(Some(token), ';'));
     let groups = list.filter(|token| matches!(token, TokenTree::Group(_)));
     groups.flat_map(|group| literals(group.clone().into())).collect()
 }
 
-/// The literals that are arguments: not those inside of a JSON object or of a block.
+/// The literals that are arguments, without those inside a JSON object or a block.
 fn arguments(tokens: TokenStream) -> Vec<String> {
     tokens
         .into_iter()
@@ -188,7 +188,7 @@ fn arguments(tokens: TokenStream) -> Vec<String> {
         .collect()
 }
 
-/// The names in a request that is written as text.
+/// The values of `name` in a request that is written as a string.
 fn names_in(text: &str) -> Vec<String> {
     let after = text.split("\"name\":").skip(1);
     after

@@ -1,11 +1,11 @@
-//! What the site holds.
+//! The pages of the site.
 
 use std::fmt::Write as _;
 
 use super::site::Page;
 use crate::random::Random;
 
-/// The page of a path.
+/// The page at a path.
 pub(super) fn page(path: &str) -> Page {
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
     if let Some(seed) = path.strip_prefix("/article/").and_then(|seed| seed.parse().ok()) {
@@ -69,7 +69,7 @@ fn charset(name: &str) -> Page {
     }
 }
 
-/// Pages of megabytes that are made to take a reader's time or memory.
+/// Pages of several megabytes that take much time or memory to parse.
 fn slow(kind: &str) -> String {
     match kind {
         "deep" => "<div>".repeat(500_000),
@@ -82,7 +82,7 @@ fn slow(kind: &str) -> String {
     }
 }
 
-/// Rules that are made to take the time of whoever compares a URL with them.
+/// Rules that are slow to match against a URL.
 pub(super) fn slow_rules() -> String {
     let pattern = "/*a".repeat(100);
     format!("User-agent: *\n{}", format!("Disallow: {pattern}b\n").repeat(1500))
@@ -121,14 +121,14 @@ const WORDS: [&str; 24] = [
     "(so)",
 ];
 
-/// A page that is made up: what stands around an article, and in it blocks of every kind.
+/// A random page: an article with blocks of every kind, and a navigation around it.
 fn article(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut page = String::from(
         "<!DOCTYPE html><html><head><title>A page</title><style>p { color: red }</style></head><body>",
     );
     page.push_str("<nav><ul><li><a href=\"/\">Home</a></li><li><a href=\"/about\">About</a></li></ul></nav><main><article>");
-    // Enough text that the article is what a reader would call the page.
+    // Enough text for the article to be the main content.
     for _ in 0..6 {
         paragraph(&mut page, &mut random);
     }

@@ -1,4 +1,4 @@
-//! A web site of this machine: pages that are written down and pages that are made up, with a `robots.txt` of its own.
+//! A local web site with fixed and generated pages and a `robots.txt`.
 
 use std::io::{BufRead as _, BufReader, Result, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What a site answers.
+/// A response of a site.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub(super) status: u16,
@@ -14,29 +14,29 @@ pub(super) struct Page {
     pub(super) body: Vec<u8>,
 }
 
-/// A site that runs; it ends when it is dropped.
+/// A running site, stopped when dropped.
 #[derive(Debug)]
 pub(super) struct Site {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
 }
 
-/// From a path to what is there.
+/// The function from a path to its page.
 type Pages = fn(&str) -> Page;
 
 impl Page {
-    /// A page of this kind.
+    /// A page with this content type.
     pub(super) fn of(kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = if kind.is_empty() { Vec::new() } else { vec![("content-type", kind.to_owned())] };
         Self { status: 200, headers, body: body.into() }
     }
 
-    /// A page of HTML in UTF-8.
+    /// An HTML page in UTF-8.
     pub(super) fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::of("text/html; charset=utf-8", body)
     }
 
-    /// Only a status.
+    /// An empty response with this status.
     pub(super) fn status(status: u16) -> Self {
         Self { status, ..Self::of("text/plain", "x") }
     }
@@ -51,7 +51,7 @@ impl Site {
     /// Starts a site.
     ///
     /// # Errors
-    /// The machine has no port for it.
+    /// No port is free.
     pub(super) fn start(robots: Page, pages: Pages) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
@@ -71,7 +71,7 @@ impl Site {
         Ok(Self { address, ends })
     }
 
-    /// What its URLs begin with.
+    /// The origin of the site's URLs.
     pub(super) fn origin(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -1,4 +1,4 @@
-//! Calls made up from a seed, on a folder that is made up as well.
+//! Random calls in a directory with random files.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use super::Both;
 use super::folder::Contents;
 use crate::random::Random;
 
-/// How many calls are made for a seed.
-const CALLS: usize = 120;
+/// The number of calls for each seed.
+const CALLS_PER_SEED: usize = 120;
 
 const DIRECTORIES: [&str; 7] = ["", "src/", "src/deep/", "docs/", "a b/", ".config/", "\u{dc}nder/"];
 
@@ -59,14 +59,14 @@ const PATTERNS: [&str; 12] = [
     "[ab].*",
 ];
 
-/// Fills both folders and calls every tool of both.
-pub(super) fn made_up(both: &mut Both<'_, '_>, random: &mut Random) -> Result<()> {
+/// Fills both directories and makes random calls of all tools.
+pub(super) fn random_calls(both: &mut Both<'_, '_>, random: &mut Random) -> Result<()> {
     both.clear()?;
     for _ in 0..4 + random.below(20) {
         let path = format!("{}{}", random.pick(&DIRECTORIES), random.pick(&NAMES));
         both.write(&path, &content(random))?;
     }
-    for _ in 0..CALLS {
+    for _ in 0..CALLS_PER_SEED {
         let contents = both.theirs.contents()?;
         let (tool, arguments) = call(both, random, &contents)?;
         both.call(tool, &arguments)?;
@@ -74,7 +74,7 @@ pub(super) fn made_up(both: &mut Both<'_, '_>, random: &mut Random) -> Result<()
     Ok(())
 }
 
-/// Any file: mostly text of a few lines, now and then none, or bytes.
+/// Random file content: mostly a few lines of text, sometimes empty or binary.
 fn content(random: &mut Random) -> Vec<u8> {
     if random.once_in(12) {
         return random.some(400, |random| u8::try_from(random.below(256)).unwrap_or_default());
@@ -89,7 +89,7 @@ fn content(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// A text for an argument.
+/// A random string argument.
 fn text(random: &mut Random) -> String {
     let mut text = random.some(6, |random| random.pick(&WORDS)).join("\n");
     if random.once_in(3) {
@@ -98,7 +98,7 @@ fn text(random: &mut Random) -> String {
     text
 }
 
-/// A file, mostly one that is there.
+/// A random file, mostly an existing one.
 fn file(random: &mut Random, contents: &Contents) -> String {
     match random.below(10) {
         0 => directory(random, contents),
@@ -109,7 +109,7 @@ fn file(random: &mut Random, contents: &Contents) -> String {
     }
 }
 
-/// A directory, mostly one that is there.
+/// A random directory, mostly an existing one.
 fn directory(random: &mut Random, contents: &Contents) -> String {
     match random.below(12) {
         0 => file(random, contents),
@@ -118,7 +118,7 @@ fn directory(random: &mut Random, contents: &Contents) -> String {
     }
 }
 
-/// The path in one of the forms that a model writes.
+/// The path in one of the notations that models use.
 fn written(both: &Both<'_, '_>, random: &mut Random, path: &str) -> String {
     match random.below(6) {
         0 if path.is_empty() => ".".to_owned(),
@@ -166,14 +166,14 @@ fn call(both: &Both<'_, '_>, random: &mut Random, contents: &Contents) -> Result
     })
 }
 
-/// Edits of a file, mostly of lines that it has.
+/// Random edits of a file, mostly of existing lines.
 fn edit(both: &Both<'_, '_>, random: &mut Random, file: &str, path: &str) -> Result<Value> {
     let bytes = if both.theirs.contents()?.files.iter().any(|there| there == file) {
         both.theirs.read(file)?
     } else {
         Vec::new()
     };
-    // What isn't text has its own checks.
+    // Binary files have their own checks.
     let path = if str::from_utf8(&bytes).is_ok() { path } else { "a.txt" };
     let lines: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
     let mut edits = Vec::new();
@@ -185,7 +185,7 @@ fn edit(both: &Both<'_, '_>, random: &mut Random, file: &str, path: &str) -> Res
     Ok(json!({ "path": path, "edits": edits, "dryRun": random.once_in(4) }))
 }
 
-/// A few lines, now and then indented in another way.
+/// A few lines, sometimes with different indentation.
 fn some_lines(random: &mut Random, lines: &[String]) -> String {
     let start = random.below(lines.len());
     let end = lines.len().min(start + 1 + random.below(3));

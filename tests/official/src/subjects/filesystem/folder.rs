@@ -1,4 +1,4 @@
-//! A folder that a server works in: filled, emptied, and looked at.
+//! The directory of a server: filling, emptying and inspecting it.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
-/// When every file was changed last that the comparison writes: in the year 2001.
-const CHANGED: Duration = Duration::from_secs(1_000_000_000);
+/// The modification time of every file that the comparison writes, in the year 2001.
+const MODIFIED: Duration = Duration::from_secs(1_000_000_000);
 
-/// A folder.
+/// A directory of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Folder(PathBuf);
 
-/// What is in it.
+/// The content of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// Files and links to them, by relative path.
+    /// Files and symlinks to them, by relative path.
     pub(super) files: Vec<String>,
-    /// Directories; the folder itself is the empty path.
+    /// Directories; the root is the empty path.
     pub(super) directories: Vec<String>,
 }
 
@@ -28,13 +28,13 @@ impl Folder {
         Self(path)
     }
 
-    /// A path in it; of nothing, its own.
+    /// A path in the directory. An empty path gives the directory itself.
     pub(super) fn path(&self, below: &str) -> String {
         let path = if below.is_empty() { self.0.clone() } else { self.0.join(below) };
         path.display().to_string()
     }
 
-    /// Takes out all that is in it.
+    /// Removes all content.
     pub(super) fn clear(&self) -> Result<()> {
         for entry in fs::read_dir(&self.0)? {
             let entry = entry?;
@@ -47,39 +47,39 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a file, with the directories above it.
+    /// Writes a file, and creates its parent directories.
     pub(super) fn write(&self, below: &str, content: &[u8]) -> Result<()> {
         let path = self.0.join(below);
         fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
         fs::write(&path, content)?;
-        let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + CHANGED);
+        let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + MODIFIED);
         File::options().write(true).open(&path)?.set_times(times)?;
         Ok(())
     }
 
-    /// Lets a file be executed.
+    /// Makes a file executable.
     pub(super) fn executable(&self, below: &str) -> Result<()> {
         executable(&self.0.join(below))
     }
 
-    /// Makes a directory, with those above it.
+    /// Creates a directory and its parents.
     pub(super) fn directory(&self, below: &str) -> Result<()> {
         Ok(fs::create_dir_all(self.0.join(below))?)
     }
 
-    /// Makes a link, with the directories above it.
+    /// Creates a symlink and its parent directories.
     pub(super) fn link(&self, target: &str, below: &str) -> Result<()> {
         let path = self.0.join(below);
         fs::create_dir_all(path.parent().context("a link is in a folder")?)?;
         link(Path::new(target), &path)
     }
 
-    /// What a file holds.
+    /// Reads a file.
     pub(super) fn read(&self, below: &str) -> Result<Vec<u8>> {
         Ok(fs::read(self.0.join(below))?)
     }
 
-    /// What is in it, in the order of names.
+    /// The content, in the order of names.
     pub(super) fn contents(&self) -> Result<Contents> {
         let mut contents = Contents { files: Vec::new(), directories: vec![String::new()] };
         walk(&self.0, "", &mut |below, path| {
@@ -93,7 +93,7 @@ impl Folder {
         Ok(contents)
     }
 
-    /// All that is in it, as it is compared: a text, other bytes in hexadecimal, where a link leads; and the permissions.
+    /// All files as they are compared: text, or bytes in hexadecimal, or the target of a symlink; and the permissions.
     pub(super) fn snapshot(&self) -> Result<Value> {
         let mut all = Map::new();
         walk(&self.0, "", &mut |below, path| {
@@ -111,8 +111,8 @@ impl Folder {
         Ok(Value::Object(all))
     }
 
-    /// Makes it hold what the other holds.
-    pub(super) fn become_like(&self, other: &Self) -> Result<()> {
+    /// Replaces the content by a copy of the other directory.
+    pub(super) fn copy_from(&self, other: &Self) -> Result<()> {
         self.clear()?;
         walk(&other.0, "", &mut |below, path| {
             let found = path.symlink_metadata()?;
@@ -129,7 +129,7 @@ impl Folder {
     }
 }
 
-/// Calls `each` with the relative path and the path of everything below a folder, in the order of names.
+/// Calls `each` with the relative path and the path of every entry below a directory, in the order of names.
 fn walk(folder: &Path, below: &str, each: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -148,7 +148,7 @@ fn walk(folder: &Path, below: &str, each: &mut dyn FnMut(&str, &Path) -> Result<
     Ok(())
 }
 
-/// A file's bytes: a text, or hexadecimal digits after `bytes `.
+/// A file's content: text, or hexadecimal digits after `bytes `.
 fn content(bytes: &[u8]) -> String {
     match str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -170,7 +170,7 @@ fn executable(path: &Path) -> Result<()> {
 
 #[cfg(not(unix))]
 fn executable(_path: &Path) -> Result<()> {
-    anyhow::bail!("permissions are compared on Unix only")
+    anyhow::bail!("permissions can be compared on Unix only")
 }
 
 #[cfg(not(unix))]
@@ -185,5 +185,5 @@ fn link(target: &Path, path: &Path) -> Result<()> {
 
 #[cfg(not(unix))]
 fn link(_target: &Path, _path: &Path) -> Result<()> {
-    anyhow::bail!("links are compared on Unix only")
+    anyhow::bail!("symlinks can be compared on Unix only")
 }

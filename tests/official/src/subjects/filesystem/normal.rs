@@ -1,9 +1,9 @@
-//! The form in which this server's texts are compared: lists of facts and sizes as objects, errors without the system
-//! call, times only where the comparison set them.
+//! The normal form of this server's texts: lists of facts and sizes as objects, errors without the system call, and only
+//! the times that the comparison sets.
 
 use serde_json::{Map, Value, json};
 
-/// An answer to any request.
+/// Normalizes the answer to a request.
 pub(super) fn answer(method: &str, answer: &mut Value) {
     if method != "tools/call" {
         return;
@@ -28,12 +28,12 @@ fn text(text: &str) -> Value {
     lines.join("\n").into()
 }
 
-/// What `get_file_info` says, by name.
+/// The facts of `get_file_info`, by name.
 fn facts(text: &str) -> Value {
     let facts = text.lines().map(|line| {
         let (name, value) = line.split_once(": ").unwrap_or((line, ""));
         let value = match name {
-            // Reading is what changes it.
+            // Reading changes the access time.
             "accessed" => "some time",
             "modified" if !value.starts_with("Sun Sep 09 2001 ") => "later",
             _ => value,
@@ -43,7 +43,7 @@ fn facts(text: &str) -> Value {
     Value::Object(facts.collect())
 }
 
-/// What `list_directory_with_sizes` says: each line by what it says, and the order.
+/// The lines of `list_directory_with_sizes` as objects, with their order.
 fn sizes(text: &str) -> Value {
     let (lines, summary) = text.rsplit_once("\n\nTotal: ").unwrap_or((text.trim_start(), ""));
     let lines: Vec<&str> = lines.lines().collect();
@@ -51,7 +51,7 @@ fn sizes(text: &str) -> Value {
     json!({ "lines": all, "order": lines.join("\n"), "summary": summary })
 }
 
-/// `ENOENT: no such file or directory, open '/a'` without its end, also behind `Error - `.
+/// `ENOENT: no such file or directory, open '/a'` without its end, also after `Error - `.
 fn without_call(line: &str) -> &str {
     let start = line.find(": Error - ").map_or(0, |at| at + ": Error - ".len());
     let code = line[start..].split(':').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Calls that are written down: what nobody would make up by chance.
+//! Fixed calls, for cases that random calls don't produce.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use super::Both;
 
 mod patterns;
 
-/// A check by its name, on empty folders.
+/// A named check that starts with empty directories.
 type Check = (&'static str, fn(&mut Both<'_, '_>) -> Result<()>);
 
 pub(super) const CHECKS: &[Check] = &[
-    ("paths in odd forms", paths),
+    ("unusual paths", paths),
     ("first and last lines", lines),
-    ("bytes that aren't text", bytes),
+    ("binary content", bytes),
     ("edits", edits),
     ("moves and directories", moves),
     ("links", links),
-    ("names written in two ways", accents),
+    ("Unicode normalization of names", accents),
     ("patterns", patterns),
     ("lists and sizes", lists),
     ("permissions", permissions),
-    ("arguments that don't fit", arguments),
+    ("invalid arguments", arguments),
 ];
 
 fn paths(both: &mut Both<'_, '_>) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moongate_config::from_text;
+use moongate_config::parse_config;
 
 use super::*;
 
@@ -14,7 +14,8 @@ fn refused(url: &str) -> String {
         [plugins.x.allow]\nhttp = ['https://ok.example/open']\nenv = ['KEY']\n";
     let variables = [("HOME", "/nowhere"), ("KEY", "of-the-variable")]
         .map(|(name, held)| (name.to_owned(), held.to_owned()));
-    let loaded = from_text(Path::new("/nowhere/gateway.toml"), text.to_owned(), &BTreeMap::from(variables));
+    let loaded =
+        parse_config(Path::new("/nowhere/gateway.toml"), text.to_owned(), &BTreeMap::from(variables));
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let uri: Uri = url.parse().unwrap();
     match check(&config.plugins[0], &SelfAddresses::new(Vec::new()), "GET", &uri) {

@@ -80,7 +80,7 @@ async fn state_outlives_the_host_and_is_private() {
 async fn the_directory_is_created_with_the_first_store() {
     let folder = TempDir::new().unwrap();
     let stores = on_disk(folder.path());
-    assert!(matches!(stores.of(&config("a", StateGrant::Refused)), StoreAccess::Refused));
+    assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
     assert_eq!(stores.problem().await, None);
     assert!(!folder.path().join("state").exists());
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::text::{is_hidden, quotable};
 
-use super::super::clean;
+use super::super::sanitise;
 
 /// The number of values of a choice.
 const MAX_VALUES: usize = 512;
@@ -78,7 +78,7 @@ impl Field {
                 "its name must have 1 to {MAX_NAME_BYTES} bytes and no invisible characters"
             ));
         }
-        if clean::is_labelled(name) {
+        if sanitise::is_labelled(name) {
             return Err("its name imitates the label of the asking plugin".to_owned());
         }
         let given = given.as_object().ok_or("its schema must be an object")?;
@@ -102,13 +102,13 @@ impl Field {
     }
 
     /// The schema in the form of the latest revision.
-    pub(super) fn newest(&self) -> Map<String, Value> {
+    pub(super) fn latest_schema(&self) -> Map<String, Value> {
         self.schema.clone()
     }
 
     /// The schema in the form of 2025-06-18: only booleans have a default, and titles of choices are next to their
     /// values.
-    pub(super) fn plain(&self) -> Map<String, Value> {
+    pub(super) fn schema_2025_06_18(&self) -> Map<String, Value> {
         let mut schema = self.schema.clone();
         if self.kind != FieldKind::Boolean {
             schema.shift_remove("default");
@@ -141,7 +141,7 @@ fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, St
     match key {
         "type" => Ok(Some(value.clone())),
         "title" | "description" => match value {
-            Value::String(text) => Ok(Some(clean::label(text).into())),
+            Value::String(text) => Ok(Some(sanitise::sanitised_label(text).into())),
             _ => wrong("a string"),
         },
         "minLength" | "maxLength" | "minItems" | "maxItems" => {
@@ -162,19 +162,21 @@ fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, St
             let known = value.as_str().is_some_and(|format| STRING_FORMATS.contains(&format));
             Ok((kind == FieldKind::Text && known).then(|| value.clone()))
         }
-        "enum" => values(value).map(Some).or_else(|()| wrong("a list of distinct strings")),
-        "enumNames" => match texts(value) {
-            Some(names) => Ok(Some(names.into_iter().map(clean::label).collect())),
+        "enum" => check_values(value).map(Some).or_else(|()| wrong("a list of distinct strings")),
+        "enumNames" => match as_strings(value) {
+            Some(names) => Ok(Some(names.into_iter().map(sanitise::sanitised_label).collect())),
             None => wrong("a list of strings"),
         },
-        "oneOf" => titled(value).map(Some).or_else(|()| wrong("a list of `{ const, title }`")),
-        "items" => items(value).map(Some).or_else(|()| wrong("`{ type, enum }` or `{ anyOf }`")),
+        "oneOf" => check_titled_choice(value).map(Some).or_else(|()| wrong("a list of `{ const, title }`")),
+        "items" => {
+            check_multiple_choice(value).map(Some).or_else(|()| wrong("`{ type, enum }` or `{ anyOf }`"))
+        }
         "default" => {
             let fits = match kind {
                 FieldKind::Text | FieldKind::Choice | FieldKind::TitledChoice => value.is_string(),
                 FieldKind::Number => value.is_number(),
                 FieldKind::Boolean => value.is_boolean(),
-                FieldKind::MultipleChoice => texts(value).is_some(),
+                FieldKind::MultipleChoice => as_strings(value).is_some(),
             };
             if fits { Ok(Some(shown_default(value))) } else { wrong("of the field's own type") }
         }
@@ -185,26 +187,26 @@ fn member(kind: FieldKind, key: &str, value: &Value) -> Result<Option<Value>, St
 /// A default without anything misleading: the form shows it before the user fills it in.
 fn shown_default(given: &Value) -> Value {
     match given {
-        Value::String(text) => clean::unlabelled(text).into(),
+        Value::String(text) => sanitise::without_labels(text).into(),
         Value::Array(values) => values.iter().map(shown_default).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => given.clone(),
     }
 }
 
 /// The values of a choice. They are shown unchanged, so none may contain invisible characters or look like a label.
-fn values(given: &Value) -> Result<Value, ()> {
-    let texts = texts(given).ok_or(())?;
+fn check_values(given: &Value) -> Result<Value, ()> {
+    let texts = as_strings(given).ok_or(())?;
     let mut seen = std::collections::HashSet::new();
     let fine = !texts.is_empty()
         && texts.len() <= MAX_VALUES
         && texts
             .iter()
-            .all(|text| !text.contains(is_hidden) && !clean::is_labelled(text) && seen.insert(*text));
+            .all(|text| !text.contains(is_hidden) && !sanitise::is_labelled(text) && seen.insert(*text));
     if fine { Ok(given.clone()) } else { Err(()) }
 }
 
 /// The values of a choice with their titles.
-fn titled(given: &Value) -> Result<Value, ()> {
+fn check_titled_choice(given: &Value) -> Result<Value, ()> {
     let choices = given.as_array().ok_or(())?;
     let mut constants = Vec::new();
     let mut written = Vec::new();
@@ -213,23 +215,23 @@ fn titled(given: &Value) -> Result<Value, ()> {
             return Err(());
         };
         constants.push(Value::from(constant));
-        written.push(json!({ "const": constant, "title": clean::label(title) }));
+        written.push(json!({ "const": constant, "title": sanitise::sanitised_label(title) }));
     }
-    values(&Value::Array(constants)).map(|_| Value::Array(written))
+    check_values(&Value::Array(constants)).map(|_| Value::Array(written))
 }
 
 /// The options of a multiple choice.
-fn items(given: &Value) -> Result<Value, ()> {
+fn check_multiple_choice(given: &Value) -> Result<Value, ()> {
     let given = given.as_object().ok_or(())?;
     match (given.get("enum"), given.get("anyOf")) {
         (Some(choices), None) if given.get("type").and_then(Value::as_str) == Some("string") => {
-            Ok(json!({ "type": "string", "enum": values(choices)? }))
+            Ok(json!({ "type": "string", "enum": check_values(choices)? }))
         }
-        (None, Some(choices)) => Ok(json!({ "anyOf": titled(choices)? })),
+        (None, Some(choices)) => Ok(json!({ "anyOf": check_titled_choice(choices)? })),
         _ => Err(()),
     }
 }
 
-fn texts(given: &Value) -> Option<Vec<&str>> {
+fn as_strings(given: &Value) -> Option<Vec<&str>> {
     given.as_array()?.iter().map(Value::as_str).collect()
 }

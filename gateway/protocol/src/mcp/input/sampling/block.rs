@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::text::remove_hidden;
 
-use super::super::clean;
+use super::super::sanitise;
 
 /// The blocks of one message.
 #[derive(Debug)]
@@ -24,11 +24,11 @@ impl MessageBlocks {
                 let blocks = blocks
                     .iter()
                     .enumerate()
-                    .map(|(at, it)| block(it).map_err(|why| format!("`content[{at}]`: {why}")));
+                    .map(|(at, it)| read_block(it).map_err(|why| format!("`content[{at}]`: {why}")));
                 Ok(Self { list: true, blocks: blocks.collect::<Result<_, _>>()? })
             }
             Some(one) => {
-                let one = block(one).map_err(|why| format!("`content`: {why}"))?;
+                let one = read_block(one).map_err(|why| format!("`content`: {why}"))?;
                 Ok(Self { list: false, blocks: vec![one] })
             }
             None => Err("`content` is missing".to_owned()),
@@ -54,22 +54,22 @@ impl MessageBlocks {
     }
 
     /// The values of one member in all blocks of one type.
-    pub(super) fn each<'a>(&'a self, kind: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn values<'a>(&'a self, kind: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
         let these = self.blocks.iter().filter(move |block| block.get("type").is_some_and(|it| it == kind));
         these.filter_map(move |block| block.get(key)?.as_str())
     }
 
-    pub(super) fn use_tools(&self) -> bool {
+    pub(super) fn uses_tools(&self) -> bool {
         self.types().any(|kind| matches!(kind, "tool_use" | "tool_result"))
     }
 
-    pub(super) fn have_sound(&self) -> bool {
+    pub(super) fn has_audio(&self) -> bool {
         self.types().any(|kind| kind == "audio")
     }
 }
 
 /// Reads one block: its known members, with sanitised text.
-fn block(given: &Value) -> Result<Map<String, Value>, String> {
+fn read_block(given: &Value) -> Result<Map<String, Value>, String> {
     let given = given.as_object().ok_or("it must be an object")?;
     let kind = given.get("type").and_then(Value::as_str).unwrap_or_default();
     let known: &[&str] = match kind {
@@ -92,7 +92,7 @@ fn block(given: &Value) -> Result<Map<String, Value>, String> {
     if let Some(annotations) = given.get("annotations").filter(|it| it.is_object()) {
         kept.insert("annotations".to_owned(), annotations.clone());
     }
-    if let Some(meta) = clean::meta(given.get("_meta")) {
+    if let Some(meta) = sanitise::plugin_meta(given.get("_meta")) {
         kept.insert("_meta".to_owned(), Value::Object(meta));
     }
     Ok(kept)

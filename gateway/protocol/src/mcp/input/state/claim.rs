@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::catalog::Member;
+use crate::catalog::CatalogPlugin;
 use crate::names::{Digest, Principal};
 
 use super::super::super::Params;
@@ -30,16 +30,16 @@ impl StateClaim {
 
     /// The claim of a request.
     pub(in crate::mcp::input) fn new(
-        member: &Member,
+        member: &CatalogPlugin,
         principal: &Principal,
         method: &str,
         params: &Params,
     ) -> Self {
         let mut text = Vec::new();
-        feed(&mut text, &Value::from(method));
+        write_canonical(&mut text, &Value::from(method));
         for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING_MEMBERS.contains(key)) {
-            feed(&mut text, &Value::from(key));
-            feed(&mut text, value);
+            write_canonical(&mut text, &Value::from(key));
+            write_canonical(&mut text, value);
         }
         let caller = match principal {
             Principal::Local => "local".to_owned(),
@@ -53,21 +53,21 @@ impl StateClaim {
 }
 
 /// Writes a canonical form of a value: equal values have equal text, whatever the order of their members.
-fn feed(out: &mut Vec<u8>, value: &Value) {
+fn write_canonical(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(key, _)| *key);
             out.push(b'{');
             for (key, value) in members {
-                feed(out, &Value::from(key.as_str()));
-                feed(out, value);
+                write_canonical(out, &Value::from(key.as_str()));
+                write_canonical(out, value);
             }
             out.push(b'}');
         }
         Value::Array(items) => {
             out.push(b'[');
-            items.iter().for_each(|item| feed(out, item));
+            items.iter().for_each(|item| write_canonical(out, item));
             out.push(b']');
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {

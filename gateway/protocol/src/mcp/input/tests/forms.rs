@@ -265,7 +265,7 @@ fn removes_imitations_of_the_plugin_label() {
         let message = asked["message"].as_str().unwrap().strip_prefix("[plugin: p] ").unwrap();
         let shown = [&field["title"], &field["description"], &field["default"], &field["enumNames"][0]];
         for shown in shown.into_iter().map(|shown| shown.as_str().unwrap()).chain([message]) {
-            assert!(shown.contains('(') && !clean::is_labelled(shown), "{shown:?}");
+            assert!(shown.contains('(') && !sanitise::is_labelled(shown), "{shown:?}");
         }
         // Text that must not be changed is rejected.
         let value = json!({ "v": { "type": "string", "enum": [text] } });
@@ -279,7 +279,7 @@ fn removes_imitations_of_the_plugin_label() {
     }
     for text in ["[x] yes", "See [1]: there", "the plugin: mine", "[plugins] and [plug: in]", "[да: нет]"]
     {
-        assert_eq!(clean::message(text), text);
+        assert_eq!(sanitise::sanitised_message(text), text);
     }
 }
 

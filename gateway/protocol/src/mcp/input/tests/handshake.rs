@@ -8,7 +8,7 @@ const REVISIONS: [Revision; 4] =
     [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
 
 /// Accepts everything.
-fn friendly(method: &str, _params: &Value) -> Result<Value, AskError> {
+fn friendly(method: &str, _params: &Value) -> Result<Value, QuestionError> {
     Ok(match method {
         "elicitation/create" => accepted(&json!({ "name": "Ann" })),
         "sampling/createMessage" => said(),
@@ -89,7 +89,7 @@ async fn asks_all_questions_of_a_round_at_once() {
     #[derive(Debug)]
     struct Patient(tokio::sync::Barrier);
     impl Peer for Patient {
-        fn ask<'a>(&'a self, _: &'a str, _: Option<&'a Json>) -> Asking<'a> {
+        fn ask<'a>(&'a self, _: &'a str, _: Option<&'a Json>) -> PendingQuestion<'a> {
             Box::pin(async {
                 self.0.wait().await;
                 Ok(Json::from_value(&accepted(&json!({ "name": "Ann" }))))
@@ -119,7 +119,7 @@ async fn waiting_holds_no_permit_and_can_be_cancelled() {
     #[derive(Debug)]
     struct Silent(tokio::sync::Notify);
     impl Peer for Silent {
-        fn ask<'a>(&'a self, _: &'a str, _: Option<&'a Json>) -> Asking<'a> {
+        fn ask<'a>(&'a self, _: &'a str, _: Option<&'a Json>) -> PendingQuestion<'a> {
             self.0.notify_one();
             Box::pin(std::future::pending())
         }
@@ -134,7 +134,7 @@ async fn waiting_holds_no_permit_and_can_be_cancelled() {
     let (one, caller) = (Arc::clone(&gateway), client.clone());
     let call = tokio::spawn(async move { one.call(&caller, json!({})).await });
     peer.0.notified().await;
-    let load = gateway.gate.load(gateway.protocol.dispatcher.catalog().members()[0].id());
+    let load = gateway.gate.load(gateway.protocol.dispatcher.catalog().plugins()[0].id());
     assert_eq!((load.running, load.waiting), (0, 0));
     client.cancel.cancel();
     assert_eq!(call.await.unwrap().unwrap_err().error.code, -32800);
@@ -207,14 +207,15 @@ async fn splits_messages_for_older_clients() {
 
 #[tokio::test]
 async fn reports_client_errors() {
-    let refuses = |_: &str, _: &Value| Err(AskError::Refused(ErrorObject::new(-1, "user rejected sampling")));
+    let refuses =
+        |_: &str, _: &Value| Err(QuestionError::Refused(ErrorObject::new(-1, "user rejected sampling")));
     let gateway = asking("sampling/createMessage", sample());
     let (client, _) = Client::answering(Revision::V2025_11_25, refuses);
     let said = told(&gateway, &client).await;
     assert!(said.contains("the client refused: user rejected sampling (`sampling/createMessage`)"), "{said}");
     let error = gateway.request(&client, Method::GetPrompt, &json!({ "name": "p_ask" })).await.unwrap_err();
     assert!(error.error.code == -32603 && error.error.message.contains("user rejected"), "{error:?}");
-    let silence = |_: &str, _: &Value| Err(AskError::Silence(Duration::from_secs(600)));
+    let silence = |_: &str, _: &Value| Err(QuestionError::TimedOut(Duration::from_secs(600)));
     let (client, _) = Client::answering(Revision::V2025_11_25, silence);
     assert!(told(&gateway, &client).await.contains("didn't answer within 10m"));
 }

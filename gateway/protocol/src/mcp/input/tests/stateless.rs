@@ -69,7 +69,7 @@ async fn declining_is_an_answer() {
 #[tokio::test]
 async fn rounds_carry_answers_and_plugin_state() {
     let gateway = Gateway::new(|context| {
-        let state = context.state.as_deref().map(|state| String::from_utf8_lossy(state).into_owned());
+        let state = context.round_state.as_deref().map(|state| String::from_utf8_lossy(state).into_owned());
         Ok(match (heard(context, "first"), heard(context, "second")) {
             (None, _) => asks(&[("first", "elicitation/create", form("?", "x"))], Some("A")),
             (Some(_), None) => {
@@ -300,7 +300,11 @@ async fn retry_must_declare_capabilities() {
 #[tokio::test]
 async fn carries_plugin_state_without_questions() {
     let gateway = Gateway::new(|context| {
-        Ok(if context.state.is_none() { asks(&[], Some("s")) } else { Outcome::Done("back".to_owned()) })
+        Ok(if context.round_state.is_none() {
+            asks(&[], Some("s"))
+        } else {
+            Outcome::Done("back".to_owned())
+        })
     });
     let client = Client::stateless();
     let result = gateway.call(&client, json!({})).await.unwrap();
@@ -377,14 +381,14 @@ fn remembers_used_states_until_they_expire() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
-    let member = catalog.tool("p_ask").unwrap().member();
+    let member = catalog.tool("p_ask").unwrap().plugin();
     let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
     let opened = states.open(&claim, &sealed, now + Duration::from_secs(598)).unwrap();
-    states.spend(&opened, now).unwrap();
-    assert_eq!(states.spend(&opened, now).unwrap_err(), state::SpendError::Already);
+    states.mark_used(&opened, now).unwrap();
+    assert_eq!(states.mark_used(&opened, now).unwrap_err(), state::SpendError::Already);
     let late = states.open(&claim, &sealed, now + Duration::from_secs(601)).unwrap_err();
     assert_eq!(late, state::StateError::Expired);
 }
@@ -394,7 +398,7 @@ fn full_memory_of_used_states_blocks_new_ones() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
-    let member = catalog.tool("p_ask").unwrap().member();
+    let member = catalog.tool("p_ask").unwrap().plugin();
     let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
@@ -402,7 +406,7 @@ fn full_memory_of_used_states_blocks_new_ones() {
     let spare = states.open(&claim, &seal(now).unwrap(), now).unwrap();
     states.fill(&claim, now);
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
-    assert_eq!(states.spend(&spare, now).unwrap_err(), state::SpendError::Full);
+    assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::SpendError::Full);
     let other = state::StateClaim::new(member, &Principal::Anonymous, "tools/call", &Params::default());
     assert!(
         states.seal(&other, &state::RoundState::default(), now).is_ok(),

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::call::{
-    Busy, Completion, Content, EmbeddedResource, Failure, Fault, InputRequest, MediaContent, NeedInput,
-    PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent,
+    BusyReason, Completion, Content, EmbeddedResource, InputNeeded, InputRequest, MediaContent, PluginError,
+    PluginErrorDetail, PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent,
 };
-use crate::manifest::{Annotations, Entries, Icon, IconTheme, Resource, Role, ToolHints};
+use crate::manifest::{Annotations, Icon, IconTheme, JsonMembers, Resource, Role, ToolHints};
 use crate::names::ResourceUri;
 
 /// Whether the plugin adds unknown members.
@@ -130,13 +130,13 @@ impl Random {
         Json::parse(self.pick(&all)).unwrap()
     }
 
-    fn meta(&mut self) -> Entries {
+    fn meta(&mut self) -> JsonMembers {
         let keys = ["com.example/a", "plain", "x.y/z-1"];
         let count = self.below(keys.len() + 1);
         keys.iter().take(count).map(|key| ((*key).to_owned(), self.json())).collect()
     }
 
-    fn extra(&mut self) -> Entries {
+    fn extra(&mut self) -> JsonMembers {
         if self.extra == Extra::None || self.chance(50) {
             return Vec::new();
         }
@@ -233,7 +233,7 @@ impl Random {
                 argument.extra = self.extra();
             }
         }
-        fake.manifest.completes = true;
+        fake.manifest.has_completions = true;
         fake
     }
 
@@ -314,7 +314,7 @@ impl Random {
 
     fn questions<T>(&mut self) -> Outcome<T> {
         let count = self.below(3);
-        Outcome::NeedInput(NeedInput {
+        Outcome::NeedInput(InputNeeded {
             requests: (0..count).map(|at| self.question(at)).collect(),
             state: self.maybe(|_| b"state".to_vec()),
             meta: self.meta(),
@@ -322,30 +322,34 @@ impl Random {
         })
     }
 
-    fn fault(&mut self) -> Fault {
-        Fault { message: self.text(), at: self.maybe(|_| "/a".to_owned()), data: self.maybe(Self::json) }
+    fn fault(&mut self) -> PluginErrorDetail {
+        PluginErrorDetail {
+            message: self.text(),
+            pointer: self.maybe(|_| "/a".to_owned()),
+            data: self.maybe(Self::json),
+        }
     }
 
     fn failure(&mut self) -> CallError {
         let codes = [-32002, -32042, -32020, -32000, -32768, -1, 0, 7, i32::MAX, i32::MIN];
         match self.below(11) {
-            0 => CallError::Refused(Failure::InvalidParams(self.fault())),
-            1 => CallError::Refused(Failure::NotFound(self.fault())),
-            2 => CallError::Refused(Failure::MissingCapability(vec![
+            0 => CallError::Refused(PluginError::InvalidParams(self.fault())),
+            1 => CallError::Refused(PluginError::NotFound(self.fault())),
+            2 => CallError::Refused(PluginError::MissingCapability(vec![
                 "sampling.tools".to_owned(),
                 "extensions.com.example/x".to_owned(),
             ])),
-            3 => CallError::Refused(Failure::Internal(self.fault())),
-            4 | 5 => CallError::Refused(Failure::Custom {
+            3 => CallError::Refused(PluginError::Internal(self.fault())),
+            4 | 5 => CallError::Refused(PluginError::Custom {
                 code: self.pick(&codes),
                 message: self.text(),
                 data: self.maybe(Self::json),
             }),
             6 => CallError::Timeout(Duration::from_secs(1)),
             7 => CallError::Trap(self.text()),
-            8 => CallError::Busy(Busy::Gateway),
+            8 => CallError::Busy(BusyReason::Gateway),
             9 => CallError::Internal(self.text()),
-            _ => CallError::BadOutput(self.text()),
+            _ => CallError::InvalidOutput(self.text()),
         }
     }
 
@@ -379,7 +383,7 @@ impl Random {
         self.ends(|it| ReadResult {
             contents: it.several(2, |it| it.contents(ResourceUri::new(uri).unwrap())),
             ttl: it.maybe(|it| it.pick(&[Duration::ZERO, Duration::from_nanos(1), Duration::MAX])),
-            shareable: it.chance(50),
+            is_shareable: it.chance(50),
             meta: it.meta(),
             extra: it.extra(),
         })

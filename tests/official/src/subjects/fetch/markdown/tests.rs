@@ -1,9 +1,9 @@
-//! What is left of Markdown.
+//! The normal form of Markdown.
 
-use super::{lines, with_whole_links};
+use super::{lines, with_absolute_links};
 
 #[test]
-fn two_ways_of_writing_say_the_same() {
+fn equivalent_markdown_is_equal() {
     let one = "## A  part\n\n* one\n  + two\n\n> said\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```\nx = 1\n```\n__strong__ snake_case";
     let other = "## A part\n- one\n    - two\n>said\n| a | b |\n|:-|-|\n| 1 | 2 |\n```c\nx = 1\n```\n**strong** snake\\_case";
     assert_eq!(lines(one), lines(other));
@@ -14,7 +14,7 @@ fn two_ways_of_writing_say_the_same() {
 }
 
 #[test]
-fn what_says_something_else_is_something_else() {
+fn different_content_differs() {
     for (one, other) in [
         ("# a", "## a"),
         ("a b", "ab"),
@@ -28,9 +28,9 @@ fn what_says_something_else_is_something_else() {
 }
 
 #[test]
-fn links_are_completed() {
+fn makes_links_absolute() {
     assert_eq!(
-        with_whole_links("[a](/b) ![c](/d) [e](f)", "http://x"),
+        with_absolute_links("[a](/b) ![c](/d) [e](f)", "http://x"),
         "[a](http://x/b) ![c](http://x/d) [e](f)"
     );
 }

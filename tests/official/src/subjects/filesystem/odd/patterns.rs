@@ -1,6 +1,6 @@
-//! Patterns of names in forms that not every matcher reads alike, and files that they may match.
+//! Patterns that matchers interpret differently, and files to match.
 
-/// The files.
+/// The files to match.
 pub(super) const FILES: &[&str] = &[
     "a.md",
     "b.MD",
@@ -21,7 +21,7 @@ pub(super) const FILES: &[&str] = &[
     "ü.md",
 ];
 
-/// The patterns.
+/// The patterns to compare.
 pub(super) const PATTERNS: &[&str] = &[
     "*",
     "**",

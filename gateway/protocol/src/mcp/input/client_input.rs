@@ -1,0 +1,214 @@
+//! Asking the client in each era, and starting a request with answers (2026-07-28, basic/patterns/mrtr).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{CallError, PluginError};
+use crate::catalog::CatalogPlugin;
+use crate::json::Json;
+use crate::manifest::JsonMembers;
+
+use super::super::errors::{ProtocolError, RequestError};
+use super::super::render::{InputRequired, View, render};
+use super::super::{Method, Params, Protocol, RequestContext};
+use super::state::{OpenedState, RoundState, SpendError, StateClaim, StateError};
+use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
+
+/// One request and its protocol.
+pub(super) struct ClientInput<'a> {
+    pub(super) protocol: &'a Protocol,
+    pub(super) exchange: &'a RequestContext,
+    pub(super) params: &'a Params,
+    pub(super) method: Method,
+}
+
+/// The start of a stateless request.
+pub(super) enum StatelessStart {
+    /// Call the plugin.
+    Call(CallRound),
+    /// Ask the client again for missing answers.
+    Questions(Box<RawValue>),
+}
+
+impl ClientInput<'_> {
+    /// Rejects questions that need undeclared capabilities. The error names all of them.
+    pub(super) fn check_declared(
+        &self,
+        member: &CatalogPlugin,
+        asked: &ParsedQuestions,
+    ) -> Result<(), RequestError> {
+        let RequestContext { revision, capabilities, .. } = self.exchange;
+        let mut missing: Vec<String> = Vec::new();
+        for (_, question) in asked {
+            for name in question.missing_capabilities(*revision, capabilities) {
+                if !missing.iter().any(|known| known == name) {
+                    missing.push(name.to_owned());
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(RequestError::failed(member, CallError::Refused(PluginError::MissingCapability(missing))))
+    }
+
+    /// Asks all questions at once and waits for all answers. The first invalid answer withdraws the other questions,
+    /// and so does one that makes the answers too long; `kept` is the length of earlier answers in bytes.
+    pub(super) async fn ask(
+        &self,
+        member: &CatalogPlugin,
+        asked: &ParsedQuestions,
+        kept: usize,
+    ) -> Result<Vec<(String, Json)>, RequestError> {
+        let RequestContext { revision, cancel, peer, .. } = self.exchange;
+        let mut ready = Vec::with_capacity(asked.len());
+        for (_, question) in asked {
+            let params = question.params(member.id(), *revision).map_err(|lacks| {
+                let why = format!("the client can't be asked: its revision ({revision}) lacks {lacks}");
+                RequestError::unanswered(member, why)
+            })?;
+            ready.push((question, params));
+        }
+        if ready.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(peer) = peer else {
+            let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
+            return Err(RequestError::unanswered(member, why.to_owned()));
+        };
+        let kept = &AtomicUsize::new(kept);
+        let each = ready.iter().map(|(question, params)| async move {
+            let method = question.method();
+            let answer = peer.ask(method, params.as_ref()).await;
+            let answer = answer
+                .map_err(|error| format!("{} (`{method}`)", sanitise::sanitised_label(&error.to_string())));
+            let answer = answer.and_then(|answer| {
+                let used = question.accept(answer.get());
+                used.map_err(|why| format!("the client's answer to `{method}` is invalid: {why}"))
+            });
+            let answer = answer.and_then(|answer| {
+                let size = answer.get().len();
+                let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= MAX_ANSWERS_BYTES;
+                let most = MAX_ANSWERS_BYTES >> 20;
+                fits.then_some(answer)
+                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB together"))
+            });
+            match answer {
+                Ok(answer) => Ok((question.key.clone(), answer)),
+                Err(why) => Err(RequestError::unanswered(member, why)),
+            }
+        });
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(RequestError::failed(member, CallError::Cancelled)),
+            answers = try_join_all(each) => answers,
+        }
+    }
+
+    /// Restores the state, and reads the answers in the request.
+    pub(super) fn start(&self, member: Option<&Arc<CatalogPlugin>>) -> Result<StatelessStart, RequestError> {
+        let given = self.answers_in_request()?;
+        let state = match self.params.get("requestState") {
+            None => {
+                return Ok(StatelessStart::Call(CallRound {
+                    advance_answers: given,
+                    ..CallRound::default()
+                }));
+            }
+            Some(Value::String(state)) => state,
+            Some(_) => {
+                let error = ProtocolError::params("/requestState", "`requestState` must be a string");
+                return Err(RequestError::Protocol(error));
+            }
+        };
+        // The lookup reports an unknown tool.
+        let Some(member) = member else { return Ok(StatelessStart::Call(CallRound::default())) };
+        let OpenedState { rounds, answers, open, state, .. } = self.open(member, state)?;
+        let (more, missing, unusable) = split_answers(open, &mut { given });
+        let round = CallRound {
+            rounds: rounds.saturating_sub(1),
+            answers: Arc::new(answers),
+            ..CallRound::default()
+        };
+        let round = round.next(more, state);
+        if missing.is_empty() {
+            return Ok(StatelessStart::Call(round));
+        }
+        if let Some((request, _)) = missing.iter().find(|(_, question)| question.has_no_content()) {
+            let message = "the answer is missing, and the question is too long to be asked again; send the request again without `requestState`";
+            let at = format!("/inputResponses/{}", crate::json::pointer_step(&request.key));
+            return Err(RequestError::Protocol(ProtocolError::params(&at, message)));
+        }
+        self.check_declared(member, &missing)?;
+        self.input_required(member, &round, &missing, &unusable).map(StatelessStart::Questions)
+    }
+
+    /// The answers in the request.
+    fn answers_in_request(&self) -> Result<HashMap<String, Json>, RequestError> {
+        let Some(text) = self.params.input_responses() else { return Ok(HashMap::new()) };
+        serde_json::from_str(text.get()).map_err(|_| {
+            RequestError::Protocol(ProtocolError::params(
+                "/inputResponses",
+                "`inputResponses` must be an object",
+            ))
+        })
+    }
+
+    /// Opens a state and marks it as used.
+    fn open(&self, member: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
+        let refuse = |why: StateError| RequestError::Protocol(ProtocolError::request_state(&why.to_string()));
+        let states = &self.protocol.states;
+        let now = SystemTime::now();
+        let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
+        let granted = &member.policy().client_features;
+        if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
+            return Err(refuse(StateError::Replaced));
+        }
+        states.mark_used(&opened, now).map_err(|why| match why {
+            SpendError::Already => refuse(StateError::Used),
+            SpendError::Full => {
+                RequestError::unanswered(member, "too many questions are open; try again later".to_owned())
+            }
+        })?;
+        Ok(opened)
+    }
+
+    /// The result that asks the client, with the state to send back.
+    pub(super) fn input_required(
+        &self,
+        member: &CatalogPlugin,
+        round: &CallRound,
+        open: &ParsedQuestions,
+        meta: &JsonMembers,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let revision = self.exchange.revision;
+        let mut requests = Vec::with_capacity(open.len());
+        for (_, question) in open {
+            let params = question.params(member.id(), revision);
+            let params = params
+                .map_err(|lacks| RequestError::unanswered(member, format!("the client lacks {lacks}")))?;
+            requests.push((question.key.as_str(), question.method(), params));
+        }
+        let carried = RoundState {
+            rounds: round.rounds,
+            answers: (*round.answers).clone(),
+            open: open.iter().map(|(request, _)| request.clone()).collect(),
+            state: round.state.as_deref().map(<[u8]>::to_vec),
+        };
+        let state = self.protocol.states.seal(&self.claim(member), &carried, SystemTime::now());
+        let state = state.map_err(|error| RequestError::unanswered(member, error.to_string()))?;
+        let server = &self.protocol.identity;
+        let result = InputRequired { requests: &requests, state: &state, meta, server };
+        Ok(render(&View::new(&result, revision)))
+    }
+
+    fn claim(&self, member: &CatalogPlugin) -> StateClaim {
+        StateClaim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
+    }
+}

@@ -1,0 +1,299 @@
+//! Hidden characters are removed from every string that a model, a terminal or a log displays: names, descriptions,
+//! instructions, messages and log lines. The result of a call is data and is passed through unchanged.
+
+use moongate_tests::{
+    Http, Stdio, Workspace, component, initialize_params, is_unsafe_character, request, stateless_request,
+    text,
+};
+use serde_json::{Value, json};
+
+const GATEWAY: &str = r#"
+[http]
+listen = "127.0.0.1:0"
+[admin]
+listen = "127.0.0.1:0"
+[plugins.speaker]
+source = "@speaker@"
+[plugins.speaker.allow]
+instructions = true
+client = ["elicitation"]
+"#;
+
+/// The requests of each client, in addition to tool calls.
+const REQUESTS: &[(&str, &str)] = &[
+    ("tools/list", "{}"),
+    ("resources/list", "{}"),
+    ("resources/templates/list", "{}"),
+    ("prompts/list", "{}"),
+    ("prompts/get", r#"{"name":"speaker_speech"}"#),
+    ("resources/read", r#"{"uri":"speaker://text"}"#),
+    ("resources/read", r#"{"uri":"speaker://lost"}"#),
+    ("resources/read", r#"{"uri":"speaker://words/some"}"#),
+    (
+        "completion/complete",
+        r#"{"ref":{"type":"ref/prompt","name":"speaker_speech"},"argument":{"name":"word","value":"a"}}"#,
+    ),
+];
+
+/// Tools of the plugin, each of which sends text in a different place.
+const TOOLS: [&str; 12] = [
+    "log",
+    "log_no_json",
+    "progress",
+    "panic_strangely",
+    "print",
+    "fail_params",
+    "fail_not_found",
+    "fail_internal",
+    "fail_custom",
+    "fail_hugely",
+    "lack",
+    "answer",
+];
+
+/// The places where every client receives text from the plugin.
+const PLACES: [&str; 19] = [
+    "instructions",
+    "tool description",
+    "schema title",
+    "argument",
+    "resource name",
+    "resource description",
+    "template description",
+    "prompt description",
+    "argument description",
+    "prompt result",
+    "said",
+    "content",
+    "completion",
+    "result",
+    "log value",
+    "message",
+    "wrong",
+    "broken",
+    "custom",
+];
+
+/// The additional places in revisions that have titles and progress messages.
+const TITLE_PLACES: [&str; 5] =
+    ["tool title", "resource title", "template title", "prompt title", "progress"];
+
+/// Does this path belong to the data that a call returned?
+fn is_data(path: &[String]) -> bool {
+    let path: Vec<&str> =
+        path.iter().map(String::as_str).filter(|part| part.parse::<u32>().is_err()).collect();
+    matches!(
+        path.as_slice(),
+        ["result", "content" | "contents", "text"]
+            | ["result", "messages", "content", "text"]
+            | ["result", "structuredContent", ..]
+    )
+}
+
+/// Asserts that every string and key of a message, except for data, has no hidden characters.
+#[track_caller]
+fn assert_clean(value: &Value, path: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            assert!(is_data(path) || !text.contains(is_unsafe_character), "/{}: {text:?}", path.join("/"));
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(at.to_string());
+                assert_clean(item, path);
+                path.pop();
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                assert!(
+                    is_data(path) || !key.contains(is_unsafe_character),
+                    "/{}: key {key:?}",
+                    path.join("/")
+                );
+                path.push(key.clone());
+                assert_clean(member, path);
+                path.pop();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A client of one revision, with all messages that it received.
+struct Client {
+    stdio: Stdio,
+    revision: &'static str,
+    next: u64,
+    inbox: Vec<Value>,
+}
+
+impl Client {
+    fn start(workspace: &Workspace, revision: &'static str) -> Self {
+        let mut client = Self { stdio: Stdio::start(workspace), revision, next: 1, inbox: Vec::new() };
+        if revision < "2026" {
+            let mut params = initialize_params(revision);
+            params["capabilities"] = json!({ "elicitation": {} });
+            client.request_and_wait("initialize", params);
+            client.stdio.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+            client.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
+        } else {
+            client.request_and_wait("server/discover", json!({}));
+        }
+        client
+    }
+
+    fn message(&mut self, method: &str, mut params: Value) -> (u64, Value) {
+        self.next += 1;
+        let id = self.next;
+        if self.revision < "2026" {
+            params["_meta"] = json!({ "progressToken": id });
+            return (id, request(id, method, params));
+        }
+        let mut message = stateless_request(id, method, params);
+        let meta = &mut message["params"]["_meta"];
+        meta["progressToken"] = json!(id);
+        meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": { "form": {} } });
+        (id, message)
+    }
+
+    fn request_and_wait(&mut self, method: &str, params: Value) -> Value {
+        let (id, message) = self.message(method, params);
+        self.stdio.send(&message);
+        let answer = self.stdio.response(id);
+        self.inbox.extend(self.stdio.take_queued());
+        self.inbox.push(answer.clone());
+        answer
+    }
+
+    /// Calls the tool that asks the user a question, and answers it.
+    fn answer_question(&mut self) {
+        let (id, message) = self.message("tools/call", json!({ "name": "speaker_ask", "arguments": {} }));
+        self.stdio.send(&message);
+        let question = self.stdio.receive();
+        if question["method"] == "elicitation/create" {
+            let answer = json!({ "action": "accept", "content": { "word": "x" } });
+            self.stdio.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+            assert_eq!(text(&self.stdio.response(id)), "was answered");
+        }
+        self.inbox.push(question);
+    }
+}
+
+#[test]
+fn removes_hidden_characters_in_every_revision() {
+    let workspace = Workspace::new(GATEWAY);
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        let mut client = Client::start(&workspace, revision);
+        for (method, params) in REQUESTS {
+            client.request_and_wait(method, serde_json::from_str(params).unwrap());
+        }
+        for tool in TOOLS {
+            client.request_and_wait(
+                "tools/call",
+                json!({ "name": format!("speaker_{tool}"), "arguments": {} }),
+            );
+        }
+        client.answer_question();
+        for message in &client.inbox {
+            assert_clean(message, &mut Vec::new());
+        }
+        let all = client.inbox.iter().map(Value::to_string).collect::<String>();
+        let has_titles = revision >= "2025-06-18";
+        for place in PLACES.iter().chain(TITLE_PLACES.iter().filter(|_| has_titles)) {
+            assert!(
+                all.contains(&format!("{place} begins")),
+                "{revision}: no message has the {place}: {all}"
+            );
+        }
+        let is_asked = all.contains("question begins") && all.contains("label begins");
+        assert_eq!(is_asked, has_titles, "{revision}: {all}");
+        let (_, status, log) = client.stdio.finish();
+        assert!(status.success());
+        assert_log_clean(&log);
+        for place in ["log value", "message", "logger", "printed", "panic"] {
+            assert!(log.contains(&format!("{place} begins")), "{revision}: {place} isn't logged: {log}");
+        }
+    }
+}
+
+/// Asserts that every line was written by the gateway, and none moves the cursor.
+#[track_caller]
+fn assert_log_clean(log: &str) {
+    for line in log.lines() {
+        assert!(!line.contains(is_unsafe_character), "{line:?}");
+        assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
+    }
+}
+
+#[test]
+fn removes_hidden_characters_from_operator_output() {
+    let workspace = Workspace::new(GATEWAY);
+    for arguments in
+        [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
+    {
+        let output = workspace.run(arguments);
+        let streams = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
+        for line in streams.iter().flat_map(|stream| stream.lines()) {
+            assert!(!line.contains(is_unsafe_character), "{arguments:?}: {line:?}");
+        }
+    }
+    let http = Http::start(&workspace);
+    for page in ["/status.json", "/metrics"] {
+        let body = http.admin().get(page).body;
+        assert!(!body.contains(is_unsafe_character) && !body.contains("\\u00"), "{page}: {body:?}");
+    }
+    assert_log_clean(&http.log());
+}
+
+/// A plugin's behaviour when it is asked for its lists, and words of the log. `None` means that it is loaded.
+const MOODS: &[(&str, Option<&[&str]>)] = &[
+    ("panic", Some(&["`lifecycle.describe` failed", "aborted"])),
+    ("exit", Some(&["`lifecycle.describe` failed", "it exited instead of returning a result"])),
+    ("spin", Some(&["`lifecycle.describe` failed"])),
+    ("hang", Some(&["`lifecycle.describe` failed", "longer than"])),
+    ("recurse", Some(&["`lifecycle.describe` failed"])),
+    ("memory", Some(&["`lifecycle.describe` failed", "memory"])),
+    ("many", Some(&["`tools.list-tools` failed"])),
+    ("huge description", Some(&["`tools.list-tools` failed"])),
+    ("long description", None),
+    ("long texts", None),
+    ("long name", Some(&["64"])),
+    ("long uri", Some(&["4,096"])),
+    ("deep schema", Some(&["tool `deep`", "input-schema"])),
+    ("broken schema", Some(&["tool `broken`", "input-schema"])),
+    ("strange name", Some(&["tool `name begins"])),
+    ("twice", Some(&["duplicate tool `log`"])),
+    ("remote schema", Some(&["remote"])),
+    ("slow pattern", None),
+    ("failure", Some(&["`tools.list-tools` failed", "failure in a list begins"])),
+];
+
+#[test]
+fn rejects_only_the_plugin_whose_description_fails() {
+    let mut config = String::from("[plugins.time]\nsource = \"@time@\"\n");
+    for (at, (mood, _)) in MOODS.iter().enumerate() {
+        let timeout = "2s";
+        let cpu = "1s";
+        config.push_str(&format!(
+            "[plugins.m{at}]\nsource = \"{}\"\nconfig = {{ describes = \"{mood}\" }}\n[plugins.m{at}.limits]\ndescribe_timeout = \"{timeout}\"\ncpu_time = \"{cpu}\"\n",
+            component("speaker").display()
+        ));
+    }
+    let workspace = Workspace::new(&config);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let time = stdio.call("time_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(text(&time).contains("UTC"), "{time}");
+    let tools = stdio.request_and_wait("tools/list", json!({})).to_string();
+    let (_, status, log) = stdio.finish();
+    assert!(status.success(), "{log}");
+    assert_log_clean(&log);
+    for (at, (mood, words)) in MOODS.iter().enumerate() {
+        let is_there = tools.contains(&format!("\"m{at}_log\""));
+        assert_eq!(is_there, words.is_none(), "{mood}: {log}");
+        for word in words.iter().flat_map(|words| words.iter()) {
+            assert!(log.contains(word), "{mood}: `{word}` isn't in: {log}");
+        }
+    }
+}
