@@ -97,9 +97,10 @@ fn a_slip_in_a_path_names_what_is_there() {
     workspace.write("notes/a.txt", "");
     workspace.write("secrets/token", "hunter2");
     let there = workspace.path().canonicalize().unwrap();
-    for slip in
-        ["target/wasm32-wasip2/release/hello-world.wasm", "./target/wasm32-wasip2/release/hello_world.wsm"]
-    {
+    for slip in [
+        "target/wasm32-wasip2/release/hello-world.wasm",
+        "./target/wasm32-wasip2/release/hello_world.wsm",
+    ] {
         let (fine, told) = checked(&workspace, &format!("version = 1\n[plugins.p]\nsource = \"{slip}\"\n"));
         assert!(
             !fine && told.contains("did you mean `") && told.contains(&format!("/{built}`?")),

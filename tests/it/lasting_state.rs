@@ -236,9 +236,7 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"later/state\""));
     symlink("gateway.toml", workspace.path().join("later")).unwrap();
     let mut stdio = greeted(&workspace);
-    assert!(
-        call(&mut stdio, "keeper_set", json!({ "key": "a", "value": "b" })).contains("log shows the reason")
-    );
+    assert!(call(&mut stdio, "keeper_set", json!({ "key": "a", "value": "b" })).contains("log shows the reason"));
     assert!(call(&mut stdio, "keeper_get", json!({ "key": "a" })).contains("log shows the reason"));
     let (_, _, log) = stdio.finish();
     assert!(log.contains("later/state` can't be used"), "{log}");

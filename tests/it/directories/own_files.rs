@@ -89,10 +89,7 @@ fn a_hard_link_to_what_no_plugin_may_reach_is_refused() {
         let output = workspace.run(&["check"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(78), "{said}");
-        assert!(
-            said.contains(name) && said.contains("hard link") && said.contains("notes/innocent`"),
-            "{said}"
-        );
+        assert!(said.contains(name) && said.contains("hard link") && said.contains("notes/innocent`"), "{said}");
     }
 }
 
