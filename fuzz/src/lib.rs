@@ -21,11 +21,11 @@ macro_rules! target {
 /// Runs a target of `moongate` and validates each message against the official schemas.
 #[cfg(feature = "host")]
 pub fn validate(fuzz: fn(&[u8], &mut moongate::fuzz::MessageSink<'_>), bytes: &[u8]) {
-    use moongate_mcp_schema::{Conversation, Members};
+    use moongate_mcp_schema::{Conversation, ExtraMembers};
     let mut conversations = std::collections::HashMap::new();
     fuzz(bytes, &mut |revision, sent, response| {
         let conversation =
-            conversations.entry(revision).or_insert_with(|| Conversation::new().with(Members::Open));
+            conversations.entry(revision).or_insert_with(|| Conversation::new().with(ExtraMembers::Allowed));
         match response {
             None => conversation.sent(sent),
             Some(response) => {

@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Vi
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
-type Error = serde_json::Error;
+type JsonError = serde_json::Error;
 
 /// An error in the strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +84,11 @@ const TABLE: &str = "a table";
 fn deserialize<'a, T: DeserializeOwned>(
     fields: impl Iterator<Item = (&'a str, FieldText<'a>)>,
 ) -> Result<T, String> {
-    T::deserialize(MapDeserializer::<_, Error>::new(fields)).map_err(|error| plain(&error))
+    T::deserialize(MapDeserializer::<_, JsonError>::new(fields)).map_err(|error| plain(&error))
 }
 
 /// The message without the position in a one-line string.
-fn plain(error: &Error) -> String {
+fn plain(error: &JsonError) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.as_str(), |(words, _)| words).to_owned()
 }
@@ -97,12 +97,12 @@ fn plain(error: &Error) -> String {
 struct FieldText<'a>(Option<&'a str>);
 
 impl<'a> FieldText<'a> {
-    fn or_wanted(&self, wanted: &str) -> Result<&'a str, Error> {
-        self.0.ok_or_else(|| Error::custom(format_args!("{EXPECTED_MARK}{wanted}")))
+    fn or_wanted(&self, wanted: &str) -> Result<&'a str, JsonError> {
+        self.0.ok_or_else(|| JsonError::custom(format_args!("{EXPECTED_MARK}{wanted}")))
     }
 }
 
-impl<'a> IntoDeserializer<'a, Error> for FieldText<'a> {
+impl<'a> IntoDeserializer<'a, JsonError> for FieldText<'a> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -113,7 +113,7 @@ impl<'a> IntoDeserializer<'a, Error> for FieldText<'a> {
 /// Types that are read as JSON, each with its description and the JSON values of this type.
 macro_rules! parse_as_json {
     ($($method:ident($($arg:ident: $Arg:ty),*) = $wanted:expr, $is_kind:expr;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, Error> {
+        fn $method<V: Visitor<'de>>(self, $($arg: $Arg,)* visitor: V) -> Result<V::Value, JsonError> {
             let text = self.or_wanted($wanted)?;
             let mut json = serde_json::Deserializer::from_str(text);
             // Reject trailing text, as in `5 apples`.
@@ -124,17 +124,17 @@ macro_rules! parse_as_json {
 }
 
 /// The error for a string with an invalid value.
-fn invalid(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &Error) -> Error {
+fn invalid(text: &str, wanted: &str, is_kind: fn(&Value) -> bool, error: &JsonError) -> JsonError {
     // Don't show a value of a different type: it could belong to another setting and be secret.
     if serde_json::from_str(text).is_ok_and(|value| is_kind(&value)) {
-        Error::custom(format_args!("expected {wanted}: {}", plain(error)))
+        JsonError::custom(format_args!("expected {wanted}: {}", plain(error)))
     } else {
-        Error::custom(format_args!("expected {wanted}"))
+        JsonError::custom(format_args!("expected {wanted}"))
     }
 }
 
 impl<'de> Deserializer<'de> for FieldText<'de> {
-    type Error = Error;
+    type Error = JsonError;
 
     parse_as_json! {
         deserialize_bool() = BOOL, Value::is_boolean;
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for FieldText<'de> {
     }
 
     /// A field without an expected type: the value of the JSON, or the string itself.
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
         let text = self.or_wanted("")?;
         match serde_json::from_str::<Value>(text) {
             Ok(value) => value.into_deserializer().deserialize_any(visitor),
@@ -166,19 +166,19 @@ impl<'de> Deserializer<'de> for FieldText<'de> {
         }
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
         visitor.visit_borrowed_str(self.or_wanted(TEXT)?)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
         visitor.visit_borrowed_str(self.or_wanted(CHARACTER)?)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
         visitor.visit_some(self)
     }
 
@@ -186,7 +186,7 @@ impl<'de> Deserializer<'de> for FieldText<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, JsonError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -195,7 +195,7 @@ impl<'de> Deserializer<'de> for FieldText<'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Error> {
+    ) -> Result<V::Value, JsonError> {
         let names: Vec<String> = variants.iter().map(|name| format!("`{name}`")).collect();
         let wanted = match names.split_last() {
             Some((last, [])) => last.clone(),
@@ -206,9 +206,13 @@ impl<'de> Deserializer<'de> for FieldText<'de> {
         if text.starts_with('{') {
             return serde_json::Deserializer::from_str(text).deserialize_enum(name, variants, visitor);
         }
-        let choice: StringDeserializer<Error> = text.to_owned().into_deserializer();
+        let choice: StringDeserializer<JsonError> = text.to_owned().into_deserializer();
         choice.deserialize_enum(name, variants, visitor).map_err(|error| {
-            if variants.contains(&text) { error } else { Error::custom(format_args!("expected {wanted}")) }
+            if variants.contains(&text) {
+                error
+            } else {
+                JsonError::custom(format_args!("expected {wanted}"))
+            }
         })
     }
 

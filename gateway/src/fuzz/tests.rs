@@ -6,7 +6,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use moongate_mcp_schema::{Conversation, Members};
+use moongate_mcp_schema::{Conversation, ExtraMembers};
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn validate(fuzz: fn(&[u8], &mut MessageSink<'_>), bytes: &[u8]) -> usize {
     fuzz(bytes, &mut |revision, sent, response| {
         // A plugin may use members that the revision doesn't define.
         let conversation =
-            conversations.entry(revision).or_insert_with(|| Conversation::new().with(Members::Open));
+            conversations.entry(revision).or_insert_with(|| Conversation::new().with(ExtraMembers::Allowed));
         match response {
             None => conversation.sent(sent),
             Some(response) => {

@@ -62,7 +62,7 @@ impl BrokenPlugin {
         Self::LoopsInList,
         Self::Oversized,
         Self::Precompiled,
-        Self::ReadFailure,
+        Self::Unreadable,
     ];
 
     /// Words that the error message must contain.
@@ -80,7 +80,7 @@ impl BrokenPlugin {
             Self::LoopsInList => &["`tools.list-tools` failed", "exceeded the"],
             Self::Oversized => &["instead of 200"],
             Self::Precompiled => &["machine code"],
-            Self::ReadFailure => &["is a directory"],
+            Self::Unreadable => &["is a directory"],
         }
     }
 

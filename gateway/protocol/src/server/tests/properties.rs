@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 
-use moongate_mcp_schema::{Conversation, Members};
+use moongate_mcp_schema::{Conversation, ExtraMembers};
 
 use super::*;
 use crate::mcp::Revision;
@@ -65,7 +65,7 @@ impl Client {
     async fn new(
         seed: u64,
         revision: Revision,
-        members: Members,
+        members: ExtraMembers,
         server: Arc<Server>,
         random: Random,
     ) -> Self {
@@ -240,7 +240,7 @@ impl Client {
 }
 
 /// Tests one plugin in every revision.
-async fn check_plugin(seed: u64, extra: Extra, members: Members) {
+async fn check_plugin(seed: u64, extra: Extra, members: ExtraMembers) {
     for revision in Revision::ALL {
         let mut random = Random::new(seed, extra);
         let server = saying_anything(&mut random);
@@ -251,13 +251,13 @@ async fn check_plugin(seed: u64, extra: Extra, members: Members) {
 #[tokio::test]
 async fn random_plugins_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        check_plugin(seed, Extra::None, Members::Closed).await;
+        check_plugin(seed, Extra::None, ExtraMembers::Denied).await;
     }
 }
 
 #[tokio::test]
 async fn unknown_members_are_valid_in_every_revision() {
     for seed in 0..PLUGINS {
-        check_plugin(1000 + seed, Extra::Some, Members::Open).await;
+        check_plugin(1000 + seed, Extra::Some, ExtraMembers::Allowed).await;
     }
 }
