@@ -1,8 +1,8 @@
 //! Metrics: counts calls and requests, and renders everything for a scrape.
 //!
 //! Calls and requests are counted as they end ([`Metrics`] observes them). Everything else is read from its owner at
-//! the time of a scrape ([`Snapshot`]). Names and labels are stable, because dashboards and alerts depend on them; a
-//! test lists every one.
+//! the time of a scrape ([`MetricsSnapshot`]). Names and labels are stable, because dashboards and alerts depend on
+//! them; a test lists every one.
 //!
 //! Text from a client never becomes a label. When plugins and tools leave the catalog, their series are removed, so
 //! memory stays bounded. The series of a replaced plugin continue.

@@ -25,7 +25,7 @@ use crate::sandbox::store::StoreState;
 
 /// A loaded component with its description and its configuration in `gateway.toml`.
 ///
-/// [`Self::reconfigured`] and [`Self::described_anew`] return plugins that share its code. The code is freed with the
+/// [`Self::with_config`] and [`Self::describe_again`] return plugins that share its code. The code is freed with the
 /// last of them and the last call that runs in it.
 pub struct WasmPlugin {
     pub(super) sandbox: Sandbox,
@@ -64,7 +64,7 @@ impl WasmPlugin {
     /// The same component with another configuration of the same plugin: its grants, limits and settings. Its state is
     /// kept. A pinned digest isn't checked here, because reading the file checked it.
     ///
-    /// The description is the old one. It can depend on grants and settings, so call [`Self::described_anew`] next.
+    /// The description is the old one. It can depend on grants and settings, so call [`Self::describe_again`] next.
     #[must_use]
     pub fn with_config(&self, config: Arc<PluginConfig>) -> Self {
         let sandbox = self.sandbox.with_config(config);

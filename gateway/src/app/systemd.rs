@@ -89,7 +89,7 @@ impl SystemdNotifier {
         ReloadNotifier(self.0.as_ref().map(|task| task.states.clone()))
     }
 
-    /// Waits until everything is sent. Drop all [`Teller`]s first.
+    /// Waits until everything is sent. Drop all [`ReloadNotifier`]s first.
     pub async fn finish(self) {
         if let Some(NotifierTask { states, task }) = self.0 {
             drop(states);

@@ -141,8 +141,8 @@ impl AdminOptions {
 }
 
 impl AdminClient {
-    /// The client of a configuration's gateway. The configuration may be invalid, because the gateway keeps running with
-    /// the last valid one.
+    /// The client of a configuration's gateway. The configuration may be invalid, because the gateway keeps running
+    /// with the last valid one.
     ///
     /// The configuration has no known admin address.
     pub(super) fn of(loaded: &LoadedConfig) -> Result<Self, AdminClientError> {

@@ -43,8 +43,8 @@ pub(super) struct Serve {
     /// by default if `[admin]` is configured and MCP is served over HTTP
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
-    /// Record every message in FILE, one JSON object per line, with time, direction, client and request id. Secrets of the
-    /// configuration are redacted; other content isn't
+    /// Record every message in FILE, one JSON object per line, with time, direction, client and request id. Secrets of
+    /// the configuration are redacted; other content isn't
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }

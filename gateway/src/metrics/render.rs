@@ -1,4 +1,4 @@
-//! Renders metrics as OpenMetrics text: the counted ones, and those of a [`Snapshot`].
+//! Renders metrics as OpenMetrics text: the counted ones, and those of a [`MetricsSnapshot`].
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,7 +2,7 @@
 //!
 //! [`WatchThread`] owns everything that can block. The reconciler holds a [`WatchClient`], names the files and receives
 //! [`WatchEvent`]s. Watching never fails: if the system doesn't report changes, files are polled more often, and
-//! [`Watching`] contains the reason.
+//! [`WatchMode`] contains the reason.
 //!
 //! `file_watcher` contains the decisions. It runs on one thread and receives the time as an argument, so tests need
 //! neither threads nor sleeps. `helper` runs calls that can block for ever. `mailbox` delivers everything to the

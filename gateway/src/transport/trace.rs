@@ -166,7 +166,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Appends to `output`. `is_is_torn`: the existing content ends within a line.
+    /// Appends to `output`. `is_torn` is true if the existing content ends within a line.
     fn start(path: PathBuf, output: impl io::Write + Send + 'static, is_torn: bool) -> io::Result<Self> {
         let (sender, items) = channel();
         let state = Arc::new(TraceState {

@@ -177,7 +177,7 @@ fn check_warns_of_in_memory_state_with_the_line_to_add() {
     let stderr = utf8(&output.stderr);
     assert!(output.status.success(), "{output:?}");
     assert!(
-        stderr.contains("lost when the gateway ends") && stderr.contains("kept in memory only"),
+        stderr.contains("lost when the gateway stops") && stderr.contains("kept in memory only"),
         "{stderr}"
     );
     assert!(stderr.contains("add `state = \"state\"` to `[gateway]`"), "{stderr}");

@@ -203,8 +203,8 @@ fn write(path: &Path, code: &[u8]) -> io::Result<()> {
 #[expect(unsafe_code, reason = "the engine runs the machine code in the file")]
 fn load(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: a gateway of this user wrote the file: its directory and the file itself belong to this user and aren't
-    // writable by others (checked in `open` and in `CodeCache::load`). The file is never changed in place, only created by
-    // renaming and removed. The engine itself rejects code from another version or with other settings.
+    // writable by others (checked in `open` and in `CodeCache::load`). The file is never changed in place, only created
+    // by renaming and removed. The engine itself rejects code from another version or with other settings.
     unsafe { Component::deserialize_file(engine, path) }
 }
 

@@ -1,8 +1,8 @@
 //! Loaded code and its lifetime.
 //!
 //! Code is freed with its last reference: from catalogs that contain the plugin, from running calls, and from
-//! multi-round calls that will call it again. Each loaded component counts as one generation of the plugin. A [`CodeLease`]
-//! is one plugin's reference to code; it can be released while the plugin itself is still referenced.
+//! multi-round calls that will call it again. Each loaded component counts as one generation of the plugin. A
+//! [`CodeLease`] is one plugin's reference to code; it can be released while the plugin itself is still referenced.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

@@ -111,7 +111,7 @@ pub(crate) struct StoreDeps {
 /// Creates a store with every limit set.
 ///
 /// # Errors
-/// There is no room for an instance.
+/// No instance slot is free.
 pub(crate) fn new_store(
     engine: &Engine,
     config: &Arc<PluginConfig>,

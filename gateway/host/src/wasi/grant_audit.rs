@@ -1,7 +1,7 @@
 //! The audit of what calls do with their grants.
 //!
 //! Each missing grant and each exceeded limit is logged once for the operator, with the line of `gateway.toml` that
-//! changes it. If a call has a [`Ledger`], every grant that it used or was missing is also noted, for `--explain`.
+//! changes it. If a call has a [`GrantReport`], every grant that it used or was missing is also noted, for `--explain`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -88,7 +88,7 @@ impl GrantAudit {
         Self { ledger: None, caller_note: Arc::default(), ..self.clone() }
     }
 
-    /// Notes that a grant was used. The text is created only if the call has a ledger.
+    /// Notes that a grant was used. The text is created only if the call has a grant report.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
         if let Some(ledger) = &self.ledger {
             ledger.record(GrantEvent::Used(text::clean_line(&grant(), text::MAX_SENTENCE_BYTES)));
@@ -144,7 +144,7 @@ impl GrantAudit {
         self.report_missing(missing);
     }
 
-    /// Notes a grant that may have been missing. It is created only if the call has a ledger, and isn't logged.
+    /// Notes a grant that may have been missing. It is created only if the call has a grant report, and isn't logged.
     pub(crate) fn note_possibly_missing(&self, missing: impl FnOnce() -> MissingGrant) {
         if self.ledger.is_some() {
             self.note_missing(&missing());

@@ -91,7 +91,7 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// A bound address. Connections wait until [`Listener::serve`].
+/// A bound address. Connections wait until [`HttpListener::serve`].
 #[derive(Debug)]
 pub(crate) struct HttpListener {
     listener: TcpListener,

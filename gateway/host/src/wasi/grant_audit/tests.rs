@@ -32,7 +32,7 @@ fn many_missing_grants_hide_no_limit() {
 
 #[test]
 fn possibly_missing_grants_are_made_only_for_a_ledger() {
-    audit().note_possibly_missing(|| panic!("without a ledger"));
+    audit().note_possibly_missing(|| panic!("without a grant report"));
 }
 
 #[test]
