@@ -30,7 +30,7 @@ impl ReadinessDetail {
 enum CheckSeverity {
     /// No problem.
     Ok,
-    /// A problem that doesn't affect what is serving.
+    /// A problem that doesn't affect the served version.
     Warning,
     /// A problem that needs action from the operator. It is also shown without `?verbose`.
     Action,

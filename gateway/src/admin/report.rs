@@ -99,7 +99,7 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
-/// - `waiting`: what waits for the operator's approval: `sha256` of other code, or `grants` that are wider.
+/// - `waiting`: a change that waits for the operator's approval: the `sha256` of other code, or wider `grants`.
 #[must_use]
 pub fn plugin_documents(status: &SupervisorStatus) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()

@@ -120,7 +120,7 @@ impl List {
         Ok(ExitKind::Success)
     }
 
-    /// Lists what the gateway at an endpoint offers to clients.
+    /// Lists the items of the gateway at an endpoint.
     async fn run_remote(&self, url: &Url) -> CommandResult {
         if matches!(self.kind, Some(ListKind::Plugins)) {
             let message = "`--url` can't list plugins, because clients don't see them";

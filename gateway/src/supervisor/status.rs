@@ -41,7 +41,7 @@ pub struct ConfigStatus {
     pub needs_restart: Vec<String>,
     /// Keys that changed and need a reload request, such as `gateway.wider_grants`.
     pub pending_keys: Vec<String>,
-    /// How long running calls get to finish on shutdown.
+    /// The time that running calls get to finish on shutdown.
     pub stop_grace: Duration,
 }
 

@@ -25,7 +25,7 @@ const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit at exit for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Writes the lines of the gateway and of plugins. Dropping it writes what is queued.
+/// Writes the lines of the gateway and of plugins. Dropping it writes the queued lines.
 pub(super) struct LogWriter {
     handle: LogWriterHandle,
     gateway: QueueGuard,

@@ -1,4 +1,4 @@
-//! The audit of what calls do with their grants.
+//! The audit of how calls use their grants.
 //!
 //! Each missing grant and each exceeded limit is logged once for the operator, with the line of `gateway.toml` that
 //! changes it. If a call has a [`GrantReport`], every grant that it used or was missing is also noted, for `--explain`.

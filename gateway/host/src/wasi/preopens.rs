@@ -6,8 +6,8 @@
 //! allowed to reach.
 //!
 //! A directory's file system may not respond. So the directory is opened on a blocking thread, within the call's time,
-//! and within the plugin's own limit on such threads ([`BlockingLimiter`](moongate_system::blocking::BlockingLimiter)), which
-//! doesn't affect other plugins.
+//! and within the plugin's own limit on such threads, which doesn't affect other plugins (see
+//! [`BlockingLimiter`](moongate_system::blocking::BlockingLimiter)).
 
 use std::collections::HashMap;
 use std::fs;

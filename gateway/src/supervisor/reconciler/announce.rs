@@ -17,7 +17,7 @@ use crate::supervisor::status::{
 
 use super::{Phase, Reconciler};
 
-/// How to apply a waiting change.
+/// The hint for applying a waiting change.
 const APPLY_HINT: &str = "to apply it, run `moongate reload` or send SIGHUP";
 /// The key that only a reload request can loosen.
 const WIDER_GRANTS_KEY: &str = "gateway.wider_grants";

@@ -22,7 +22,7 @@ pub(super) struct TrackedFile {
 /// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeReason {
-    /// To report what changed.
+    /// To report changes.
     Report,
     /// To find out if anything changed.
     Poll,

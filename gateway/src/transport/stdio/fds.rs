@@ -38,7 +38,7 @@ impl StdioStreams {
         Self { input, output, restore: Restore::default() }
     }
 
-    /// Opens the process's own streams. From now on nothing else may read stdin or write stdout.
+    /// Opens the process's own streams. After this, no other code can read stdin or write stdout.
     ///
     /// Call it inside a tokio runtime.
     #[must_use]

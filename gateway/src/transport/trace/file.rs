@@ -18,7 +18,7 @@ pub(super) fn is_one_of(path: &Path, config: &Config) -> bool {
     named.filter_map(|file| fs::canonicalize(file).ok()).any(|file| file == path)
 }
 
-/// Opens the file for appending. Also returns whether its last line is incomplete.
+/// Opens the file for appending. Also returns true if its last line is incomplete.
 pub(super) fn open(path: &Path) -> Result<(File, bool), TraceError> {
     let io = |source| TraceError::Io { path: path.to_owned(), source };
     // Don't wait for a pipe, and don't follow a link.

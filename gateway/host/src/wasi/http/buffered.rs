@@ -30,7 +30,7 @@ pub(super) const BODY_BYTES: usize = 2 * BODY_CHUNK_BYTES + MAX_FIELDS_BYTES;
 /// The memory in use by one call.
 #[derive(Debug)]
 pub(super) struct BufferedBytes {
-    /// Never less than what is in use.
+    /// Never less than the memory in use.
     estimate: usize,
     undelivered: Arc<ByteQuota>,
 }
