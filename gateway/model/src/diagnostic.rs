@@ -1,7 +1,7 @@
-//! Problems that operators read: what is wrong, where, and how to fix it.
+//! Diagnostics for operators: the problem, its location, and how to fix it.
 //!
-//! Reading the configuration creates most of them. Building the catalog and loading plugins add theirs, with places
-//! that the resolved configuration keeps.
+//! Most of them come from reading the configuration. Building the catalog and loading plugins add more, with locations
+//! that the loaded configuration keeps.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub enum Severity {
 
 /// One problem.
 ///
-/// Texts are lower case, without a period, and name things in backticks. They may contain anything from a file or a
+/// Texts are lower case, without a period, and put names in backticks. They may contain anything from a file or a
 /// plugin: unsafe characters are escaped when they are rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -29,22 +29,22 @@ pub struct Problem {
     pub place: Option<Range<usize>>,
     /// The problem.
     pub message: String,
-    /// A few words for the place itself.
+    /// A short label for the location.
     pub label: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,
-    /// Other relevant places, with a few words for each.
+    /// Other relevant locations, each with a short label.
     pub related: Vec<(Range<usize>, String)>,
 }
 
 impl Problem {
-    /// A problem that rejects the configuration.
+    /// An error: the configuration is rejected.
     #[must_use]
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, message.into())
     }
 
-    /// A probable mistake.
+    /// A warning about a probable mistake.
     #[must_use]
     pub fn warning(message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, message.into())
@@ -60,25 +60,25 @@ impl Problem {
         Self { severity: Severity::Error, ..self }
     }
 
-    /// Sets the place.
+    /// Sets the location.
     #[must_use]
     pub fn at(self, place: Range<usize>) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    /// Sets the words for the place itself.
+    /// Sets the label of the location.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
-    /// Sets the fix.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Sets a hint with the valid word nearest to `word`, or else with all of them.
+    /// Sets a hint with the valid word nearest to `word`, or with all valid words if none is near.
     #[must_use]
     pub fn hint_nearest<'k>(self, word: &str, valid: impl Iterator<Item = &'k str> + Clone) -> Self {
         match nearest_name(word, valid.clone()) {
@@ -90,7 +90,7 @@ impl Problem {
         }
     }
 
-    /// Adds another relevant place.
+    /// Adds another relevant location.
     #[must_use]
     pub fn related(mut self, place: Range<usize>, label: impl Into<String>) -> Self {
         self.related.push((place, label.into()));
@@ -107,7 +107,7 @@ impl Problem {
     }
 }
 
-/// One line, for logs, which have no carets.
+/// The diagnostic on one line, for logs.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape_hidden(&self.message))?;

@@ -1,7 +1,7 @@
 //! A plugin's description of itself, as plain values.
 //!
 //! The host fills these in from the contract's types and the catalog serves them; this module knows neither Wasm nor
-//! MCP's JSON. Every string was cleaned and capped, and every JSON text checked, before it gets here.
+//! MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
 
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName};

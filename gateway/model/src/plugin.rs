@@ -28,7 +28,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// The digest of its file.
     fn digest(&self) -> &Digest;
 
-    /// Everything it offers.
+    /// Its manifest.
     fn manifest(&self) -> &Manifest;
 
     /// The imports and exports of its component. `None` if they aren't known.

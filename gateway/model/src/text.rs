@@ -13,8 +13,8 @@ pub use similar::{
 /// The longest quotation in a message, in characters.
 const MAX_QUOTED_CHARS: usize = 80;
 
-/// Reports whether a reader can't see `c`, or `c` moves other characters. Line breaks and tabs count as hidden; callers
-/// that allow them say so.
+/// Reports whether a reader can't see `c`, or `c` moves other characters. Line breaks and tabs count as hidden;
+/// [`is_hidden_in_block`] allows them.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()

@@ -78,7 +78,7 @@ pub fn private(dir: &Path) -> Result<(), FolderError> {
 /// Checks that [`private`] would succeed and that the directory is writable, without creating anything.
 ///
 /// # Errors
-/// It would fail, as far as can be checked.
+/// [`private`] would fail, as far as this can be checked.
 pub fn would_be_private(dir: &Path) -> Result<(), FolderError> {
     let io = |reason| FolderError::Io { dir: dir.to_owned(), reason };
     match fs::symlink_metadata(dir) {
@@ -121,7 +121,7 @@ pub enum Hands {
     Secret,
     /// Owned by this user; others can't write.
     Own,
-    /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
+    /// Owned by this user or root; writable by the owner and the group only. Source trees are often like this.
     Sources,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of calls: those that the host found, and those that the plugin returned.
+//! Errors of calls, detected by the host or returned by the plugin.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::json::Json;
 
 /// A failed call.
 ///
-/// `Refused` is the plugin's own error; the host found all others. Limits name their key in `gateway.toml`, so that a
+/// `Refused` is the plugin's own error; the host detects all others. Limits name their key in `gateway.toml`, so that a
 /// message can say what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
@@ -16,7 +16,7 @@ pub enum CallError {
     /// The plugin exceeded its time limit.
     #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
-    /// The plugin exceeded its limit of processor time.
+    /// The plugin exceeded its CPU time limit.
     #[error("exceeded the limit of {} of processor time", humantime::format_duration(*.0))]
     CpuTime(Duration),
     /// The plugin trapped after it was denied more memory. The limit is in bytes.
@@ -120,8 +120,8 @@ pub enum Busy {
     Gateway,
 }
 
-/// An error that the plugin returned. A problem that a tool finds while it runs isn't one of these but a
-/// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
+/// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a
+/// [`ToolResult`](crate::call::ToolResult) with `is_error` instead, because only that reaches the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The parameters are wrong.

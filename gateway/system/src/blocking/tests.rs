@@ -1,4 +1,4 @@
-//! How long permits are held.
+//! Tests of when permits are released.
 
 use std::sync::mpsc;
 
@@ -26,7 +26,7 @@ async fn leave_work_in(lane: &Lane) -> mpsc::Sender<()> {
     release
 }
 
-/// Whether every permit is taken.
+/// Reports whether every permit is taken.
 fn is_taken(lane: &Lane) -> bool {
     lane.0.available_permits() == 0
 }

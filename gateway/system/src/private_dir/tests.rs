@@ -1,4 +1,4 @@
-//! Owners and modes that each policy accepts.
+//! Tests of the owners and modes that each policy accepts.
 
 use super::*;
 
