@@ -1,4 +1,4 @@
-//! `[plugins.NAME.allow]`: what a plugin may access.
+//! `[plugins.NAME.allow]`: the grants of a plugin.
 
 use std::collections::BTreeSet;
 

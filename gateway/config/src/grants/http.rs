@@ -1,4 +1,5 @@
-//! `allow.http`: where a plugin's requests may go, with warnings about grants that probably don't mean what they seem to.
+//! `allow.http`: the destinations of a plugin's requests, with warnings about grants that probably don't do what was
+//! intended.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,7 +15,8 @@ use crate::model::{HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, Problem, 
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::names::alike;
 
-/// Methods that can't be granted: a tunnel through a proxy, and echoes of the request with what the gateway added to it.
+/// Methods that can't be granted: `CONNECT` opens a tunnel through a proxy, and the others echo the request with the
+/// headers that the gateway added.
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// The methods in use (RFC 9110, 5789, 4918, 3253, 5323).
@@ -123,7 +125,7 @@ fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Opti
     Some(HttpGrant { place: text.span, written: text.shown, scheme, host, port, methods, path, networks })
 }
 
-/// Reports a wrong part of a string.
+/// Reports an invalid part of a string.
 pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlString, error: PatternError) {
     let PatternError { part, message, hint, is_secret } = error;
     let span = reader.part(&text.span, &text.text, part);
@@ -133,7 +135,7 @@ pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlStr
     reader.report(Problem::error(message).at(span).hint(hint));
 }
 
-/// Reports a grant that can't do what it seems to.
+/// Reports a grant that doesn't do what it appears to do.
 fn check_pattern(
     reader: &mut ConfigReader<'_>,
     text: &TomlString,
@@ -238,12 +240,12 @@ fn port_after_path(path: &str) -> Option<(&str, u16)> {
     Some((path, port.parse().ok()?))
 }
 
-/// Is it a public top-level domain?
+/// Reports whether it is a public top-level domain.
 fn is_top_level(name: &str) -> bool {
     !name.contains('.') && !PRIVATE_TOP_LEVEL_NAMES.contains(&name)
 }
 
-/// Is it a token (RFC 9110, 5.6.2)?
+/// Reports whether it is a token (RFC 9110, 5.6.2).
 pub(crate) fn is_http_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

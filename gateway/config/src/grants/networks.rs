@@ -10,7 +10,7 @@ use crate::model::http_path::PatternError;
 use crate::model::{Problem, is_public};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
-/// The addresses at which clouds give their machines credentials.
+/// The addresses of cloud metadata services, which provide credentials.
 const METADATA_ADDRESSES: [IpAddr; 5] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),

@@ -1,4 +1,4 @@
-//! Compares what a plugin is granted with what its component requests through its imports.
+//! Compares the grants of a plugin with the imports of its component.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use super::{ClientFeature, DirGrant, HttpGrant, PluginConfig, Problem, StateGrant};
 use moongate_model::manifest::{Interfaces, Need, PluginInfo};
 
-/// One need of a component, and what is granted of it.
+/// One capability, with its grants and whether the component requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// The need.
+    /// The capability.
     pub need: Need,
-    /// What is granted of it, as written in the file.
+    /// Its grants, as written in the file.
     pub granted: Vec<String>,
     /// Whether the component requests it.
     pub asked: Asked,
 }
 
-/// Whether a component requests something.
+/// The evidence that a component requests a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// Its imports request it.
@@ -29,8 +29,8 @@ pub enum Asked {
 }
 
 impl PluginConfig {
-    /// Compares the imports of a component with the grants, need by need. Needs that are neither requested nor granted
-    /// are left out.
+    /// Compares the imports of a component with the grants, capability by capability. Capabilities that are neither
+    /// requested nor granted are omitted.
     #[must_use]
     pub fn against(&self, interfaces: &Interfaces) -> Vec<Match> {
         let matched = |need: Need| {
@@ -45,7 +45,7 @@ impl PluginConfig {
         Need::ALL.into_iter().filter_map(matched).collect()
     }
 
-    /// What is granted of a need, one phrase each.
+    /// The grants of a capability, one phrase each.
     fn granted(&self, need: Need) -> Vec<String> {
         let allow = &self.allow;
         match need {

@@ -1,4 +1,4 @@
-//! What new grants allow that earlier ones don't, as phrases for the operator.
+//! Compares grants with earlier ones, and describes the additional access to the operator.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,14 +7,15 @@ use super::diagnostic::visible;
 use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, StateGrant};
 
 impl PluginConfig {
-    /// What this configuration grants that `before` doesn't, one phrase each: the grants, and the variables and files
-    /// that its settings are filled from. `None` means that the plugin is new.
+    /// The access that this configuration grants and `before` doesn't, one phrase each: grants, and variables and files
+    /// that settings are filled from. `None` means that the plugin is new.
     #[must_use]
     pub fn wider_than(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
-    /// The same without what `before` allowed instead. With the two swapped it gives what was taken away.
+    /// The same, without comparing directories with those in `before`. With the arguments swapped, it lists the access
+    /// that was removed.
     #[must_use]
     pub fn alone_wider_than(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, |dir, _| dir.described())
@@ -36,15 +37,15 @@ impl PluginConfig {
 }
 
 impl Grants {
-    /// What these grants allow that `before` doesn't, one phrase each, such as `env LANG`. The value of a variable isn't
-    /// part of the grant.
+    /// The access that these grants allow and `before` doesn't, one phrase each, such as `env LANG`. The value of a
+    /// variable isn't part of the grant.
     #[must_use]
     pub fn wider_than(&self, before: &Self) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
     fn added_to(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
-        // A new field stops the build here.
+        // A new field causes a compile error here, so that it isn't forgotten.
         let Self { dirs, env, client, instructions, http, credentials, state, places: _ } = self;
         let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
         let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
@@ -64,7 +65,7 @@ impl Grants {
         wider.iter().map(|phrase| visible(phrase).into_owned()).collect()
     }
 
-    /// All that these grants allow, one phrase each.
+    /// All access that these grants allow, one phrase each.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         self.wider_than(&Self::default())
@@ -72,7 +73,7 @@ impl Grants {
 }
 
 impl DirGrant {
-    /// Does one of `others` allow all that this grant allows?
+    /// Reports whether one of `others` allows everything that this grant allows.
     fn is_within(&self, others: &[Self]) -> bool {
         let Self { place: _, host, named: _, guest: _, mode } = self;
         others.iter().any(|other| host.starts_with(&other.host) && mode.is_within(other.mode))
@@ -83,7 +84,7 @@ impl DirGrant {
         format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
     }
 
-    /// What it allows, compared with the earlier grant at the same path.
+    /// A phrase for this grant, compared with the earlier grant at the same path.
     fn compared(&self, before: &[Self]) -> String {
         let Self { place: _, host, named: _, guest, mode } = self;
         let here = shown(host);
@@ -108,7 +109,7 @@ fn shown(path: &Path) -> String {
 }
 
 impl StateGrant {
-    /// Another store is another grant: other plugins can have state in it.
+    /// A different store is a different grant: it can contain state of other plugins.
     fn wider_than(&self, before: &Self) -> Option<String> {
         if self == before {
             return None;

@@ -1,4 +1,4 @@
-//! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside of the file.
+//! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside the file.
 
 use std::env::VarError;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::model::diagnostic::quoted;
 use crate::model::{Problem, Secret};
 use crate::spec::keys::{Kind, SECRET};
 
-/// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
+/// The largest secret, in bytes. A larger file was probably named by mistake, such as a log or a disk.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 impl ConfigReader<'_> {
@@ -25,7 +25,7 @@ impl ConfigReader<'_> {
     /// Reads a secret that isn't always needed.
     ///
     /// # Errors
-    /// The variable or file can't be read. It is up to the caller to report this.
+    /// The variable or file can't be read. The caller must report this.
     pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Problem>> {
         if !value.inner.is_table() {
             self.report_wrong_type(value, &Kind::Secret);

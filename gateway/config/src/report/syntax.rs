@@ -4,11 +4,11 @@ use toml::de::Error;
 
 use crate::model::Problem;
 
-/// The hint if nothing better is known.
+/// The fallback hint.
 const SYNTAX_HINT: &str =
     "write `key = value`, with strings in quotes, arrays in `[]`, and tables in `{}` or below `[name]`";
 
-/// The diagnostics for a file: the first error of each line, because the others mostly follow from it.
+/// The diagnostics for a file: the first error of each line, because the others are usually consequences of it.
 pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
     if let Some(problem) = other_format(text) {
         return vec![problem];
@@ -22,7 +22,7 @@ pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Problem> {
         let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
         between.is_none_or(|between| between.contains(&b'\n'))
     });
-    // Every line after an array that isn't closed lacks a comma.
+    // Every line after an unclosed array is missing a comma.
     errors.dedup_by(|next, error| {
         error.message() == next.message() && error.message().starts_with("missing comma")
     });
@@ -87,7 +87,7 @@ fn hint(line: &str) -> &'static str {
     }
 }
 
-/// Is the whole file in another format?
+/// The format of a file that isn't TOML at all.
 fn other_format(text: &str) -> Option<Problem> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let at = text.len() - start.len();

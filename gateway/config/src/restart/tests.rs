@@ -1,4 +1,4 @@
-//! Every key of the gateway itself, and whether it needs a restart.
+//! Tests of every key of the gateway itself: whether a change needs a restart.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ fn config(folder: &Path, text: &str) -> Config {
     loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
 }
 
-/// Keys with another value than they have in an empty file; whether a restart is needed.
+/// Keys with values other than in an empty file, and whether the change needs a restart.
 const CHANGES: &[(&str, &str, bool)] = &[
     ("gateway.concurrency", "3", true),
     ("gateway.page_size", "3", true),

@@ -17,16 +17,17 @@ pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
 /// The default time that running calls get to finish on shutdown.
 pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 
-/// A shorter sealing key can be guessed, in characters: anyone with one sealed text can try any number of keys.
+/// The shortest sealing key, in characters. A shorter one could be guessed: anyone with a sealed text can try any
+/// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
 
 /// The shortest poll interval. A shorter one only keeps the disk busy.
 const MIN_POLL: Duration = Duration::from_millis(100);
 
-/// The largest CA bundle that is read: a bundle of all public authorities has a quarter of a megabyte.
+/// The largest CA bundle that is read: a bundle of all public authorities is a quarter of a megabyte.
 const MAX_CA_BYTES: u64 = 16 << 20;
 
-/// How changed files are noticed.
+/// Settings for noticing changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchConfig {
     /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
@@ -41,7 +42,7 @@ impl Default for WatchConfig {
     }
 }
 
-/// When a change takes effect that grants a plugin more.
+/// The time at which a wider grant takes effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WiderGrants {
     /// Immediately, like any other change.

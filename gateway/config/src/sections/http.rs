@@ -12,7 +12,7 @@ use crate::model::diagnostic::quoted;
 use crate::model::{Problem, Secret};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
-/// A shorter token can be guessed, in characters.
+/// The shortest token, in characters. A shorter one could be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 
 /// The HTTP endpoint.
@@ -20,7 +20,8 @@ const MIN_TOKEN_CHARS: usize = 16;
 pub struct HttpConfig {
     /// The address to listen on. A non-loopback address needs `tokens`.
     pub listen: SocketAddr,
-    /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address may call.
+    /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address can call the
+    /// gateway.
     pub tokens: Vec<Token>,
     /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
     /// [`Loaded::for_http`](crate::Loaded::for_http).
@@ -74,13 +75,14 @@ impl Default for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Do callers need a token?
+    /// Reports whether callers need a token.
     #[must_use]
     pub fn asks_for_tokens(&self) -> bool {
         !self.tokens.is_empty() || self.unread_tokens > 0
     }
 
-    /// Could anyone on the network call? That is so if the address isn't loopback and no token is needed.
+    /// Reports whether anyone on the network could call the gateway: the address isn't loopback and no token is
+    /// required.
     ///
     /// The reader rejects this. Check again if the command line sets another address.
     #[must_use]
@@ -89,7 +91,7 @@ impl HttpConfig {
     }
 }
 
-/// Who can reach the address.
+/// The reachability of an address.
 #[derive(Clone, Copy)]
 enum Reachability {
     Locally,
@@ -166,7 +168,7 @@ pub(crate) fn read_address(
     None
 }
 
-/// Reads an array of strings of which each passes `check`.
+/// Reads an array of strings and validates each one with `check`.
 fn read_checked(
     reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
@@ -241,7 +243,7 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
     false
 }
 
-/// Reports a token that can't be sent or can be guessed.
+/// Reports a token that can't be sent or that could be guessed.
 fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
@@ -258,7 +260,7 @@ fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize
     reader.report(problem.at(span.clone()).hint("generate one with `openssl rand -hex 32`"));
 }
 
-/// Does the file have tokens, valid or not?
+/// Reports whether the file has tokens, valid or not.
 fn mentions_tokens(http: &TomlTable<'_>) -> bool {
     let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
     tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))

@@ -22,7 +22,7 @@ const TOOL_HINT: &str =
 pub(crate) struct PluginDefaults {
     limits: Limits,
     portable_schemas: bool,
-    /// The places of the limits.
+    /// The byte ranges of the limits.
     places: BTreeMap<Spot, Range<usize>>,
 }
 
@@ -239,7 +239,7 @@ fn read_renames(
     renames
 }
 
-/// Tables of a plugin without `source` whose name is similar to that of another plugin.
+/// Diagnostics for plugin tables without `source` whose names are similar to that of another plugin.
 fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Problem> {
     let entries = value.inner.as_table().map(|entries| TomlTable::untyped(value, entries).entries())?;
     if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
@@ -251,7 +251,7 @@ fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_
     Some(problem.at(value.key_span.clone()).hint(format!("did you mean `[plugins.{near}]`?")))
 }
 
-/// The places of the limits of a table.
+/// The byte ranges of the limits of a table.
 fn limit_places(table: &TomlTable<'_>) -> BTreeMap<Spot, Range<usize>> {
     let limits = table.get("limits");
     let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
@@ -261,7 +261,7 @@ fn limit_places(table: &TomlTable<'_>) -> BTreeMap<Spot, Range<usize>> {
     entries.into_iter().filter_map(|(key, value)| Some((spot(key)?, value.span))).collect()
 }
 
-/// The places of the settings of a plugin and of their keys.
+/// The byte ranges of the settings of a plugin and of their keys.
 fn setting_places(config: &TomlValue<'_>) -> BTreeMap<Spot, Range<usize>> {
     let entries = config.inner.as_table().map(|entries| TomlTable::untyped(config, entries).entries());
     let mut places = BTreeMap::from([(Spot::Settings, config.key_span.clone())]);

@@ -73,7 +73,7 @@ fn below(path: &str, key: &Key) -> String {
     if matches!(key.kind, Kind::Named(Kind::Table(_))) { format!("{name}.NAME") } else { name }
 }
 
-/// Is it usually written as a table header?
+/// Reports whether it is usually written as a table header.
 fn is_table(kind: &Kind) -> bool {
     matches!(kind, Kind::Table(_) | Kind::Named(_) | Kind::Settings)
 }
@@ -92,7 +92,7 @@ fn inside(kind: &Kind, path: &str) -> Option<(String, &'static [Key])> {
     }
 }
 
-/// An example: the default if it is instructive.
+/// An example: the default if it makes a useful one.
 fn example(key: &Key) -> String {
     let instructive = key.default.filter(|default| !matches!(*default, "[]" | "\"\"" | "false" | "true"));
     instructive.map_or_else(|| key.kind.example(), str::to_owned)

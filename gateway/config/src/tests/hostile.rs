@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Loads a text and checks everything that could be shown of it.
+/// Loads a text and checks everything that could be shown about it.
 fn read(text: String) {
     let loaded = from_text(&goldens_dir().join("gateway.toml"), text, &environment());
     assert_eq!(

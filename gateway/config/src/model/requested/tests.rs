@@ -1,4 +1,4 @@
-//! Grants compared with imports.
+//! Tests of grants compared with imports.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn misfits(table: &PluginConfig, needs: &[Need]) -> Vec<Problem> {
     table.misfits(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
-/// Lines that grant a need.
+/// Lines that grant a capability.
 fn granting(need: Need, folder: &Path) -> String {
     match need {
         Need::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
