@@ -165,11 +165,11 @@ fn linked_in(
         }
         SearchResult::Nothing => (
             incomplete.collect(),
-            "its directory is too large or can't be read: make sure that no file in it has a hard link here",
+            "make sure that no file in its directory, which is too large or can't be read, has a hard link here",
         ),
         SearchResult::Incomplete => (
             incomplete.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
-            "this directory is too large or can't be read: make sure that it contains no hard link to it",
+            "make sure that this directory, which is too large or can't be read, contains no hard link to it",
         ),
     };
     if unknown.is_empty() {
@@ -223,7 +223,7 @@ pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Proble
         format!("the configuration, which is {now} now")
     })?;
     // The grant is in the previous file, so it has no place in this one.
-    Some(Problem::error(problem.message).hint("keep it where no plugin may write"))
+    Some(Problem::error(problem.message).hint("move it to a directory that no plugin can change"))
 }
 
 /// Reports a plugin that could reach the trace, the record of all messages. `all` are the plugins that are or will be
@@ -344,7 +344,7 @@ fn inside_another(
     let outer = grants.iter().find(contains_it)?;
     let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
     let problem =
-        granted.problem(message).related(outer.grant.place.clone(), "because it may change this one");
+        granted.problem(message).related(outer.grant.place.clone(), "because it can change this one");
     Some(
         problem
             .hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),

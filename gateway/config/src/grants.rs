@@ -66,7 +66,7 @@ fn read_env(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<(String
     for name in reader.strings(allow, "env").unwrap_or_default() {
         match reader.variable(&name) {
             Ok(_) if granted.iter().any(|(other, _)| *other == name.text) => {
-                let problem = Problem::warning(format!("{} is granted twice", quoted(&name.text)));
+                let problem = Problem::warning(format!("duplicate variable {}", quoted(&name.text)));
                 reader.report(problem.at(name.span).hint("remove one of the two"));
             }
             Ok(value) => {

@@ -73,7 +73,7 @@ impl Config {
                 problems.push(Problem::error(message).at(plugin.place.clone()));
             }
         }
-        let hint = "the gateway uses it until it restarts: restart it first, then add this";
+        let hint = "restart the gateway first, then add this";
         problems.into_iter().map(|problem| problem.hint(hint)).collect()
     }
 }

@@ -85,7 +85,7 @@ impl Problem {
             Some(near) => self.hint(format!("did you mean `{near}`?")),
             None => {
                 let all: Vec<String> = valid.map(|word| format!("`{word}`")).collect();
-                self.hint(format!("valid here: {}", all.join(", ")))
+                self.hint(format!("use one of {}", all.join(", ")))
             }
         }
     }

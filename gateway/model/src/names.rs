@@ -53,7 +53,7 @@ pub enum NameError {
         reason: &'static str,
     },
     /// The text isn't a SHA-256 digest.
-    #[error("`{0}` isn't a SHA-256 digest, which has 64 hexadecimal digits")]
+    #[error("`{0}` isn't a SHA-256 digest: expected 64 hexadecimal digits")]
     BadDigest(String),
 }
 

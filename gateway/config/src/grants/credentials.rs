@@ -156,7 +156,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
             return Err(PatternError::new(parts.scheme, "secrets are only sent encrypted", hint));
         }
         (HttpScheme::Https, HostPattern::Below(_) | HostPattern::AnyName) => {
-            let hint = "name the host; use a table for each";
+            let hint = "name one host, and add a table for each other host";
             return Err(PatternError::new(parts.host, "a credential is for one host only", hint));
         }
         (HttpScheme::Https, HostPattern::Exactly(host)) => host,

@@ -153,7 +153,7 @@ fn check_pattern(
     let problem = match &pattern.host {
         _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
             let whole = span(pattern.parts.host.start..text.text.len());
-            let message = format!("`{network}` is a network, which `url` can't name");
+            let message = format!("`url` can't contain the network `{network}`");
             let is_allowed = |address| is_public(address) || networks.contains(address);
             let problem = if address.is_some_and(is_allowed) {
                 Problem::warning(message)
@@ -173,7 +173,7 @@ fn check_pattern(
         HostPattern::Exactly(Host::Domain(name)) if is_this_machine(name) && !networks.is_named() => {
             let [v4, v6] = LOCAL_NETWORKS;
             let hint = networks.hint_to_add(&text.text, &format!("\"{v4}\", \"{v6}\""));
-            let message = format!("requests to {} are denied: it isn't public", quoted(written));
+            let message = format!("requests to {} are denied: the host isn't public", quoted(written));
             Problem::warning(message).at(host).hint(format!("to allow it, {hint}"))
         }
         HostPattern::Below(name) if is_top_level(name) => {
@@ -181,7 +181,7 @@ fn check_pattern(
             Problem::warning(message).at(host).hint("write a domain, or `*` for every host")
         }
         _ if pattern.scheme == HttpScheme::Http && !networks.is_named() => {
-            let message = "requests by `http` aren't encrypted and can be changed on the way";
+            let message = "`http` requests aren't encrypted and can be modified in transit";
             let problem = Problem::warning(message).at(span(pattern.parts.scheme.clone()));
             problem.hint("write `https`, or name the host's network in `networks`")
         }

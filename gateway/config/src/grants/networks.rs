@@ -44,8 +44,8 @@ fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNe
     } else if METADATA_ADDRESSES.iter().any(|address| network.contains(address))
         && network.prefix_len() < network.max_prefix_len()
     {
-        let message = format!("`{network}` contains the address at which clouds give machines credentials");
-        Problem::warning(message).hint("grant a smaller network without it")
+        let message = format!("`{network}` contains a cloud metadata address, which provides credentials");
+        Problem::warning(message).hint("grant a smaller network that doesn't contain it")
     } else if is_public_network(network) {
         Problem::warning(format!("redundant network: `{network}` is public")).hint("remove it")
     } else {
@@ -97,7 +97,7 @@ pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
     if let IpAddr::V6(address) = address
         && address.to_ipv4_mapped().is_some()
     {
-        return Err(PatternError::new(whole, "invalid network: write an IPv4 network as such", HINT));
+        return Err(PatternError::new(whole, "invalid network: an IPv4 network in IPv6 notation", HINT));
     }
     if network.prefix_len() < min_prefix_len(network) {
         let message = format!("{} is too large: it contains public networks", quoted(text));
@@ -110,7 +110,7 @@ pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
         return Err(PatternError::new(after, message, hint));
     }
     if network.addr() != network.network() {
-        let message = format!("{} is an address inside a network", quoted(text));
+        let message = format!("{} isn't a network: it has bits after its prefix", quoted(text));
         let hint = format!(
             "write `{}` for the network, or `{}` for the address",
             network.trunc(),

@@ -12,8 +12,7 @@ use crate::model::Problem;
 use crate::model::diagnostic::quoted;
 
 /// The hint for a path that doesn't exist if no other path is similar.
-const MISSING_HINT: &str =
-    "correct the path, or create it; relative paths start at the directory of this file";
+const MISSING_HINT: &str = "correct the path, or create it; paths are relative to the directory of this file";
 
 impl ConfigReader<'_> {
     /// The absolute path of a string.
@@ -200,7 +199,7 @@ fn unusable(
                 .hint("let the gateway's user read it")
         }
         io::ErrorKind::InvalidData => {
-            Problem::error(format!("{what} {written} isn't valid UTF-8")).hint("it must be valid UTF-8")
+            Problem::error(format!("{what} {written} isn't valid UTF-8")).hint("convert it to UTF-8")
         }
         _ => Problem::error(format!("can't read {what} {written}: {error}"))
             .hint("name a readable file on this machine"),

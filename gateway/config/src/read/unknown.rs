@@ -47,7 +47,7 @@ fn unknown_key(table: &TomlTable<'_>, name: &str, value: &TomlValue<'_>) -> (Pro
     if let Some(plugin) = own_table
         && value.inner.get("source").is_some()
     {
-        let hint = format!("a plugin's name can't contain `.`: rename it, such as to `{plugin}-{name}`");
+        let hint = format!("rename the plugin, such as to `{plugin}-{name}`: names can't contain `.`");
         return (problem.hint(hint), Some("source"));
     }
     if let Some(alias) = aliases::find(table, name) {

@@ -77,11 +77,11 @@ fn hint(line: &str) -> &'static str {
     } else if key.contains(' ') {
         "a key can't contain spaces: use `_`"
     } else if quotes('"') % 2 == 1 || quotes('\'') % 2 == 1 {
-        "close the string with the same quote, or escape a quote inside of it"
+        "close the string with the same quote, or escape the quote inside it"
     } else if value.contains('\\') {
         "put a string with `\\` in `'`, or write `\\\\`"
     } else if value.starts_with(|c: char| c.is_alphanumeric() || "./~$".contains(c)) {
-        "put strings in quotes, also numbers with a unit: `\"30s\"`"
+        "put strings in quotes, including numbers with a unit: `\"30s\"`"
     } else {
         SYNTAX_HINT
     }
@@ -104,7 +104,7 @@ fn other_format(text: &str) -> Option<Problem> {
     let hint = "start with `version = 1`, and add a table `[plugins.NAME]` with `source = \"NAME.wasm\"` for each plugin";
     let problem = Problem::error(format!("this file is {format}, but the configuration must be TOML"));
     Some(problem.at(at..at + 1).hint(if text.contains("mcpServers") {
-        format!("this looks like the configuration of an MCP client; create a separate file for the gateway: {hint}")
+        format!("create a separate file for the gateway, because this is the configuration of an MCP client: {hint}")
     } else {
         hint.to_owned()
     }))

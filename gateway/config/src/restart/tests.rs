@@ -137,7 +137,9 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
     ] {
         let problems = problems(&text);
         assert!(
-            problems.len() == 1 && problems[0].contains(word) && problems[0].contains("restart it first"),
+            problems.len() == 1
+                && problems[0].contains(word)
+                && problems[0].contains("restart the gateway first"),
             "{problems:?}"
         );
         assert!(!problems[0].contains(OTHER), "{problems:?}");

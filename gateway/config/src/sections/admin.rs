@@ -70,7 +70,7 @@ pub(crate) fn read_admin(
         let message =
             format!("the admin listener must use a loopback address, not {}", quoted(&listen.to_string()));
         reader.report(Problem::error(message).at(span).hint(format!(
-            "it has no authentication: listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\"",
+            "listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\": the admin listener has no authentication",
             listen.port()
         )));
     } else if admin.collides_with(http.listen) {

@@ -95,7 +95,8 @@ pub(crate) fn read_sealing_key(reader: &mut ConfigReader<'_>, gateway: &TomlTabl
     let value = gateway.get("sealing_key")?;
     let key = reader.secret(&value)?;
     if key.expose().chars().count() < MIN_SEALING_KEY_CHARS {
-        let message = format!("the key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
+        let message =
+            format!("the sealing key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
         let problem = Problem::error(message).at(value.span);
         reader.report(problem.hint("generate one with `openssl rand -hex 32`"));
         return None;

@@ -208,7 +208,7 @@ fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: R
             if let Some(first) = names.get(&name.text) {
                 let problem = Problem::error(format!("duplicate token name {}", quoted(&name.text)));
                 let problem = problem.at(name.span.clone()).related(first.clone(), "first defined here");
-                reader.report(problem.hint("use a different name for each: sessions belong to it"));
+                reader.report(problem.hint("use a different name for each token: sessions belong to a name"));
             }
             names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
         }

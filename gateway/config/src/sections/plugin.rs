@@ -194,7 +194,7 @@ fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilte
         |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
     for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
         let problem = Problem::warning(format!("the tool {} is renamed but not offered", quoted(name)));
-        let hint = "use the plugin's own names in `allow` and `deny`, not the renamed ones";
+        let hint = "use the plugin's own names in `allow` and `deny`, not the new ones";
         reader.report(problem.at(value.key_span.clone()).hint(hint));
     }
     let mut places: BTreeMap<_, _> =

@@ -16,7 +16,7 @@ pub static ROOT: &[Key] = &[
     key(
         "admin",
         Kind::Table(ADMIN),
-        "The admin listener: health, metrics, status and reloads. Without this table there is none.",
+        "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
     ),
     key("defaults", Kind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
@@ -38,15 +38,15 @@ pub static GATEWAY: &[Key] = &[
     key(
         "page_size",
         Kind::Integer(Number { most: 100_000, ..Number::positive("pages would be empty") }),
-        "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default a list has one \
+        "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default, a list has one \
          page, because many clients never request a second.",
     ),
     key(
         "sealing_key",
         Kind::Secret,
         "Seals the state that clients send back, such as the cursor of a list: `{ env = \"NAME\" }` or \
-         `{ file = \"path\" }`. Gateways with the same clients need the same key. By default each gateway generates one at \
-         start.",
+         `{ file = \"path\" }`. Gateways with the same clients need the same key. By default, each gateway generates \
+         one at startup.",
     ),
     key(
         "cache",
@@ -58,7 +58,7 @@ pub static GATEWAY: &[Key] = &[
         "state",
         Kind::Path("state"),
         "The directory for plugins' state, private to the gateway and on a local disk. Gateways with the same directory \
-         share it. `MOONGATE_STATE_DIR` overrides it. By default state is kept in memory and lost when the gateway stops. \
+         share it. `MOONGATE_STATE_DIR` overrides it. By default, state is kept in memory and lost when the gateway stops. \
          Stores of removed plugins stay in it.",
     ),
     key(
@@ -84,20 +84,21 @@ pub static GATEWAY: &[Key] = &[
         "wider_grants",
         Kind::Word(&["live", "wait"]),
         "\"live\"",
-        "When a change of this file takes effect that grants a plugin more. `live`: immediately. `wait`: on SIGHUP or a \
-         reload request at the admin listener. Changing it back from `wait` needs a reload request too.",
+        "When a change to this file that grants a plugin more takes effect. `live`: immediately. `wait`: on SIGHUP or a \
+         reload request at the admin listener. Changing `wait` back to `live` needs a reload request too.",
     ),
     optional(
         "require_all",
         Kind::Boolean,
         "false",
-        "Refuse to start if a plugin can't be loaded. By default the other plugins serve.",
+        "Refuse to start if a plugin can't be loaded. By default, the gateway starts without that plugin.",
     ),
     optional(
         "stop_grace",
         Kind::Duration(Number { most: 3_600, ..Number::any() }),
         "\"30s\"",
-        "How long running calls get to finish on shutdown. If the host of `serve --stdio` closes its side, at most 2s.",
+        "The time that running calls get to finish on shutdown. At most 2s if the host of `serve --stdio` closes its \
+         side.",
     ),
 ];
 
@@ -114,21 +115,22 @@ static HTTP: &[Key] = &[
         "listen",
         Kind::Text("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
-        "The IP address and port to listen on. `localhost` or nothing before the `:` means `127.0.0.1`, and port 0 \
-         selects a free port. A non-loopback address needs `auth.tokens`.",
+        "The IP address and port to listen on. `localhost` or an empty host means `127.0.0.1`. Port 0 selects a free \
+         port. A non-loopback address needs `auth.tokens`.",
     ),
     optional(
         "allowed_hosts",
         Kind::List(&Kind::Text("a host name such as \"gateway.example.com\"")),
         "[]",
-        "Host names in the `Host` header to accept, without a port, in addition to loopback names and the listening \
+        "Host names to accept in the `Host` header, without a port, in addition to loopback names and the listening \
          address.",
     ),
     optional(
         "allowed_origins",
         Kind::List(&Kind::Text("an origin such as \"https://example.com\"")),
         "[]",
-        "Origins of web pages that may call: scheme, host and port. Pages from loopback addresses always may.",
+        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses are \
+         always allowed.",
     ),
     optional(
         "max_body",
@@ -163,8 +165,9 @@ static HTTP: &[Key] = &[
             most: 86_400,
             ..Number::positive("every stream would be closed immediately")
         }),
-        "Close the connection of an event stream after this time, for the client to reconnect and resume. For proxies \
-         that don't allow long connections; only clients of 2025-11-25 support it. By default connections stay open.",
+        "Close the connection of an event stream after this time, so that the client reconnects and resumes. For \
+         proxies that don't allow long connections. Only clients of 2025-11-25 support it. By default, connections \
+         stay open.",
     ),
     optional(
         "legacy_sse",
@@ -179,7 +182,7 @@ static AUTH: &[Key] = &[optional(
     "tokens",
     Kind::List(&Kind::Table(TOKEN)),
     "[]",
-    "Bearer tokens. If empty, anyone who can reach the address may call. Not needed for stdio.",
+    "Bearer tokens. If empty, anyone who can reach the address can call the gateway. Not needed for stdio.",
 )];
 
 /// A bearer token.
@@ -210,23 +213,23 @@ static PLUGIN: &[Key] = &[
         "reload",
         Kind::Word(&["live", "pinned"]),
         "\"live\"",
-        "When a changed component is loaded. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
+        "When to load a changed component. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
          request at the admin listener.",
     ),
     optional(
         "instances",
         Kind::Word(&["fresh", "reused"]),
         "\"fresh\"",
-        "Whether calls share instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
+        "How calls use instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
          waits for the next call of the same caller and keeps its memory, for plugins that are slow to start. Callers \
-         without a name (HTTP without tokens) never share.",
+         without a name (HTTP without tokens) never share instances.",
     ),
     key(
         "prefix",
         Kind::Text("a name such as \"files\""),
         "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
-    key("tools", Kind::Table(TOOLS), "Which tools are offered, and under which names."),
+    key("tools", Kind::Table(TOOLS), "The offered tools and their public names."),
     optional(
         "uris",
         Kind::List(&Kind::Text("a URI such as \"notes://\"")),
@@ -240,12 +243,12 @@ static PLUGIN: &[Key] = &[
         "Simplify the schemas of the plugin's tools, for clients that don't support references, or `anyOf`, `oneOf`, \
          `allOf` and the like at the top. Arguments and results are still checked against the plugin's own schemas.",
     ),
-    key("allow", Kind::Table(ALLOW), "What the plugin may access. Nothing is allowed by default."),
+    key("allow", Kind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", Kind::Table(LIMITS), "Limits of the plugin."),
     key(
         "config",
         Kind::Settings,
-        "The plugin's own settings, which it reads through `wasi:config/store`: strings as they are, other values as \
+        "The plugin's own settings, which it reads through `wasi:config/store`: strings unchanged, other values as \
          compact JSON, and `{ env = \"NAME\" }` or `{ file = \"path\" }` as secrets.",
     ),
 ];
@@ -265,7 +268,7 @@ static TOOLS: &[Key] = &[
     key(
         "rename",
         Kind::Named(&Kind::Text("a public name such as \"now\"")),
-        "Public names by the plugin's own names, without a prefix.",
+        "Maps the plugin's own names to public names, which get no prefix.",
     ),
 ];
 
@@ -276,7 +279,7 @@ static ALLOW: &[Key] = &[
         "[]",
         "Destinations of HTTP requests: scheme, host, port if it isn't the default, and the first part of the path, up to \
          a `/`. `*.example.org` matches every subdomain of `example.org` but not `example.org` itself; `*` matches every \
-         host name. Non-public addresses are denied, whatever name leads to them, unless `networks` grants them.",
+         host name. Non-public addresses are denied, whatever name resolves to them, unless `networks` grants them.",
     ),
     optional(
         "credentials",
@@ -296,15 +299,16 @@ static ALLOW: &[Key] = &[
         "client",
         Kind::List(&Kind::Word(CLIENT_FEATURES)),
         "[]",
-        "Requests that the plugin may send to the client: to the user, the model, or for directories.",
+        "Questions that the plugin may ask the client: for input from the user, for an answer of the model, or for its \
+         directories.",
     ),
     optional(
         "state",
         Kind::NameOrBoolean("a name such as \"notes\""),
         "false",
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
-         table. A name: the store of this name, which plugins with the same name here share, and which stays when the \
-         plugin is renamed. State outlives the gateway only if `state` in `[gateway]` is set.",
+         table. A name: the store with this name. Plugins that set the same name share it, and it stays the same if \
+         the plugin is renamed. State outlives the gateway only if `state` in `[gateway]` is set.",
     ),
     optional(
         "instructions",
@@ -329,7 +333,7 @@ static HTTP_GRANT: &[Key] = &[
         "networks",
         Kind::List(&Kind::Text("a network such as \"10.1.0.0/16\"")),
         "[]",
-        "Non-public networks to allow for the host. A non-public address in `url` needs its own network here.",
+        "Non-public networks to allow for the host. If `url` contains a non-public address, list its network here.",
     ),
 ];
 
@@ -364,7 +368,7 @@ pub static HEADER: &[Key] = &[
     FILE,
     optional(
         "prefix",
-        Kind::Text("a text such as \"Bearer \""),
+        Kind::Text("a string such as \"Bearer \""),
         "\"\"",
         "The text before the secret in the header.",
     ),
@@ -374,7 +378,7 @@ pub static HEADER: &[Key] = &[
 static DIR: &[Key] = &[
     required("host", Kind::Path("./notes"), "The directory on this machine, relative to this file."),
     required("guest", Kind::Text("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
-    optional("mode", Kind::Word(&["ro", "rw"]), "\"ro\"", "`ro`: read only. `rw`: read and write."),
+    optional("mode", Kind::Word(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
 ];
 
 /// A reference to a secret.

@@ -32,13 +32,13 @@ pub static LIMITS: &[Key] = &[
         "memory",
         Kind::Size(Number { most: ADDRESSABLE_BYTES, ..Number::positive("no component could start") }),
         "\"64MiB\"",
-        "Linear memory of a call, all memories together.",
+        "Linear memory of a call, in all memories together.",
     ),
     optional(
         "table_elements",
         Kind::Integer(Number { most: 10_000_000, ..Number::positive("no component could start") }),
         "100000",
-        "Elements of a call's WebAssembly tables together.",
+        "Elements of all WebAssembly tables of a call together.",
     ),
     optional(
         "handles",
@@ -56,13 +56,13 @@ pub static LIMITS: &[Key] = &[
         "log_lines",
         Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
         "1000",
-        "Log lines of a call, and as many progress reports. More are dropped and counted.",
+        "Log lines of a call. The same limit applies to its progress reports. Any more are dropped and counted.",
     ),
     optional(
         "output",
         Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::any() }),
         "\"64KiB\"",
-        "Output of a call to stdout and stderr. More is dropped and counted.",
+        "Output of a call to stdout and stderr. Any more is dropped and counted.",
     ),
     optional(
         "requests",
@@ -74,7 +74,7 @@ pub static LIMITS: &[Key] = &[
         "requests_at_once",
         Kind::Integer(Number { most: 1_000, ..Number::positive("no request could be sent") }),
         "8",
-        "Concurrent HTTP requests of a call. More are denied.",
+        "Concurrent HTTP requests of a call. Any more are denied.",
     ),
     optional(
         "request_timeout",
@@ -98,13 +98,14 @@ pub static LIMITS: &[Key] = &[
         "read",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"256MiB\"",
-        "Bytes that a call reads from files, and from the names in directories.",
+        "Bytes that a call reads from files and directory listings.",
     ),
     optional(
         "written",
         Kind::Size(Number { most: 1 << 40, ..Number::any() }),
         "\"64MiB\"",
-        "Bytes that a call writes to files or grows them by, and 4 KiB for each file, directory or link that it creates.",
+        "Bytes that a call writes to files or extends them by, plus 4 KiB for each file, directory or link that it \
+         creates.",
     ),
     optional(
         "concurrency",
@@ -116,21 +117,20 @@ pub static LIMITS: &[Key] = &[
         "queue",
         Kind::Integer(Number { most: 1_000_000, ..Number::any() }),
         "256",
-        "Calls that wait for a running one to finish. More are rejected as busy.",
+        "Calls that wait for a running one to finish. Any more are rejected as busy.",
     ),
     optional(
         "state",
         Kind::Size(Number { most: IN_MEMORY_BYTES, ..Number::positive("the plugin could keep no state") }),
         "\"1MiB\"",
         "State that the plugin keeps between calls, if `allow.state` grants it a store: the bytes of all keys and \
-         values, and 64 more for each key. If several plugins share a store, each stops at its own limit.",
+         values, plus 64 for each key. If several plugins share a store, each stops at its own limit.",
     ),
     optional(
         "cancel_grace",
         Kind::Duration(Number { most: 60, ..Number::any() }),
         "\"250ms\"",
-        "How long a cancelled call may keep running to clean up, if it checks for cancellation. The caller gets nothing \
-         from it any more.",
+        "Time for a cancelled call to clean up, if it checks for cancellation. Its answer is discarded.",
     ),
     optional(
         "component",
@@ -141,13 +141,14 @@ pub static LIMITS: &[Key] = &[
     key(
         "compile_time",
         Kind::Duration(Number { most: DAY_SECONDS, ..Number::positive("no component could be compiled") }),
-        "CPU time for compiling the component, in whole seconds. The default is 30 seconds, and 6 more for each mebibyte \
-         of its file.",
+        "CPU time for compiling the component, in whole seconds. The default is 30 seconds plus 6 for each mebibyte of \
+         its file.",
     ),
     key(
         "compile_memory",
         Kind::Size(Number { most: 1 << 40, ..Number::positive("no component could be compiled") }),
-        "Address space of the process that compiles the component. The default is 1GiB, and 64 times the size of its file.",
+        "Address space of the process that compiles the component. The default is 1GiB plus 64 times the size of its \
+         file.",
     ),
     optional(
         "describe_timeout",
@@ -159,7 +160,7 @@ pub static LIMITS: &[Key] = &[
         "items",
         Kind::Integer(Number { most: 1_000_000, ..Number::positive("the plugin could offer nothing") }),
         "1000",
-        "Tools of the plugin, and as many resources, templates and prompts.",
+        "Items of each kind that the plugin can offer: tools, resources, templates and prompts.",
     ),
     optional(
         "schema",

@@ -13,14 +13,14 @@ Every key of `gateway.toml`. This page is generated from the gateway's key table
 Run `moongate schema` to print it as a JSON Schema for editors, `moongate check` to find all problems in a file, and `moongate check --print-resolved` to see the effective configuration.
 
 The file is TOML. Unknown keys are errors.
-Relative paths start at the directory of the file.
-In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if it isn't set or empty, and `$${` is a literal `${`.
+Relative paths are relative to the directory of the file.
+In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if the variable is unset or empty, and `$${` is a literal `${`.
 
 - A *duration* is a string with a unit: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
 - A *size* is a string with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
   `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are powers of 1000: \
   `\"64KB\"` is 62.5 KiB.
-- A *secret* isn't in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
+- A *secret* isn't stored in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
 ";
 
 /// The content of `docs/config.md`.
@@ -58,7 +58,7 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
             if path == "plugins.NAME.limits" {
                 let _ = write!(
                     page,
-                    "\n## `[{path}]`\n\n{} It has the keys of `[defaults.limits]`, whose values are its defaults.\n",
+                    "\n## `[{path}]`\n\n{} It has the same keys as `[defaults.limits]`, which sets their defaults.\n",
                     key.doc
                 );
                 continue;

@@ -17,7 +17,7 @@ pub enum CallError {
     #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
     /// The plugin exceeded its CPU time limit.
-    #[error("exceeded the limit of {} of processor time", humantime::format_duration(*.0))]
+    #[error("exceeded the CPU time limit of {}", humantime::format_duration(*.0))]
     CpuTime(Duration),
     /// The plugin trapped after it was denied more memory. The limit is in bytes.
     #[error("exceeded the memory limit of {}", bytesize::ByteSize(*.0).display().iec())]
@@ -47,7 +47,7 @@ pub enum CallError {
     #[error("{0}")]
     Busy(Busy),
     /// The plugin was replaced or removed, and the caller returned to the old version too late.
-    #[error("it was replaced while this request waited; send the request again to use the new version")]
+    #[error("was replaced while this request waited; send the request again to use the new version")]
     Replaced,
     /// The caller disconnected or cancelled the request.
     #[error("cancelled")]
