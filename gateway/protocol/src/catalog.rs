@@ -91,8 +91,8 @@ impl Catalog {
         self.generation
     }
 
-    /// The part of the catalog that `principal` may use. Today that is all of it, and lists are the same for all
-    /// callers; calls use this method so that it can become less.
+    /// The part of the catalog that `principal` may use. Today that is the whole catalog, and lists are the same for
+    /// all callers. Calls use this method so that it can be restricted later.
     #[must_use]
     pub fn view(&self, _principal: &Principal) -> &Self {
         self

@@ -76,12 +76,12 @@ impl Listener {
             }
             tokio::select! {
                 () = knock => {}
-                Ok(()) = catalog.changed() => {} // where there will be no other catalog, the knocks remain
+                Ok(()) = catalog.changed() => {} // if no catalog follows, only the wake-ups remain
             }
         }
     }
 
-    /// Lists first: there are three at most, so updates get their turn.
+    /// Lists come first: there are at most three, so updates aren't delayed for long.
     fn take(&self, now: &Catalog) -> Option<News> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in told.iter_mut() {

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{Busy, CallError};
 use crate::names::PluginId;
 
-/// The number of waiting calls of all plugins, for each call that may run. A waiting call keeps its request in memory.
+/// The maximum number of waiting calls of all plugins, for each concurrent call. A waiting call keeps its request in
+/// memory.
 const WAITING_CALLS_PER_PERMIT: u32 = 16;
 
 /// The minimum of that number: one plugin's default queue several times over.
@@ -162,7 +163,7 @@ impl Gate {
     pub async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
-            ended.as_mut().enable(); // before looking: what ends meanwhile isn't missed
+            ended.as_mut().enable(); // before the check, so that a call that ends meanwhile isn't missed
             if self.loads().iter().all(|(_, load)| *load == Load::default()) {
                 return;
             }
@@ -191,7 +192,7 @@ impl Gate {
         }
     }
 
-    /// Counts a call that has to wait, if it may.
+    /// Counts a call that has to wait, unless the queue is full.
     fn wait(
         &self,
         plugin_queue: Arc<PluginQueue>,

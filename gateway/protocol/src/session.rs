@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The client accepts notifications: it sent `notifications/initialized`, or a request of its own.
+    /// Marks that the client accepts notifications: it sent `notifications/initialized`, or a request of its own.
     pub fn set_ready(&self) {
         let _ = self.ready.set(()); // repeated calls change nothing
     }
@@ -171,7 +171,7 @@ impl Session {
     }
 }
 
-/// An error when a session is opened.
+/// An error in opening a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The maximum number of sessions is open, and all of them are busy.
@@ -251,7 +251,7 @@ impl Sessions {
     /// Finds the caller's session with this id and marks it as used.
     #[must_use]
     pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        // Expired sessions are removed when one is opened, not here: every request takes this way.
+        // Expired sessions are removed when one is opened, not here: every request comes through here.
         let open = self.lock();
         let session =
             open.get(id).filter(|session| session.principal == *principal && !self.is_expired(session))?;

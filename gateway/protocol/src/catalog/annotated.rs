@@ -92,8 +92,8 @@ struct AnnotationSearch {
 }
 
 impl AnnotationSearch {
-    /// Visits the schema at `at`. `path` is the argument that it describes; `None` if it isn't a single one. The
-    /// recursion is as deep as the schema, which was compiled before and can't be deep.
+    /// Visits the schema at `at`. `path` is the argument that it describes; `None` means that it isn't a single
+    /// argument. The recursion is as deep as the schema, which was compiled before and can't be deep.
     fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
         let Value::Object(members) = schema else { return };
         if let Some(name) = members.get(HEADER_ANNOTATION) {

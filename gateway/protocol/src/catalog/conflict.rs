@@ -1,11 +1,11 @@
-//! Conflicts between plugins: which ones, why, and how to resolve them.
+//! Conflicts between plugins, and their diagnostics.
 
 use std::ops::Range;
 
 use crate::diagnostic::Problem;
 use crate::names::PluginId;
 
-/// The number of names in one message.
+/// The maximum number of names in one message.
 const MAX_LISTED_NAMES: usize = 5;
 
 /// A plugin that doesn't serve because of conflicts.
@@ -17,7 +17,7 @@ pub struct Refused {
     pub place: Range<usize>,
     /// The conflicts; never empty.
     pub conflicts: Vec<PluginConflict>,
-    /// Its replacement.
+    /// The plugin's replacement.
     pub instead: Replacement,
 }
 

@@ -15,7 +15,7 @@ use super::settings::SettingsSchema;
 use super::shown::ShownSchemas;
 use super::{Plugin, Schema};
 
-/// The number of tools that a message lists.
+/// The maximum number of tools that a message lists.
 const MAX_LISTED_TOOLS: usize = 10;
 
 /// A loaded plugin with its policy, ready for a catalog.
@@ -65,7 +65,7 @@ pub(super) struct OfferedPrompt {
 
 impl Member {
     /// Assigns public names to the plugin's offer and compiles its schemas. This takes time: call it on a thread that
-    /// may block.
+    /// is allowed to block.
     ///
     /// # Errors
     /// A public name is too long or ambiguous, a schema is invalid, or an unknown tool is denied, so that the intended
@@ -80,7 +80,7 @@ impl Member {
         Self::offering(plugin, policy, denied)
     }
 
-    /// The same plugin after its lists have changed. A denied tool may be temporarily absent.
+    /// The same plugin after its lists have changed. A denied tool can be temporarily absent.
     ///
     /// # Errors
     /// As for [`Member::new`], except for unknown denied tools.
@@ -118,7 +118,7 @@ impl Member {
         Ok(Self { plugin, policy, offer: Arc::new(offer), told: Arc::default() })
     }
 
-    /// The same plugin with an equivalent policy, whose places in the configuration file may differ. `None` if the
+    /// The same plugin with an equivalent policy, whose locations in the configuration file can differ. `None` if the
     /// policies aren't equivalent.
     #[must_use]
     pub fn moved_to(&self, policy: Arc<PluginPolicy>) -> Option<Self> {
@@ -213,7 +213,7 @@ struct OfferBuilder<'a> {
     policy: &'a PluginPolicy,
     offer: PluginOffer,
     errors: Vec<Problem>,
-    /// Public names that some hosts may reject.
+    /// Public names that some hosts could reject.
     long: Vec<PublicName>,
 }
 
@@ -324,7 +324,7 @@ impl<'a> OfferBuilder<'a> {
         }
     }
 
-    /// Notes problems of a public name.
+    /// Records problems of a public name.
     fn public(
         &mut self,
         kind: &str,
@@ -399,7 +399,7 @@ impl<'a> OfferBuilder<'a> {
         }
     }
 
-    /// The tool's schemas as clients see them. Notes the annotations that are removed.
+    /// The tool's schemas as clients see them. Records the annotations that are removed.
     fn shown(&mut self, tool: &Tool) -> ShownSchemas {
         let (shown, wrong) = ShownSchemas::of(tool, self.policy);
         for InvalidAnnotation { at, why } in wrong {
@@ -448,8 +448,8 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     }
 }
 
-/// The digest of everything that clients see of a tool: all but the plugin's own name for it. New fields must be added
-/// here.
+/// The digest of everything that clients see of a tool: everything except the plugin's own name for it. New fields must
+/// be added here.
 fn see_tool(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;

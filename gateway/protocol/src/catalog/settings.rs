@@ -1,7 +1,7 @@
 //! Validation of `[plugins.<id>.config]` against the plugin's schema.
 //!
-//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON may mean
-//! either, and it is valid if one of the two matches. Values may be secrets: messages contain only their types.
+//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON can mean
+//! either, and it is valid if one of the two matches. Values can be secrets, so messages contain only their types.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ use crate::text::{nearest_name, quotable};
 use super::schema::{ValueError, ValueErrorKind};
 use super::{Schema, SchemaError};
 
-/// The number of invalid settings that are reported.
+/// The maximum number of invalid settings that are reported.
 const MAX_REPORTED_SETTINGS: usize = 50;
-/// The number of settings that a message lists.
+/// The maximum number of settings that a message lists.
 const MAX_LISTED_SETTINGS: usize = 20;
 /// The longest name of a setting in a fix, in bytes: a name that was cut fixes nothing.
 const MAX_SUGGESTED_NAME_BYTES: usize = 64;
@@ -26,7 +26,7 @@ const MAX_SUGGESTED_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone)]
 pub(super) struct SettingsSchema {
     schema: Schema,
-    /// The settings that the schema names. `None` if others may have a meaning, too.
+    /// The settings that the schema names. `None` means that others are possible too.
     known: Option<BTreeSet<String>>,
     /// Whether other settings are rejected.
     is_closed: bool,
@@ -117,7 +117,7 @@ impl SettingsSchema {
         let id = &policy.id;
         let show = format!("`moongate inspect {id}` shows what its settings may be");
         let Some(key) = of(&flaw) else {
-            // The message may quote a part of any of them.
+            // The message can quote a part of any of them.
             let all = "together they don't match the plugin's schema";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
@@ -166,7 +166,7 @@ const OPEN_KEYWORDS: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// The members that the schema of an object names. `None` if others may have a meaning, too.
+/// The members that the schema of an object names. `None` means that others are possible too.
 #[must_use]
 pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
     let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);

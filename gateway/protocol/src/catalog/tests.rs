@@ -106,7 +106,7 @@ fn conflicting_change_keeps_the_earlier_version() {
         "what didn't change goes first"
     );
     assert_eq!(build.refused[0].instead, Replacement::EarlierVersion);
-    // With another policy it can't: it may have lost a permission.
+    // With another policy it can't: it could have lost a permission.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
         config.instructions = true;
@@ -266,7 +266,7 @@ fn rejects_unknown_denied_tools() {
     assert!(problems[0].is_error() && problems[0].place == Some(7..8), "{problems:?}");
     let said = problems[0].to_string();
     assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
-    // After a load, a denied tool may be absent for a while.
+    // After a load, a denied tool can be absent for a while.
     let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
     let again = member.listed_anew(Arc::new(fake())).unwrap();
     assert_eq!(again.problems(), []);

@@ -32,7 +32,7 @@ impl Arguments<'static> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Takes over `text` and the result of [`parse_strict`] for it. `null` means no arguments.
+    /// Combines `text` with its parsed value, the result of [`parse_strict`]. `null` means no arguments.
     ///
     /// # Errors
     /// The value isn't an object.
@@ -92,7 +92,7 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Mismat
     }
 }
 
-/// The same on a thread that may block.
+/// The same on a thread that is allowed to block.
 async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
@@ -104,8 +104,8 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
     schema.check(&value)
 }
 
-/// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
-/// the plugin may know them.
+/// Checks that a prompt's required arguments are present and that there are no duplicates. Undeclared ones are passed
+/// on, because the plugin could know them.
 pub(super) fn check_prompt(
     prompt: &Prompt,
     public: &str,

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
-/// The number of suggestions. Many plugins may have a tool with the same name.
+/// The maximum number of suggestions. Many plugins can have a tool with the same name.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// An unknown name or URI.
@@ -15,7 +15,7 @@ const MAX_SUGGESTIONS: usize = 3;
 pub struct Unknown {
     /// The name or URI that the caller sent.
     pub asked: String,
-    /// Suggestions, from what the caller may see.
+    /// Suggestions, from the names that the caller may see.
     pub nearest: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ fn uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<St
     if asked.is_empty() {
         return None;
     }
-    // A URI whose beginning was left out.
+    // A URI without its beginning.
     let is_end = |uri: &&str| uri.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', ':']));
     let found = all.clone().find(is_end);
     found.or_else(|| nearest_name(asked, all)).map(str::to_owned)

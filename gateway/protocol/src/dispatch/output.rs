@@ -1,4 +1,4 @@
-//! Validation of output: does it match the plugin's promises, and may the plugin send it?
+//! Validation of output against the plugin's schemas and grants.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ use super::arguments::check_text;
 /// The number of suggestions that MCP allows in one response.
 const MAX_COMPLETIONS: usize = 100;
 
-/// The number of questions in one round: more than a user answers.
+/// The maximum number of questions in one round: more than a user answers.
 const MAX_QUESTIONS: usize = 16;
 
 /// Checks a tool's answer against its output schema.
 ///
-/// A failed result has no structured content: clients check it against the schema even then, and lose the message. A
-/// result without any content gets its structured content as text, for clients and models that only read text. A result
-/// with an image keeps its content, because the structured part may well be the image again.
+/// Structured content is removed from a failed result: clients would check it against the schema even then, and lose
+/// the message. A result without any content gets its structured content as text, for clients and models that only read
+/// text. A result with an image keeps its content, because the structured part is often the same image.
 pub(super) async fn tool(
     entry: &ToolEntry,
     context: &CallContext,
@@ -128,8 +128,8 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
 }
 
 /// Replaces the error about a missing client capability by one about the missing grant, if the client has the
-/// capability or there is no client. A client without it gets the error that its protocol defines, and the operator
-/// learns of the grant.
+/// capability or there is no client. A client without it gets the error that its protocol defines, and the operator is
+/// notified of the missing grant.
 pub(super) fn refusal(member: &Member, context: &CallContext, error: CallError) -> CallError {
     let CallError::Refused(Failure::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());

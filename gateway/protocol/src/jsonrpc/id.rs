@@ -47,7 +47,7 @@ impl Id {
 
     /// Reads an id.
     ///
-    /// An integer may be written with an empty fraction (`1.0`), as serializers without integers do.
+    /// An integer can be written with an empty fraction (`1.0`), as serializers without integers do.
     ///
     /// # Errors
     /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX`].

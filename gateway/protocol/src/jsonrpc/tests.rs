@@ -199,7 +199,7 @@ fn limits_the_depth_of_raw_text() {
     let Ok(Incoming::Single(Message::Notification(it))) = parse(deep.as_bytes(), LIMITS) else {
         panic!("{}", seen(deep.as_bytes()))
     };
-    // Whatever passes here is readable for every later reader.
+    // Every later reader can read a message that passes here.
     crate::json::parse_strict(it.params.unwrap().get()).unwrap();
     assert_eq!(seen(nested(MAX_DEPTH + 1).as_bytes()), "-32700 -");
     // Brackets in strings don't nest.

@@ -104,7 +104,7 @@ pub(super) async fn read_resource(protocol: Arc<Protocol>, exchange: Exchange, p
     let catalog = protocol.dispatcher.catalog();
     match converse(&protocol, &catalog, &exchange, &params, &reading).await {
         Ok(Conversed::Done(mut result)) => {
-            // Authenticated callers may see more than others, and a result that depends on answers is private
+            // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
             result.shareable &= protocol.cache_scope == CacheScope::Public;
             if params.is_answered() {
@@ -163,7 +163,7 @@ pub(super) async fn get_prompt(protocol: Arc<Protocol>, exchange: Exchange, para
     }
 }
 
-/// One use of a prompt.
+/// One request for a prompt.
 struct PromptUse<'a> {
     name: &'a str,
     arguments: Vec<(String, String)>,

@@ -15,8 +15,8 @@ use super::params::Params;
 use super::project::render;
 use super::revision::{Feature, Revision};
 
-/// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
-/// that a guest can't fill the gateway's memory.
+/// The maximum number of notifications of one call that wait to be written. Any more are dropped, so that a guest can't
+/// fill the gateway's memory if the client reads too slowly.
 const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
 /// The notifications that a client wants while its request runs.

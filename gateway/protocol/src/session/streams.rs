@@ -51,7 +51,7 @@ pub enum Event {
     },
 }
 
-/// The reason that a stream can't be resumed.
+/// The reason why a stream can't be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeError {
     /// The stream has ended, and the client received all of it.
@@ -78,7 +78,7 @@ impl fmt::Debug for SessionStreams {
 }
 
 impl SessionStreams {
-    /// `memory` counts the kept events of all sessions.
+    /// No streams yet. `memory` counts the kept events of all sessions.
     pub(super) fn new(tag: u32, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
         Self { tag, store: Mutex::new(StreamStore::new(memory)), ended: CancellationToken::new(), stop }
     }
@@ -88,7 +88,7 @@ impl SessionStreams {
         self.ended.cancel();
     }
 
-    /// Whether a stream has a reader. If so, the client is connected, although it may send no requests.
+    /// Reports whether a stream has a reader. If so, the client is connected, even if it sends no requests.
     pub(super) fn are_read(&self) -> bool {
         self.store().is_read()
     }
@@ -209,7 +209,7 @@ impl fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// Whether the stream ends with a response.
+    /// Reports whether the stream ends with a response.
     #[must_use]
     pub fn awaits_response(&self) -> bool {
         match self.kind {

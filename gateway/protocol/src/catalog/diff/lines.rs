@@ -1,10 +1,10 @@
-//! Differences in words: a few lines, however much has changed, without any text of the plugin except names.
+//! Differences as text: a few lines, however much has changed, with no text of the plugin except names.
 
 use std::fmt;
 
 use super::{Change, Diff, KindDiff};
 
-/// The number of names in one line.
+/// The maximum number of names in one line.
 const MAX_NAMES_PER_LINE: usize = 20;
 
 impl Diff {

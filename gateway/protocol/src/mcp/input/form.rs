@@ -18,7 +18,7 @@ mod field;
 
 use field::{Field, FieldKind};
 
-/// The number of fields in a form: more than a user fills in.
+/// The maximum number of fields in a form: more than a user fills in.
 const MAX_FIELDS: usize = 64;
 
 /// The limits of a form's schema.

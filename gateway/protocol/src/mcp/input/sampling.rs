@@ -15,10 +15,10 @@ mod block;
 
 use block::MessageBlocks;
 
-/// The number of messages in one request.
+/// The maximum number of messages in one request.
 const MAX_MESSAGES: usize = 256;
 
-/// The number of tools offered to the model.
+/// The maximum number of tools offered to the model.
 const MAX_TOOLS: usize = 64;
 
 /// A request to the model.
@@ -67,7 +67,7 @@ impl Sampling {
         Ok(Self { messages, tools, context, others })
     }
 
-    /// Reports whether it offers tools to the model or mentions their use.
+    /// Reports whether it offers tools to the model or contains uses of tools.
     pub(super) fn uses_tools(&self) -> bool {
         self.tools
     }

@@ -1,5 +1,5 @@
 //! Questions to a client of the handshake era: they are sent on the stream of their request, and any message of the
-//! same session may contain the answer.
+//! same session can contain the answer.
 
 use futures_util::FutureExt as _;
 

@@ -6,7 +6,7 @@ use crate::text::{is_hidden, quotable};
 
 use super::super::clean;
 
-/// The number of values of a choice.
+/// The maximum number of values of a choice.
 const MAX_VALUES: usize = 512;
 
 /// The longest name of a field, in bytes.
@@ -191,7 +191,7 @@ fn shown_default(given: &Value) -> Value {
     }
 }
 
-/// The values of a choice. They are shown unchanged, so none may contain invisible characters or look like a label.
+/// The values of a choice. They are shown unchanged, so they must not contain invisible characters or look like a label.
 fn values(given: &Value) -> Result<Value, ()> {
     let texts = texts(given).ok_or(())?;
     let mut seen = std::collections::HashSet::new();
