@@ -232,8 +232,8 @@ impl Dispatcher {
             biased;
             answer = answer => answer.unwrap_or_else(|panic| {
                 // The text is for developers, not for the caller.
-                tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
-                Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
+                tracing::error!(plugin = %member.id(), "internal error: a call panicked: {}", error::panic_text(&*panic));
+                Err(CallError::Internal("internal error; see the gateway's log".to_owned()))
             }),
             () = grace_after(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };

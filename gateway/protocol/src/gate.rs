@@ -35,7 +35,7 @@ pub struct Gate {
 }
 
 /// The right to run one call, returned on drop.
-#[must_use = "the permit is given back when it is dropped"]
+#[must_use = "the permit is released when it is dropped"]
 pub struct CallPermit {
     plugin_queue: Arc<PluginQueue>,
     slot: Option<OwnedSemaphorePermit>,

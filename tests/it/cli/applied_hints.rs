@@ -160,7 +160,7 @@ fn settings_that_a_plugin_does_not_know_or_misses_are_told_before_any_call() {
     for (wrong, message, caret) in [
         (
             right.replace("token = \"abc\"\n", ""),
-            "requires the setting `token`, which is missing",
+            "is missing the required setting `token`",
             "[plugins.p.config]",
         ),
         (right.replace("= 5", "= \"many\""), "`most` must be of type integer, not string", "most = \"****\""),
@@ -178,7 +178,7 @@ fn settings_that_are_wrong_are_told_at_the_start_and_at_a_reload_and_the_plugin_
     let (workspace, right) = with_settings("token = \"abc\"");
     workspace.write("gateway.toml", right.replace("token", "tokn"));
     let http = Http::start(&workspace);
-    http.logged("requires the setting `token`, which is missing");
+    http.logged("is missing the required setting `token`");
     http.logged("did you mean `token`?");
     assert!(http.call("p_version", json!({}))["result"].is_object());
     workspace.write("beside", right + "most = \"many\"\n");

@@ -84,12 +84,12 @@ impl Refused {
         };
         let instead = match instead {
             Replacement::Nothing => format!("`{plugin}` isn't served"),
-            Replacement::EarlierVersion => format!("`{plugin}` is served as it was before"),
+            Replacement::EarlierVersion => format!("`{plugin}` keeps serving its earlier version"),
         };
         let restart = match restart {
             RestartEffect::NoChange => "",
             RestartEffect::SwapsPlugins => {
-                "; after a restart it would be the other way round, because it comes first in the file"
+                "; after a restart it would serve instead, because it comes first in the file"
             }
         };
         let cure = match subject {

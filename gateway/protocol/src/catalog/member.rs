@@ -294,8 +294,8 @@ impl<'a> OfferBuilder<'a> {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
                 let id = &self.policy.id;
-                let message = format!("the schema of the settings of plugin `{id}` can't be used: {error}");
-                let hint = "fix it in the plugin; what is set in its `config` isn't checked";
+                let message = format!("invalid schema for the settings of plugin `{id}`: {error}");
+                let hint = "fix it in the plugin; its `config` isn't checked until then";
                 self.offer.warnings.push((Problem::warning(message).hint(hint), None));
             }
         }
@@ -314,9 +314,7 @@ impl<'a> OfferBuilder<'a> {
                 let problem = not_there(&self.policy.id, list, name, &known);
                 let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
                 let problem = match new.filter(|new| known.contains(new)) {
-                    Some(old) => {
-                        problem.hint(format!("the old name comes first: write `{old} = \"{name}\"`"))
-                    }
+                    Some(old) => problem.hint(format!("put the old name first: `{old} = \"{name}\"`")),
                     None => problem,
                 };
                 self.offer.warnings.push((problem, Some(name.clone())));
@@ -376,13 +374,11 @@ impl<'a> OfferBuilder<'a> {
         let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         let mut usable = |kind: &str, error| {
             let message = format!(
-                "the {kind} schema of tool `{}` of plugin `{}` can't be used: {error}",
+                "invalid {kind} schema of tool `{}` of plugin `{}`: {error}",
                 tool.name, self.policy.id
             );
-            let hint = format!(
-                "fix it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
-                tool.name
-            );
+            let hint =
+                format!("fix it in the plugin, or hide the tool with `tools.deny = [\"{}\"]`", tool.name);
             self.errors.push(Problem::error(message).hint(hint));
         };
         match (input, output) {
@@ -404,7 +400,7 @@ impl<'a> OfferBuilder<'a> {
         let (shown, wrong) = ShownSchemas::of(tool, self.policy);
         for InvalidAnnotation { at, why } in wrong {
             let message = format!(
-                "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
+                "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is ignored: {why}",
                 tool.name, self.policy.id
             );
             let hint = "fix it in the plugin; clients would drop the whole tool";
@@ -438,12 +434,12 @@ fn not_there(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Problem {
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
     match meant.or_else(|| nearest_name(name, known.iter().copied())) {
         Some(meant) => problem.hint(format!("did you mean `{meant}`? {OWN}")),
-        None if known.is_empty() => problem.hint("the plugin has no tools"),
+        None if known.is_empty() => problem.hint("remove it: the plugin has no tools"),
         None => {
             let listed: Vec<_> =
                 known.iter().take(MAX_LISTED_TOOLS).map(|tool| format!("`{tool}`")).collect();
             let and_more = if known.len() > MAX_LISTED_TOOLS { ", …" } else { "" };
-            problem.hint(format!("it has {}{and_more}; {OWN}", listed.join(", ")))
+            problem.hint(format!("use one of {}{and_more}; {OWN}", listed.join(", ")))
         }
     }
 }

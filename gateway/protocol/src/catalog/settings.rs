@@ -70,7 +70,7 @@ impl SettingsSchema {
         let place = policy.settings.entries.get(key)?.key_place.clone();
         let hint = match nearest_name(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{}`?", quotable(near)),
-            None if known.is_empty() => "the plugin has no settings".to_owned(),
+            None if known.is_empty() => "remove it: the plugin has no settings".to_owned(),
             None => {
                 let names: Vec<_> = known
                     .iter()
@@ -78,7 +78,7 @@ impl SettingsSchema {
                     .map(|name| format!("`{}`", quotable(name)))
                     .collect();
                 let more = if known.len() > MAX_LISTED_SETTINGS { ", …" } else { "" };
-                format!("it has {}{more}", names.join(", "))
+                format!("use one of {}{more}", names.join(", "))
             }
         };
         let problem = Problem::warning(message).at(place).hint(hint);
@@ -115,10 +115,10 @@ impl SettingsSchema {
     /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
     fn flawed(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Problem> {
         let id = &policy.id;
-        let show = format!("`moongate inspect {id}` shows what its settings may be");
+        let show = format!("run `moongate inspect {id}` to see its settings");
         let Some(key) = of(&flaw) else {
             // The message can quote a part of any of them.
-            let all = "together they don't match the plugin's schema";
+            let all = "its settings together don't match its schema";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
             return Some(misfit(policy, reason).at(policy.settings.place.clone()).hint(show));
@@ -128,8 +128,7 @@ impl SettingsSchema {
             return None;
         }
         if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.at == its {
-            let message =
-                format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
+            let message = format!("the plugin `{id}` is missing the required setting `{}`", quotable(&key));
             let hint = match as_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
@@ -209,7 +208,7 @@ fn switch(written: &Secret) -> Option<bool> {
 }
 
 fn misfit(policy: &PluginPolicy, reason: &str) -> Problem {
-    Problem::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
+    Problem::error(format!("invalid setting of the plugin `{}`: {reason}", policy.id))
 }
 
 #[cfg(test)]

@@ -278,7 +278,7 @@ fn suggests_or_lists_tools_for_unknown_names() {
         ("Get-It", "did you mean `get_it`?"),
         ("files_get_it", "did you mean `get_it`?"),
         ("gti_it", "did you mean `get_it`?"),
-        ("weather", "it has `get_it`, `remove`; these are the plugin's own names"),
+        ("weather", "use one of `get_it`, `remove`; these are the plugin's own names"),
     ] {
         let fake = FakePlugin::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
         let mut config = bare_policy(&fake.id);
@@ -318,7 +318,7 @@ fn reports_all_errors_of_a_plugin() {
         said[0]
     );
     assert!(
-        said[1].contains("the input schema of tool `bad`") && said[1].contains("at `/type`"),
+        said[1].contains("invalid input schema of tool `bad`") && said[1].contains("at `/type`"),
         "{}",
         said[1]
     );

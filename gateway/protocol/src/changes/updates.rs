@@ -18,7 +18,8 @@ const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 /// A listener reached the limit on subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_SUBSCRIBED_URI_BYTES} bytes together"
+    "too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources, with URIs of at most {MAX_SUBSCRIBED_URI_BYTES} \
+     bytes in total, are allowed"
 )]
 pub struct TooMany;
 

@@ -96,7 +96,7 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Mismat
 async fn check_beside(schema: &Schema, text: String) -> Result<(), MismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
-    checked.unwrap_or_else(|_| Err(MismatchError { message: "it couldn't be checked".to_owned(), at: None }))
+    checked.unwrap_or_else(|_| Err(MismatchError { message: "the check failed".to_owned(), at: None }))
 }
 
 fn read_and_check(schema: &Schema, text: &str) -> Result<(), MismatchError> {
@@ -118,7 +118,7 @@ pub(super) fn check_prompt(
     };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
-            return Err(wrong(format!("got the argument `{}` twice", quotable(name)), name));
+            return Err(wrong(format!("got a duplicate argument `{}`", quotable(name)), name));
         }
     }
     let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());

@@ -68,7 +68,7 @@ pub(super) fn read(
         let owner = catalog.resource_owner(part.uri.as_str());
         let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == member.id());
         if !own {
-            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own space");
+            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own URIs");
         }
         own
     });
@@ -107,10 +107,7 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
             "sampling/createMessage" => ClientFeature::Sampling,
             "roots/list" => ClientFeature::Roots,
             other => {
-                return bad(format!(
-                    "it asks for `{}`, which is not a supported question",
-                    other.escape_debug()
-                ));
+                return bad(format!("it asks an unsupported question: `{}`", other.escape_debug()));
             }
         };
         if !member.policy().client_features.contains(&feature) {
@@ -120,7 +117,7 @@ fn need_input(member: &Member, context: &CallContext, need: NeedInput) -> Result
             ledger.note(Entry::Used(format!("client {}", feature.as_str())));
         }
         if !keys.insert(&request.key) {
-            return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
+            return bad(format!("it asks two questions with the key `{}`", request.key.escape_debug()));
         }
     }
     drop(keys);

@@ -25,7 +25,7 @@ pub struct Id {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// `null`: allowed by JSON-RPC, but not by MCP.
-    #[error("`id` must not be null; leave it out to send a notification")]
+    #[error("`id` must not be null; omit it to send a notification")]
     Null,
     /// Another type.
     #[error("`id` must be a string or an integer")]

@@ -26,8 +26,8 @@ use super::{
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malformed> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| unreadable(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
-    scan(text).map_err(|flaw| unreadable(format_args!("JSON that can be read: {flaw}")))?;
+        .map_err(|error| unreadable(format_args!("UTF-8: invalid byte at {}", error.valid_up_to())))?;
+    scan(text).map_err(|flaw| unreadable(format_args!("readable JSON: {flaw}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let whole = TopLevelSeed { limits }
         .deserialize(&mut deserializer)
@@ -37,7 +37,7 @@ pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malforme
         TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
         TopLevel::Many(_, 0) => Err(refused("a batch must not be empty")),
         TopLevel::Many(_, count) if count > limits.max_batch => Err(refused(format!(
-            "the batch holds {count} messages; at most {} are allowed",
+            "the batch contains {count} messages; at most {} are allowed",
             limits.max_batch
         ))),
         TopLevel::Many(entries, _) => {
@@ -185,7 +185,10 @@ impl<'a> MessageMembers<'a> {
         let outcome = match (self.result, self.error) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error_object(error).map_err(|_| {
-                bad(Shape::Response, "`error` must hold an integer `code` and a text `message`".to_owned())
+                bad(
+                    Shape::Response,
+                    "`error` must contain an integer `code` and a string `message`".to_owned(),
+                )
             })?),
             (Some(_), Some(_)) => {
                 let why = "a response has either `result` or `error`, not both".to_owned();

@@ -121,13 +121,13 @@ pub enum AskError {
     #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
     Silence(Duration),
     /// The client has reached the limit on open questions.
-    #[error("{0} questions to this client are open already")]
+    #[error("{0} questions to this client are already open")]
     TooMany(usize),
     /// The client answered, but the gateway is out of memory for the answer.
-    #[error("the gateway has no memory for the answer; try again later")]
+    #[error("the gateway is out of memory for the answer; try again later")]
     NoRoom,
     /// The connection is closed.
-    #[error("no answer is possible any more: the connection is closed, or the gateway is stopping")]
+    #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]
     Gone,
 }
 

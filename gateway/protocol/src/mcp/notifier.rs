@@ -79,7 +79,7 @@ impl Notifier {
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
         if self.out.try_send(Aside::Notification(message)).is_err() {
-            tracing::debug!(method, "a notification was dropped: the client reads too slowly");
+            tracing::debug!(method, "notification dropped: the client reads too slowly");
         }
     }
 }

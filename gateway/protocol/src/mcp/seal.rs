@@ -27,7 +27,7 @@ pub struct SealingKey(XChaCha20Poly1305);
 
 /// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no random bytes")]
+#[error("no random bytes available")]
 pub struct NoRandomness;
 
 impl SealingKey {

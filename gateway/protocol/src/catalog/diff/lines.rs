@@ -54,7 +54,7 @@ impl KindDiff {
             line("new", added.len(), names(added)),
             line("removed", removed.len(), names(removed)),
             line("changed", changed.len(), listed(changed.iter().map(ToString::to_string))),
-            reordered.then(|| format!("{kind}s in another order")),
+            reordered.then(|| format!("reordered {kind}s")),
         ];
         lines.into_iter().flatten().collect()
     }

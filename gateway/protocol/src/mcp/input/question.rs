@@ -151,7 +151,7 @@ impl Question {
                 its_meta = meta.as_ref();
             }
             QuestionKind::Forgotten { .. } => {
-                return Err("a way to ask again what is too long to be kept".to_owned());
+                return Err("repeating a question that is too long to keep".to_owned());
             }
             QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
         }
@@ -260,6 +260,6 @@ fn text(answer: &str) -> Result<Json, String> {
 /// later.
 fn elicitation_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| "random ids, which the system doesn't give")?;
+    getrandom::fill(&mut bytes).map_err(|_| "random ids, because no random bytes are available")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

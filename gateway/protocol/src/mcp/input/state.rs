@@ -71,7 +71,7 @@ pub(super) enum SealError {
     TooLarge,
     #[error("too many questions are open; try again later")]
     Full,
-    #[error("the gateway has no random bytes for the state that the client carries")]
+    #[error("no random bytes available for the request state")]
     NoRandomness,
 }
 

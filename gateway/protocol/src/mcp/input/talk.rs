@@ -66,7 +66,8 @@ impl ClientInput<'_> {
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
             let params = question.params(member.id(), *revision).map_err(|lacks| {
-                let why = format!("the client can't be asked: its revision ({revision}) lacks {lacks}");
+                let why =
+                    format!("the client can't be asked: its revision ({revision}) doesn't support {lacks}");
                 Trouble::unanswered(member, why)
             })?;
             ready.push((question, params));
@@ -75,7 +76,7 @@ impl ClientInput<'_> {
             return Ok(Vec::new());
         }
         let Some(peer) = peer else {
-            let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
+            let why = "the client can't be asked here: its request came in a batch, or without accepting an event stream";
             return Err(Trouble::unanswered(member, why.to_owned()));
         };
         let kept = &AtomicUsize::new(kept);
@@ -92,7 +93,7 @@ impl ClientInput<'_> {
                 let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= MAX_ANSWERS_BYTES;
                 let most = MAX_ANSWERS_BYTES >> 20;
                 fits.then_some(answer)
-                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB together"))
+                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB in total"))
             });
             match answer {
                 Ok(answer) => Ok((question.key.clone(), answer)),
@@ -175,8 +176,9 @@ impl ClientInput<'_> {
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {
             let params = question.params(member.id(), revision);
-            let params =
-                params.map_err(|lacks| Trouble::unanswered(member, format!("the client lacks {lacks}")))?;
+            let params = params.map_err(|lacks| {
+                Trouble::unanswered(member, format!("the client doesn't support {lacks}"))
+            })?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {
