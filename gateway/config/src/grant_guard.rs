@@ -1,10 +1,10 @@
 //! The grant guard: no grant gives access to the gateway's own files.
 //!
-//! A granted directory must not contain, be, or be inside the gateway's own program, its configuration, the components,
-//! the cache of compiled code, the plugins' state, secret files, the trace, or the processes in `/proc`. A plugin may
-//! read the program, components and cache, but not change them. It must not even read the others. A granted directory
-//! must not be inside another one that a plugin can change either: the plugin could replace it with a symlink, and the
-//! next sandbox would open the symlink's target.
+//! A granted directory must not contain, be, or be inside one of the gateway's own files: its program, its
+//! configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
+//! processes in `/proc`. A plugin may read the program, components and cache, but not change them. It must not even
+//! read the others. A granted directory must not be inside another one that a plugin can change either: the plugin
+//! could replace it with a symlink, and the next sandbox would open the symlink's target.
 //!
 //! Paths are compared after following symlinks, by the identities of the directories on the way, and by their locations
 //! on their file systems, because a mount can show one location under several paths. If a protected file has hard
@@ -222,7 +222,7 @@ pub fn of_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Proble
     let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
         format!("the configuration, which is {now} now")
     })?;
-    // The grant is in the previous file, so it has no place in this one.
+    // The grant is in the previous file, so it has no location in this one.
     Some(Problem::error(problem.message).hint("move it to a directory that no plugin can change"))
 }
 

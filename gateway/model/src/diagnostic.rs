@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::text::{escape_hidden, nearest_name};
 
-/// The severity of a problem.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The configuration is rejected.
@@ -17,7 +17,7 @@ pub enum Severity {
     Warning,
 }
 
-/// One problem.
+/// One diagnostic.
 ///
 /// Texts are lower case, without a period, and put names in backticks. They may contain anything from a file or a
 /// plugin: unsafe characters are escaped when they are rendered.
@@ -25,7 +25,7 @@ pub enum Severity {
 pub struct Problem {
     /// The severity.
     pub severity: Severity,
-    /// The byte range in the source. `None` if the problem isn't about a part of the file.
+    /// The byte range in the source. `None` if the diagnostic isn't about a part of the file.
     pub place: Option<Range<usize>>,
     /// The problem.
     pub message: String,
@@ -54,7 +54,7 @@ impl Problem {
         Self { severity, place: None, message, label: None, hint: None, related: Vec::new() }
     }
 
-    /// The same problem as an error.
+    /// The same diagnostic as an error.
     #[must_use]
     pub fn into_error(self) -> Self {
         Self { severity: Severity::Error, ..self }
@@ -97,7 +97,7 @@ impl Problem {
         self
     }
 
-    /// Reports whether the problem rejects the configuration.
+    /// Reports whether the diagnostic rejects the configuration.
     #[must_use]
     pub fn is_error(&self) -> bool {
         match self.severity {

@@ -1,8 +1,8 @@
 //! Exact JSON text, and a strict parser that rejects duplicate keys.
 //!
 //! JSON that the gateway only passes on stays text: numbers keep their digits and objects their order. [`Json`] is the
-//! proof that a string is one JSON value without raw line breaks, so that it can be spliced into a line of the stdio
-//! transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks between tokens).
+//! proof that a string is one JSON value without raw line breaks, which RFC 8259 allows between tokens. Such a string
+//! can be spliced into a line of the stdio transport or a `data:` line of an event stream without ending it.
 //! [`parse_strict`] reads arguments before they are checked.
 
 use std::borrow::Cow;

@@ -238,7 +238,7 @@ impl UriTemplate {
     /// Validates `text` and finds its literal prefix.
     ///
     /// # Errors
-    /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
+    /// The text contains white space, invisible characters or characters that URIs can't contain. Or its braces don't
     /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
     /// and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, TemplateError> {

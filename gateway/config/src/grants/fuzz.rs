@@ -13,8 +13,8 @@ use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
 use crate::model::{HttpGrant, HttpScheme, Target};
 
-/// Parses a grant, a URL and a network from one line each. Every error has a place, and a grant covers a request if and
-/// only if scheme, host, port and path match, no matter how often a server decodes the path.
+/// Parses a grant, a URL and a network from one line each. Every error has a location, and a grant covers a request if
+/// and only if scheme, host, port and path match, no matter how often a server decodes the path.
 ///
 /// # Panics
 /// A property is violated.

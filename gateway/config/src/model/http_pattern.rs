@@ -26,7 +26,7 @@ pub(crate) struct HttpPattern {
     pub(crate) parts: PatternParts,
 }
 
-/// The places of the parts in the text.
+/// The locations of the parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatternParts {
     pub(crate) scheme: Range<usize>,

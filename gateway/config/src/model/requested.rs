@@ -146,7 +146,7 @@ impl PluginConfig {
         Some(Problem::warning(message).at(self.grant_place("state")).label("kept in memory only").hint(hint))
     }
 
-    /// The place of a key of `allow`.
+    /// The location of a key of `allow`.
     fn grant_place(&self, key: &str) -> Range<usize> {
         self.allow.places.get(key).unwrap_or(&self.place).clone()
     }

@@ -48,7 +48,7 @@ pub(crate) struct ConfigReader<'a> {
 
 /// A value that a plugin or a server gets.
 pub(crate) struct DisclosedValue {
-    /// The place in the file that discloses it.
+    /// The location in the file that discloses it.
     pub(crate) span: Range<usize>,
     pub(crate) value: Secret,
     /// The effect, as a phrase after "this would".

@@ -204,7 +204,7 @@ fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilte
     ToolFilter { allow: allow.map(names), deny: names(deny), rename, places }
 }
 
-/// The names of tools, each with its place.
+/// The names of tools, each with its location.
 fn tool_names(reader: &mut ConfigReader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
     let mut names = BTreeMap::new();
     for text in texts {

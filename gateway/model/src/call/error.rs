@@ -149,12 +149,12 @@ pub enum Failure {
     },
 }
 
-/// An error message, and the place in the input.
+/// An error message, and the location in the input.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fault {
     /// The message: one sentence.
     pub message: String,
-    /// The place in the input, as a JSON pointer (RFC 6901).
+    /// The location in the input, as a JSON pointer (RFC 6901).
     pub at: Option<String>,
     /// Data for programs.
     pub data: Option<Json>,

@@ -65,7 +65,7 @@ impl HeaderArgument {
 /// An annotation that was removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InvalidAnnotation {
-    /// Its place, as a JSON pointer.
+    /// Its location, as a JSON pointer.
     pub(super) at: String,
     /// The reason.
     pub(super) why: String,
@@ -87,7 +87,7 @@ pub(super) fn find(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<InvalidAnnot
 struct AnnotationSearch {
     found: Vec<HeaderArgument>,
     wrong: Vec<InvalidAnnotation>,
-    /// Names in lower case, with their places.
+    /// Names in lower case, with their locations.
     taken: HashMap<String, String>,
 }
 

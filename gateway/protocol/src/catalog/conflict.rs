@@ -66,7 +66,7 @@ pub enum RestartEffect {
 }
 
 impl Refused {
-    /// One problem for each conflict, with both places and the fix.
+    /// One problem for each conflict, with both locations and the fix.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()

@@ -39,7 +39,7 @@ pub(super) struct PluginOffer {
     pub(super) templates: Vec<Digest>,
     /// The settings that it accepts. `None` if it has no schema for them, or an invalid one.
     settings: Option<SettingsSchema>,
-    /// Probable mistakes, without places. The second part is the tool name in the configuration that the problem is
+    /// Probable mistakes, without locations. The second part is the tool name in the configuration that the problem is
     /// about.
     warnings: Vec<(Problem, Option<String>)>,
 }

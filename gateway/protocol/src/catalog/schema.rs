@@ -60,7 +60,7 @@ struct Compiled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at `{at}`)")]
 pub struct SchemaError {
-    /// The place in the schema, as a JSON pointer. Empty means the schema itself.
+    /// The location in the schema, as a JSON pointer. Empty means the schema itself.
     pub at: String,
     /// The reason.
     pub message: String,
@@ -72,7 +72,7 @@ pub struct SchemaError {
 pub struct MismatchError {
     /// One sentence for each of the first invalid members.
     pub message: String,
-    /// The place of the first of them, as a JSON pointer.
+    /// The location of the first of them, as a JSON pointer.
     pub at: Option<String>,
 }
 

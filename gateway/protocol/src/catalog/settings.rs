@@ -112,7 +112,7 @@ impl SettingsSchema {
         Ok(first.into_iter().filter(|flaw| of(flaw).is_none_or(|key| still.contains(&key))).collect())
     }
 
-    /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
+    /// An error of the schema as a problem, with its location and fix. `None` if it was reported before.
     fn flawed(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Problem> {
         let id = &policy.id;
         let show = format!("run `moongate inspect {id}` to see its settings");

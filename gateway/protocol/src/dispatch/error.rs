@@ -28,7 +28,7 @@ pub enum DispatchError {
     InvalidArguments {
         /// One sentence for each of the first invalid members.
         message: String,
-        /// The place of the first of them, as a JSON pointer into the arguments.
+        /// The location of the first of them, as a JSON pointer into the arguments.
         pointer: Option<String>,
     },
     /// The call failed.

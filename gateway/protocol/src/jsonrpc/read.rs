@@ -70,7 +70,7 @@ enum TopLevel<'a> {
     Many(Vec<BatchEntry<'a>>, usize),
 }
 
-/// A value in the place of a message.
+/// A value in the position of a message.
 enum BatchEntry<'a> {
     Object(MessageMembers<'a>),
     Other,
@@ -232,7 +232,7 @@ struct TopLevelSeed {
     limits: ParseLimits,
 }
 
-/// Reads one value in the place of a message.
+/// Reads one value in the position of a message.
 struct MessageSeed;
 
 /// Reads a member's name.

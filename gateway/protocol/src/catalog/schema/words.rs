@@ -24,7 +24,7 @@ const MAX_FORMS_PER_ANSWER: usize = 32;
 
 /// One error of a value.
 pub(in crate::catalog) struct ValueError {
-    /// The place of the invalid member, as a JSON pointer.
+    /// The location of the invalid member, as a JSON pointer.
     pub(in crate::catalog) at: String,
     /// The message.
     pub(in crate::catalog) message: String,
@@ -255,7 +255,7 @@ pub(super) fn schema(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// A place in words: a top-level member by its name, a deeper one by its pointer.
+/// A location in words: a top-level member by its name, a deeper one by its pointer.
 fn named(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the value".to_owned(),

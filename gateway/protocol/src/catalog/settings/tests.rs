@@ -1,4 +1,4 @@
-//! Tests of the problems of settings and of their places.
+//! Tests of the problems of settings and of their locations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
