@@ -1,7 +1,7 @@
 //! The grant guard: no grant gives access to the gateway's own files.
 //!
-//! A granted directory must not contain, be, or be inside one of the gateway's own files: its program, its
-//! configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
+//! A granted directory must not contain, be, or be inside one of the gateway's own files or directories: its program,
+//! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
 //! processes in `/proc`. A plugin may read the program, components and cache, but not change them. It must not even
 //! read the others. A granted directory must not be inside another one that a plugin can change either: the plugin
 //! could replace it with a symlink, and the next sandbox would open the symlink's target.

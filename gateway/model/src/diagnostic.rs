@@ -31,7 +31,7 @@ pub struct Problem {
     pub message: String,
     /// A short label for the location.
     pub label: Option<String>,
-    /// How to fix it.
+    /// The hint: how to fix the problem.
     pub hint: Option<String>,
     /// Other relevant locations, each with a short label.
     pub related: Vec<(Range<usize>, String)>,

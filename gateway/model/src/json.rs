@@ -107,8 +107,8 @@ impl Eq for Json {}
 
 /// Reads one JSON value and rejects duplicate keys at any depth.
 ///
-/// Two parsers can read different values from `{"a":1,"a":2}`, so the plugin could read another value than the one that
-/// was checked.
+/// Two parsers can read different values from `{"a":1,"a":2}`, so the plugin could read a different value from the one
+/// that was checked.
 ///
 /// # Errors
 /// The text isn't valid JSON, nests deeper than 128 levels, contains a number outside the range of a 64-bit float, or

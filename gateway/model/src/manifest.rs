@@ -1,7 +1,7 @@
 //! A plugin's description of itself, as plain values.
 //!
-//! The host fills these in from the contract's types and the catalog serves them; this module knows neither Wasm nor
-//! MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
+//! The host fills these in from the contract's types and the catalog serves them; this module depends neither on Wasm
+//! nor on MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
 
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName};
@@ -14,8 +14,8 @@ pub use interfaces::{Interfaces, Need};
 /// Members of a JSON object, each key once.
 pub type Entries = Vec<(String, Json)>;
 
-/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, or
-/// one of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
+/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, one
+/// of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"), or one with MCP's own domain in normal order, which
 /// 2025-06-18 reserves.
 #[must_use]
 pub fn is_reserved_key(key: &str) -> bool {

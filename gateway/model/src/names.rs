@@ -1,7 +1,7 @@
 //! Names as types: plugins, tools, prompts, resources, digests, principals.
 //!
-//! Each name is validated once, when it enters, and is valid from then on. [`PublicName::join`] is the only rule that
-//! joins a plugin's prefix with the plugin's own name for a tool. Public names are looked up, never split.
+//! Each name is validated once, when it is created. [`PublicName::join`] is the only rule that joins a plugin's prefix
+//! with the plugin's own name for a tool. Public names are looked up, never split.
 
 use std::fmt;
 use std::str::FromStr;

@@ -56,7 +56,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         uri: &'a ResourceUri,
     ) -> Answer<'a, Outcome<ReadResult>>;
 
-    /// Fills in a prompt. Required arguments are present, and each name is given once.
+    /// Fills in a prompt. Required arguments are present, and there are no duplicates.
     fn get_prompt<'a>(
         &'a self,
         context: Arc<CallContext>,

@@ -1,6 +1,6 @@
-//! Text that others wrote: making it safe to show, cutting it, and finding the name that was probably meant.
+//! Untrusted text: makes it safe to show, cuts it, and finds the name that was probably meant.
 //!
-//! Everything here is about showing text to people and models. What a call returns is data and isn't changed.
+//! This module is about text that is shown to people and models. The result of a call is data and isn't changed.
 
 use std::borrow::Cow;
 

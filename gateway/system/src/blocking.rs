@@ -1,4 +1,4 @@
-//! Limits on blocking work in file systems that may not respond.
+//! Limits on blocking work in file systems that might not respond.
 //!
 //! A thread that waits for a dead network file system can't be cancelled, and the number of blocking threads is
 //! limited. So only a few of them do such work at once. The permit belongs to the thread and not to the task that waits

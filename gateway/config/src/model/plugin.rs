@@ -65,7 +65,7 @@ pub enum Reload {
     /// As soon as the change is noticed.
     #[default]
     Live,
-    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    /// On the operator's reload request, by SIGHUP or at the admin listener.
     Pinned,
 }
 

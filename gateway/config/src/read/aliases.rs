@@ -8,7 +8,7 @@ pub(crate) struct KeyAlias {
     names: &'static [&'static str],
     /// A key that identifies each table in which the alias has this meaning.
     tables: &'static [&'static str],
-    /// How to fix it. `NAME` is replaced by the name of the plugin.
+    /// The hint. `NAME` is replaced by the name of the plugin.
     pub(crate) hint: &'static str,
     /// The missing key that it explains.
     pub(crate) key: Option<&'static str>,

@@ -26,7 +26,7 @@ impl ConfigReader<'_> {
     }
 }
 
-/// How to fix a value of the wrong type.
+/// The hint for a value of the wrong type.
 fn fix(value: &TomlValue<'_>, kind: &Kind) -> String {
     let key = value.path.rsplit('.').next().unwrap_or(&value.path);
     let is_item = key.ends_with(']');

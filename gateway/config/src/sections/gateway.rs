@@ -21,7 +21,7 @@ pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 /// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
 
-/// The shortest poll interval. A shorter one only keeps the disk busy.
+/// The shortest poll interval. A shorter one would only keep the disk busy.
 const MIN_POLL: Duration = Duration::from_millis(100);
 
 /// The largest CA bundle that is read: a bundle of all public authorities is a quarter of a megabyte.
@@ -32,7 +32,7 @@ const MAX_CA_BYTES: u64 = 16 << 20;
 pub struct WatchConfig {
     /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
     pub events: bool,
-    /// How often every file is checked, because some mounts don't report changes. From 100 ms to an hour.
+    /// The interval at which every file is checked, because some mounts don't report changes. From 100 ms to an hour.
     pub poll: Duration,
 }
 
@@ -48,7 +48,7 @@ pub enum WiderGrants {
     /// Immediately, like any other change.
     #[default]
     Live,
-    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    /// On the operator's reload request, by SIGHUP or at the admin listener.
     Wait,
 }
 

@@ -266,7 +266,7 @@ fn mentions_tokens(http: &TomlTable<'_>) -> bool {
     tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
 }
 
-/// Parses an address as on the command line, where `localhost` or nothing can stand for the loopback address.
+/// Parses an address as on the command line, where `localhost` or an empty host stands for the loopback address.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };

@@ -1,6 +1,6 @@
 //! The keys of `[defaults.limits]` and `[plugins.NAME.limits]`.
 //!
-//! The maxima aren't recommendations: higher values make no sense. Arithmetic on them can't overflow.
+//! The maxima aren't recommendations: anything above them makes no sense. Arithmetic on them can't overflow.
 
 use super::kind::{Key, Kind, Number, key, optional};
 

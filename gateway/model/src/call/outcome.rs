@@ -67,7 +67,7 @@ impl ToolResult {
 pub struct ReadResult {
     /// The items: usually one, several for a directory.
     pub contents: Vec<ResourceContents>,
-    /// How long clients may cache it. `None` means that they can't.
+    /// The time for which clients may cache it. `None` means that they may not.
     pub ttl: Option<Duration>,
     /// Whether a cache may give the copy to other callers.
     pub shareable: bool,

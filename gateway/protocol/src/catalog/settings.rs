@@ -1,6 +1,6 @@
 //! Validation of `[plugins.<id>.config]` against the plugin's schema.
 //!
-//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON can mean
+//! A plugin gets each setting as a string: strings unchanged, other values as JSON. So a string that is JSON can mean
 //! either, and it is valid if one of the two matches. Values can be secrets, so messages contain only their types.
 
 use std::collections::BTreeSet;

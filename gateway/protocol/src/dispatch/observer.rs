@@ -170,7 +170,7 @@ impl HasOutcome for Completion {
 
 /// A call or a request that a [`RequestSpan`] observes.
 pub(crate) trait Observed {
-    /// How it can end.
+    /// The possible outcomes.
     type End<'e>;
 
     /// Reports the end.

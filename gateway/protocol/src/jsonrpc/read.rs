@@ -160,7 +160,7 @@ impl<'a> MessageMembers<'a> {
         }
         let Some(method) = self.method else { return self.response(id, bad) };
         if self.result.is_some() || self.error.is_some() {
-            return Err(bad(Shape::Unknown, "a message with `method` has no `result` or `error`".to_owned()));
+            return Err(bad(Shape::Unknown, "a message with `method` can't have `result` or `error`".to_owned()));
         }
         let id = id.transpose().map_err(|error| bad(Shape::Request, error.to_string()))?;
         let shape = if id.is_some() { Shape::Request } else { Shape::Notification };
@@ -191,7 +191,7 @@ impl<'a> MessageMembers<'a> {
                 )
             })?),
             (Some(_), Some(_)) => {
-                let why = "a response has either `result` or `error`, not both".to_owned();
+                let why = "a response must have either `result` or `error`, not both".to_owned();
                 return Err(bad(Shape::Response, why));
             }
             (None, None) => return Err(bad(Shape::Unknown, "`method` is missing".to_owned())),

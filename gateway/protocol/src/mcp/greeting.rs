@@ -21,7 +21,7 @@ use super::project::render;
 use super::revision::{Feature, Revision};
 use super::{Identity, Protocol};
 
-/// How long clients may cache the result of `server/discover`, in milliseconds.
+/// The time for which clients may cache the result of `server/discover`, in milliseconds.
 const DISCOVER_TTL_MS: u64 = 60_000;
 
 /// The longest instructions for the model, in characters, of all plugins together.

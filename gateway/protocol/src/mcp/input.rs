@@ -47,14 +47,14 @@ use talk::{ClientInput, StatelessStart};
 /// The maximum number of rounds of questions in one call.
 const MAX_ROUNDS: u32 = 8;
 
-/// How long a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
+/// The time that a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The maximum number of open questions of one session: far more than a user answers, and far fewer than the requests
 /// that one connection can have running, so that there is always room for the answers.
 pub const OPEN_QUESTIONS: usize = 64;
 
-/// How long a state of the stateless era is valid.
+/// The time for which a state of the stateless era is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
 /// The longest sealed state, in bytes. Clients send it back with everything else.

@@ -18,7 +18,7 @@ fn each_policy_accepts_its_owners_and_modes() {
         assert_eq!(policy.check_mode(me, mode), expected, "{policy:?} {mode:o}");
         assert_eq!(policy.check_mode(me + 1, mode), Err(Stranger::Owner), "{policy:?} {mode:o}");
     }
-    // Source trees may belong to root, because packages install them.
+    // Source trees can belong to root, because packages install them.
     assert_eq!(Hands::Sources.check_mode(0, 0o755), Ok(()));
     assert_eq!(Hands::Own.check_mode(0, 0o755), if me == 0 { Ok(()) } else { Err(Stranger::Owner) });
 }

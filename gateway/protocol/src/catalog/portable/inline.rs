@@ -1,4 +1,4 @@
-//! Replaces references by their targets.
+//! Replaces references with their targets.
 //!
 //! If that isn't possible, because a schema refers back to itself or would grow without limit, a schema that allows
 //! more takes its place, with the same type if it is known. Keywords that invert a subschema, such as `not`, then allow
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// The maximum number of subschemas in the result.
 const MAX_SUBSCHEMAS: usize = 5_000;
 
-/// Keywords that only name or annotate something, which is useless if nothing refers to it.
+/// Keywords that only name or annotate something, and are useless if nothing refers to it.
 const REMOVED_KEYWORDS: [&str; 9] = [
     "$anchor",
     "$comment",

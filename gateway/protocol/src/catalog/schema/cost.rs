@@ -2,7 +2,7 @@
 //!
 //! A node of a value is compared with one or more subschemas: `allOf`, `$ref` and the like apply to the same node,
 //! `properties` and `items` one level below. The cost is an upper bound on the number of subschemas that apply to any
-//! one node, so that a check takes at most that many steps for each node. The validator remembers comparisons, so a
+//! one node, so that a check takes at most this number of steps per node. The validator remembers comparisons, so a
 //! reference that leads back to itself counts once.
 
 use std::collections::HashMap;
@@ -156,7 +156,7 @@ struct CostWalk<'s> {
     recursive: bool,
     /// Whether any schema has `anyOf` or `oneOf`.
     choices: bool,
-    /// The maximum number of regular expressions. Each can take a tenth of a second to compile.
+    /// The number of regular expressions so far. Each can take a tenth of a second to compile.
     patterns: usize,
     /// The highest number of places in one regular expression, or in all that are matched against the same key.
     places: u64,

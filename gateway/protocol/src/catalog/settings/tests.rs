@@ -171,7 +171,7 @@ fn suggests_booleans_for_other_words() {
     assert!(hint("{ env = \"HELD\" }")[0].contains("moongate inspect p"));
 }
 
-/// A plugin chooses its settings' names: none of them must look like text of the gateway.
+/// A plugin chooses the names of its settings, but they must not look like text of the gateway.
 #[test]
 fn does_not_suggest_misleading_setting_names() {
     let forged = "x` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";
