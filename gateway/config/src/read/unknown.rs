@@ -60,10 +60,10 @@ fn unknown_key(table: &TomlTable<'_>, name: &str, value: &TomlValue<'_>) -> (Pro
     }
     let tables = tables_with_key(name, plugin);
     let valid: Vec<_> = keys.map(|key| format!("`{key}`")).collect();
-    let valid = format!("valid keys: {}", valid.join(", "));
+    let valid = format!("use one of these keys: {}", valid.join(", "));
     let hint = match (tables.is_empty(), own_table) {
         (false, _) => format!("move it to {}", tables.join(" or ")),
-        (true, Some(plugin)) => format!("move plugin settings to `[plugins.{plugin}.config]`; {valid}"),
+        (true, Some(plugin)) => format!("move plugin settings to `[plugins.{plugin}.config]`, or {valid}"),
         (true, None) => valid,
     };
     (problem.hint(hint), None)

@@ -95,7 +95,7 @@ fn read_plugin(
         source_place,
         source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
         sha256: sha256.and_then(|text| {
-            let hint = "`moongate inspect FILE` shows the digest of a component";
+            let hint = "run `moongate inspect FILE` to get the digest of a component";
             or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
         }),
         reload: match word(reader, table, "reload").as_deref() {

@@ -77,14 +77,14 @@ pub static GATEWAY: &[Key] = &[
         "poll",
         Kind::Duration(Number { most: 3_600, ..Number::positive("the gateway would do nothing else") }),
         "\"5s\"",
-        "How often every file is polled while `watch` is on, from 100ms to an hour. Most changes are noticed immediately; \
-         polling is for file systems that don't report changes.",
+        "The interval at which every file is polled while `watch` is on, from 100ms to an hour. Most changes are \
+         noticed immediately; polling is for file systems that don't report changes.",
     ),
     optional(
         "wider_grants",
         Kind::Word(&["live", "wait"]),
         "\"live\"",
-        "When a change to this file that grants a plugin more takes effect. `live`: immediately. `wait`: on SIGHUP or a \
+        "When wider grants in this file take effect. `live`: immediately. `wait`: on SIGHUP or a \
          reload request at the admin listener. Changing `wait` back to `live` needs a reload request too.",
     ),
     optional(
@@ -97,8 +97,8 @@ pub static GATEWAY: &[Key] = &[
         "stop_grace",
         Kind::Duration(Number { most: 3_600, ..Number::any() }),
         "\"30s\"",
-        "The time that running calls get to finish on shutdown. At most 2s if the host of `serve --stdio` closes its \
-         side.",
+        "The time that running calls get to finish on shutdown. It is at most 2s if the host of `serve --stdio` closes \
+         its side.",
     ),
 ];
 
@@ -165,8 +165,8 @@ static HTTP: &[Key] = &[
             most: 86_400,
             ..Number::positive("every stream would be closed immediately")
         }),
-        "Close the connection of an event stream after this time, so that the client reconnects and resumes. For \
-         proxies that don't allow long connections. Only clients of 2025-11-25 support it. By default, connections \
+        "Close the connection of an event stream after this time, so that the client reconnects and resumes. Use this \
+         for proxies that don't allow long connections. Only clients of 2025-11-25 support it. By default, connections \
          stay open.",
     ),
     optional(
@@ -257,7 +257,7 @@ static TOOLS: &[Key] = &[
     key(
         "allow",
         Kind::List(&Kind::Text("a tool's name such as \"delete\"")),
-        "Offer only these tools, by the plugin's own names. The default is all.",
+        "Offer only these tools, by the plugin's own names. By default, all are offered.",
     ),
     optional(
         "deny",
@@ -299,7 +299,7 @@ static ALLOW: &[Key] = &[
         "client",
         Kind::List(&Kind::Word(CLIENT_FEATURES)),
         "[]",
-        "Questions that the plugin may ask the client: for input from the user, for an answer of the model, or for its \
+        "Questions that the plugin may ask the client: for input from the user, an answer from the model, or its \
          directories.",
     ),
     optional(
@@ -307,8 +307,8 @@ static ALLOW: &[Key] = &[
         Kind::NameOrBoolean("a name such as \"notes\""),
         "false",
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
-         table. A name: the store with this name. Plugins that set the same name share it, and it stays the same if \
-         the plugin is renamed. State outlives the gateway only if `state` in `[gateway]` is set.",
+         table. A name: the store with this name. Plugins that set the same name share it, and a renamed plugin keeps \
+         it. State outlives the gateway only if `state` in `[gateway]` is set.",
     ),
     optional(
         "instructions",
@@ -327,7 +327,7 @@ static HTTP_GRANT: &[Key] = &[
     key(
         "methods",
         Kind::List(&Kind::Text("a method such as \"GET\"")),
-        "Methods to allow. The default is all.",
+        "Methods to allow. By default, all are allowed.",
     ),
     optional(
         "networks",

@@ -160,7 +160,10 @@ impl<'a> MessageMembers<'a> {
         }
         let Some(method) = self.method else { return self.response(id, bad) };
         if self.result.is_some() || self.error.is_some() {
-            return Err(bad(Shape::Unknown, "a message with `method` can't have `result` or `error`".to_owned()));
+            return Err(bad(
+                Shape::Unknown,
+                "a message with `method` can't have `result` or `error`".to_owned(),
+            ));
         }
         let id = id.transpose().map_err(|error| bad(Shape::Request, error.to_string()))?;
         let shape = if id.is_some() { Shape::Request } else { Shape::Notification };

@@ -236,7 +236,7 @@ fn answered(
         match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
             Some(Ok(answer)) => answers.push((request.key, answer)),
             Some(Err(why)) => {
-                tracing::debug!(key = request.key, why, "an answer can't be used");
+                tracing::debug!(key = request.key, why, "invalid answer to a question");
                 reasons.insert(request.key.clone(), why.into());
                 open.push((request, question));
             }
