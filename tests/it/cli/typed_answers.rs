@@ -189,7 +189,7 @@ fn what_was_answered_in_several_rounds_is_kept_and_what_nobody_asked_is_told() {
     let endless = rounds(9);
     assert_eq!(endless.status.code(), Some(5));
     assert!(
-        said(&endless.stderr).contains("it asked the client 8 times and still has questions"),
+        said(&endless.stderr).contains("it asked the client 8 times and still requires input"),
         "{endless:?}"
     );
 }

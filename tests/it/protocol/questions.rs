@@ -177,7 +177,7 @@ fn nobody_waits_for_an_answer_once_stdin_has_ended() {
     assert!(status.success(), "{status}: {log}");
     assert_eq!(left.len(), 2, "{left:?}");
     assert_eq!(left[0]["params"]["requestId"], question["id"], "the question wasn't withdrawn: {left:?}");
-    assert!(left[1]["id"] == 50 && text(&left[1]).contains("no answer can come any more"), "{left:?}");
+    assert!(left[1]["id"] == 50 && text(&left[1]).contains("the client can't answer any more"), "{left:?}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
     let mut stdio = greeted(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(not_granted["result"]["isError"], true);
-    let line = "`client = [\"elicitation\"]` in `[plugins.zoo.allow]`";
+    let line = "add `client = [\"elicitation\"]` to `[plugins.zoo.allow]`";
     assert!(text(&not_granted).contains(line), "{not_granted}");
     let prompt = stdio.ask("prompts/get", json!({ "name": "zoo_asking_prompt" }));
     assert_eq!(prompt["error"]["code"], -32603, "{prompt}");
@@ -209,7 +209,7 @@ fn what_was_not_granted_or_declared_or_can_not_be_asked_is_said() {
 
     let mut silent = greeted(&free(), "2025-11-25", json!({}));
     let undeclared = silent.call("zoo_ask_name", json!({}));
-    assert!(text(&undeclared).contains("the client lacks what this needs: elicitation.form"), "{undeclared}");
+    assert!(text(&undeclared).contains("the client doesn't support: elicitation.form"), "{undeclared}");
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"/proc/moongate/state\""));
     let check = workspace.run(&["check"]);
     assert_eq!(check.status.code(), Some(78), "{check:?}");
-    assert!(String::from_utf8_lossy(&check.stderr).contains("no files can be kept in `/proc`"), "{check:?}");
+    assert!(String::from_utf8_lossy(&check.stderr).contains("`/proc` can't store files"), "{check:?}");
 
     // Not even root can make anything below a file, and the link shows only when it is followed.
     let workspace = Workspace::new(&LASTING.replace("\"state\"", "\"later/state\""));
@@ -242,7 +242,7 @@ fn a_folder_where_nothing_can_be_made_is_said_to_be_so_and_memory_takes_no_ones_
     assert!(call(&mut stdio, "keeper_get", json!({ "key": "a" })).contains("log shows the reason"));
     let (_, _, log) = stdio.finish();
     assert!(log.contains("later/state` can't be used"), "{log}");
-    assert!(log.contains("something else than a directory stands on the way"), "{log}");
+    assert!(log.contains("a part of the path isn't a directory"), "{log}");
 
     let workspace = Workspace::new(LASTING);
     fs::create_dir(workspace.path().join("state")).unwrap();
