@@ -217,8 +217,8 @@ fn what_is_not_granted_is_logged_once_with_the_line_that_grants_it() {
     for (tool, expected) in [
         (
             "zoo_ask_name",
-            "it asks the client for elicitation, which isn't granted; `client = [\"elicitation\"]` in \
-             `[plugins.zoo.allow]` grants it",
+            "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
+             `[plugins.zoo.allow]`",
         ),
         (
             "zoo_echo_context",
