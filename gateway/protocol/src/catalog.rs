@@ -165,8 +165,8 @@ impl Catalog {
         self.claims.owner(uri).map(|owner| &self.members[owner])
     }
 
-    /// The digest of everything that clients see of one kind, order included. It changes if and only if they would see
-    /// something else.
+    /// The digest of everything that clients see of one kind, order included. It changes if and only if clients would
+    /// see a difference.
     #[must_use]
     pub fn digest(&self, kind: Kind) -> Digest {
         self.digests[kind.index()]

@@ -1,9 +1,9 @@
 //! Pending change notifications of each client: lists that differ, and resources with new content.
 //!
-//! A [`Listener`] remembers what its client knows, not what has happened since. So nothing accumulates for a client
-//! that doesn't read, many changes in a row become one notification, and a change that was reverted becomes none. After
-//! the last change the client is notified of everything that differs. Catalogs arrive through a `watch` channel.
-//! Changed resources are reported to [`Updates`], which reaches only the listeners that subscribed to them.
+//! A [`Listener`] remembers the state that its client knows, not the changes since then. So nothing accumulates for a
+//! client that doesn't read, many changes in a row become one notification, and a change that was reverted becomes
+//! none. After the last change the client is notified of everything that differs. Catalogs arrive through a `watch`
+//! channel. Changed resources are reported to [`Updates`], which reaches only the listeners that subscribed to them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

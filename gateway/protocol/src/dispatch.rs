@@ -41,7 +41,7 @@ pub struct Dispatcher {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
+/// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
 #[derive(Debug)]
 pub struct Answered<T> {
     /// The plugin that was called.

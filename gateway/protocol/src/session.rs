@@ -1,7 +1,7 @@
 //! Sessions of the handshake revisions, and their running requests.
 //!
-//! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end by
-//! themselves, and their number is limited, because most clients never end theirs.
+//! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end
+//! automatically, and their number is limited, because most clients never end theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! Differences between two catalogs: for the log, and for operators who review new versions of plugins.
 //!
 //! Operators choose a plugin by its description of itself, which the next version can change. So everything that
-//! clients see is compared field by field, and each field that differs is named. Texts, which the plugin wrote, are
-//! never shown.
+//! clients see is compared field by field, and each field that differs is named. The plugin's own texts are never
+//! shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 

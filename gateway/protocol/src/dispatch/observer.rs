@@ -1,7 +1,7 @@
 //! Observation of plugin calls and MCP requests: their name, outcome and duration.
 //!
 //! [`Observer`] is the only such interface: the dispatcher reports calls to it, and the server reports requests.
-//! [`RequestSpan`] makes sure that each of them is reported exactly once, also if its future is dropped.
+//! [`RequestSpan`] makes sure that each of them is reported exactly once, even if its future is dropped.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From bytes to messages.
+//! Parses bytes into messages.
 //!
 //! The envelope is read member by member and every value stays raw, so that absent and `null` differ, numbers keep
 //! their digits, unknown members are ignored and duplicate ones rejected.

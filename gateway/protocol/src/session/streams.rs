@@ -3,7 +3,7 @@
 //! Each request whose answer is upgraded to an event stream has one, and so has each plain GET. Events have ids and are
 //! kept within limits; a client that sends the last id that it received gets the following events. Streams of requests
 //! continue without a reader. Notifications that belong to no request are sent on the newest stream of a GET; without
-//! one they stay pending in the session, which knows what the client was sent.
+//! one they stay pending in the session, which tracks what was sent to the client.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Resumes a stream after an event. A notification stream that is no longer kept starts again, because the session
-    /// knows which changes the client wasn't sent.
+    /// knows which changes weren't sent to the client.
     ///
     /// # Errors
     /// The stream has ended and was read to its end, or it is unknown.
