@@ -1,15 +1,15 @@
 //! The grant guard: no grant gives access to the gateway's own files.
 //!
-//! A granted directory may not contain, be or be inside of the gateway's own program, its configuration, the components,
-//! the cache of compiled code, the plugins' state, secret files, the trace, or the processes in `/proc`. A plugin may read
-//! the program, components and cache but not change them, and may not even read the others. Nor may a directory be inside
-//! another one that a plugin can change: the plugin could replace it with a symlink, and the next sandbox would open the
-//! target of that.
+//! A granted directory must not contain, be, or be inside one of the gateway's own files or directories: its program,
+//! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
+//! processes in `/proc`. A plugin may read the program, components and cache, but not change them. It must not even
+//! read the others. A granted directory must not be inside another one that a plugin can change either: the plugin
+//! could replace it with a symlink, and the next sandbox would open the symlink's target.
 //!
-//! Paths are compared after following symlinks, by the identities of the directories on the way, and by their places on
-//! their file systems, which mounts show under several paths. If a protected file has hard links, they are searched for in
-//! the granted directories. Symlinks change, so [`check`] runs at every reload and needs nothing but the configuration, and
-//! [`check_component`] runs before a file is loaded again.
+//! Paths are compared after following symlinks, by the identities of the directories on the way, and by their locations
+//! on their file systems, because a mount can show one location under several paths. If a protected file has hard
+//! links, they are searched for in the granted directories. Symlinks change, so [`check`] runs at every reload and uses
+//! nothing but the configuration, and [`check_component`] runs before a file is loaded again.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,12 +27,12 @@ use super::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 mod hard_links;
 mod mounts;
 
-/// The number of entries of a directory that are searched for hard links.
+/// The maximum number of directory entries that are searched for hard links.
 const MAX_SEARCHED_ENTRIES: usize = 50_000;
 
-/// A path that grants may not reach.
+/// A path that grants must not reach.
 struct ProtectedPath {
-    /// What it is, for messages.
+    /// Its description, for messages.
     what: String,
     path: LocatedPath,
     protection: Protection,
@@ -48,7 +48,7 @@ enum PathKind {
     Directory,
 }
 
-/// What plugins may not do.
+/// The access that plugins must not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protection {
     /// Plugins may read it but not change it.
@@ -63,7 +63,7 @@ struct LocatedPath {
     links: Vec<PathBuf>,
     /// The resolved path.
     end: PathBuf,
-    /// What it is, independent of its name.
+    /// Its identity, independent of its name.
     identities: PathIdentities,
 }
 
@@ -74,7 +74,7 @@ impl LocatedPath {
         Self { links, end, identities }
     }
 
-    /// Does one contain the other, or are they the same?
+    /// Reports whether one contains the other, or they are the same.
     fn overlaps(&self, other: &Self) -> bool {
         self.end.starts_with(&other.end)
             || other.end.starts_with(&self.end)
@@ -136,7 +136,7 @@ struct LinkedPaths<'g> {
     of: &'g ProtectedPath,
     /// The files, each with a name for messages.
     files: Vec<(FileIdentity, String)>,
-    /// Whether there can be more.
+    /// Whether there can be more files with hard links.
     is_incomplete: bool,
 }
 
@@ -161,17 +161,15 @@ fn linked_in(
             let name = quoted(&name.to_string_lossy());
             let message =
                 format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
-            return Some(
-                granted.problem(message).with_hint("remove the hard link, or copy the file instead"),
-            );
+            return Some(granted.problem(message).with_hint("remove the hard link, or copy the file instead"));
         }
         SearchResult::Nothing => (
             incomplete.collect(),
-            "its directory is too large or can't be read: make sure that no file in it has a hard link here",
+            "make sure that no file in its directory, which is too large or can't be read, has a hard link here",
         ),
         SearchResult::Incomplete => (
             incomplete.chain(files.iter().map(|(_, what)| what.as_str())).collect(),
-            "this directory is too large or can't be read: make sure that it contains no hard link to it",
+            "make sure that this directory, which is too large or can't be read, contains no hard link to it",
         ),
     };
     if unknown.is_empty() {
@@ -207,8 +205,9 @@ impl ProtectedPath {
     }
 }
 
-/// Could a plugin change the component of `plugin`, as the symlinks to it lead now? Its configuration is the same as
-/// before, but a symlink can lead elsewhere, and its target is about to be loaded. `all` are the plugins in effect.
+/// Reports a plugin that could change the component of `plugin`, following symlinks as they are now. The configuration
+/// is unchanged, but a symlink can point elsewhere now, and its target is about to be loaded. `all` are the plugins in
+/// effect.
 #[must_use]
 pub fn check_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
@@ -216,18 +215,19 @@ pub fn check_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Opti
     })
 }
 
-/// Could a plugin have written the configuration, as the symlinks to it lead now? What counts is which grants were in
-/// effect so far, not what the new file grants. `all` are the plugins in effect.
+/// Reports a plugin that could have written the configuration, following symlinks as they are now. Only the grants in
+/// effect so far count, not those in the new file. `all` are the plugins in effect.
 #[must_use]
 pub fn check_configuration(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     let problem = reached_by_any(file, all, Protection::FromWriting, |now| {
         format!("the configuration, which is {now} now")
     })?;
-    // The grant is in the previous file, so it has no place in this one.
-    Some(Diagnostic::error(problem.message).with_hint("keep it where no plugin may write"))
+    // The grant is in the previous file, so it has no location in this one.
+    Some(Diagnostic::error(problem.message).with_hint("move it to a directory that no plugin can change"))
 }
 
-/// Could a plugin reach the trace, the record of all messages? `all` are the plugins that are or will be in effect.
+/// Reports a plugin that could reach the trace, the record of all messages. `all` are the plugins that are or will be
+/// in effect.
 #[must_use]
 pub fn check_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
     reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
@@ -256,7 +256,7 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         ProtectedPath::directory("the cache of compiled code", &config.cache, FromWriting),
     ];
     if let Ok(program) = std::env::current_exe() {
-        // A replacement would run with all rights the next time.
+        // A replacement would run with the gateway's rights at the next start.
         all.push(ProtectedPath::new("the gateway's own program".to_owned(), &program, FromWriting));
     }
     if let Some(file) = &config.ca_file {
@@ -283,7 +283,8 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
     all
 }
 
-/// The mount points of `proc`. Reading there gives the secrets in the gateway's variables, writing there its memory.
+/// The mount points of `proc`. Reading there reveals the secrets in the gateway's variables, and writing there changes
+/// its memory.
 fn process_mounts() -> Vec<PathBuf> {
     let mut mounts = vec![PathBuf::from("/proc")];
     // proc(5): the mount point is the fifth field, with spaces as `\040`; the type follows " - ".
@@ -343,15 +344,14 @@ fn inside_another(
     let outer = grants.iter().find(contains_it)?;
     let message = format!("the plugin `{}` could replace this directory with another", outer.plugin.id);
     let problem =
-        granted.problem(message).with_related(outer.grant.span.clone(), "because it may change this one");
+        granted.problem(message).with_related(outer.grant.span.clone(), "because it can change this one");
     Some(
-        problem.with_hint(
-            "grant directories that don't contain each other, or the outer one with `mode = \"ro\"`",
-        ),
+        problem
+            .with_hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),
     )
 }
 
-/// Does a grant of this mode violate the protection?
+/// Reports whether a grant of this mode violates the protection.
 fn violates(mode: DirMode, protection: Protection) -> bool {
     match (mode, protection) {
         (DirMode::ReadWrite, _) | (DirMode::ReadOnly, Protection::FromReading) => true,

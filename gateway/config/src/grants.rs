@@ -1,4 +1,4 @@
-//! `[plugins.NAME.allow]`: what a plugin may access.
+//! `[plugins.NAME.allow]`: the grants of a plugin.
 
 use std::collections::BTreeSet;
 
@@ -48,9 +48,7 @@ fn read_state(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> StateGran
             Ok(name) => StateGrant::Shared(name),
             Err(error) => {
                 let problem = Diagnostic::error(format!("invalid store name: {error}"));
-                reader.report(
-                    problem.with_span(name.span).with_hint("use `true` for a store of the plugin's own"),
-                );
+                reader.report(problem.with_span(name.span).with_hint("use `true` for a store of the plugin's own"));
                 StateGrant::NotGranted
             }
         },
@@ -68,7 +66,7 @@ fn read_env(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> Vec<(String
     for name in reader.strings(allow, "env").unwrap_or_default() {
         match reader.variable(&name) {
             Ok(_) if granted.iter().any(|(other, _)| *other == name.text) => {
-                let problem = Diagnostic::warning(format!("{} is granted twice", quoted(&name.text)));
+                let problem = Diagnostic::warning(format!("duplicate variable {}", quoted(&name.text)));
                 reader.report(problem.with_span(name.span).with_hint("remove one of the two"));
             }
             Ok(value) => {

@@ -2,10 +2,10 @@
 //!
 //! Loading parses the text with the span of every value, converts names and limits to types, looks up variables and
 //! secrets, and compares grants with the gateway's own files. It doesn't stop at the first problem: all are collected,
-//! each with its place and a fix.
+//! each with its location and a fix.
 //!
 //! - `model`: the types that a configuration consists of.
-//! - `spec`: the key table, from which unknown keys are found, and the JSON Schema and `docs/config.md` are written.
+//! - `spec`: the key table, and the JSON Schema and `docs/config.md` that are generated from it.
 //! - `read`: the reader, which gives typed access to the file.
 //! - `sections` and `grants`: the tables of the file.
 //! - `grant_guard`: keeps grants away from the gateway's own files.
@@ -54,15 +54,15 @@ pub struct Config {
     pub file: PathBuf,
     /// The HTTP endpoint.
     pub http: HttpConfig,
-    /// The admin listener. `None` means that there is none.
+    /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
-    /// How changed files are noticed.
+    /// Settings for noticing changed files.
     pub watch: WatchConfig,
-    /// When a change takes effect that grants a plugin more.
+    /// The time at which a wider grant takes effect.
     pub wider_grants: WiderGrantsPolicy,
-    /// Whether the gateway only starts if all plugins can be loaded.
+    /// Whether the gateway starts only if all plugins can be loaded.
     pub require_all: bool,
-    /// How long running calls get to finish on shutdown.
+    /// The time that running calls get to finish on shutdown.
     pub stop_grace: Duration,
     /// The directory for compiled code, private to the gateway.
     pub cache: PathBuf,
@@ -80,8 +80,8 @@ pub struct Config {
     pub plugins: Vec<Arc<PluginConfig>>,
     /// Files that secrets were read from. No plugin may access them.
     pub secret_files: Vec<PathBuf>,
-    /// Secrets that no record of messages may contain, without duplicates: those that the file refers to, and other values
-    /// that the gateway passes on under the name of a secret.
+    /// Secrets to redact from the trace, without duplicates: those that the file refers to, and other values that the
+    /// gateway passes on under the name of a secret.
     pub secrets: Vec<Secret>,
     /// The text of the file, including any secrets in it.
     pub source_text: Secret,

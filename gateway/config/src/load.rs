@@ -1,4 +1,4 @@
-//! Loads a file: from its text to a [`Config`], or to diagnostics.
+//! Loads a file into a [`Config`], or reports diagnostics.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ use super::sections::plugin::{read_defaults, read_plugins};
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, grant_guard};
 
-/// The largest configuration. A larger file is probably a log or a disk that was named by mistake.
+/// The largest configuration. A larger file was probably named by mistake, such as a log or a disk.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The result of loading a file.
@@ -32,13 +32,14 @@ const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 pub struct LoadedConfig {
     /// The text that spans refer to, redacted.
     pub source: ConfigSource,
-    /// The configuration. `None` means that there is an error among the problems.
+    /// The configuration. `None` means that the problems include an error.
     pub config: Option<Config>,
     /// All problems, in the order of the file.
     pub problems: Vec<Diagnostic>,
-    /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need any.
+    /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need
+    /// tokens.
     pub http_problems: Vec<Diagnostic>,
-    /// The absolute path of every file that was looked at, whether it exists or not: the configuration, components,
+    /// The absolute path of every file that was examined, whether it exists or not: the configuration, components,
     /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
     pub files: BTreeSet<PathBuf>,
 }
@@ -53,7 +54,7 @@ impl LoadedConfig {
     }
 }
 
-/// Sorts problems in the order of the file. An error among them leaves no configuration.
+/// Sorts problems in the order of the file, and discards the configuration if one of them is an error.
 fn finish(problems: &mut [Diagnostic], config: &mut Option<Config>) {
     problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
     if problems.iter().any(Diagnostic::is_error) {

@@ -1,6 +1,6 @@
-//! The types that a configuration consists of. They depend neither on the file nor on its reader.
+//! The types of a configuration. They are independent of the file and its reader.
 //!
-//! The catalog, the host and the dispatcher use these types; only the rest of `config` makes them from a file.
+//! The catalog, the host and the dispatcher use these types; only the rest of `config` creates them from a file.
 
 pub(crate) mod diagnostic;
 mod grants;

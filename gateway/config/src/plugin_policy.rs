@@ -1,10 +1,10 @@
-//! From a plugin's configuration to the part of it that the protocol needs.
+//! Extracts the part of a plugin's configuration that the protocol needs.
 
 use super::{Limits, PluginConfig, SourceField};
 use moongate_model::policy::{PluginPolicy, PluginSettings, SchemaBounds, Setting};
 
 impl PluginConfig {
-    /// The part that the catalog, dispatch and the protocol need.
+    /// The part of the configuration that the catalog, dispatch and the protocol need.
     #[must_use]
     pub fn policy(&self) -> PluginPolicy {
         PluginPolicy {
@@ -24,8 +24,8 @@ impl PluginConfig {
         }
     }
 
-    /// This configuration with the public names, URIs and form of schemas of `other`. A plugin that can't have the names
-    /// that this configuration gives it keeps the earlier ones this way, with the grants, limits and settings of now.
+    /// This configuration with the public names, URIs and schema form of `other`. A plugin that can't have its new
+    /// names keeps the earlier ones this way, with the current grants, limits and settings.
     #[must_use]
     pub fn with_names_of(&self, other: &Self) -> Self {
         let Self {

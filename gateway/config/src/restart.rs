@@ -1,8 +1,8 @@
-//! Compares a configuration with the one that the gateway started with: which changes need a restart, and which are unsafe
-//! before it.
+//! Compares a configuration with the one that the gateway started with, to find changes that need a restart and grants
+//! that are unsafe until then.
 //!
-//! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with. New
-//! grants have to keep away from these too, even if the new file has others.
+//! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with.
+//! New grants must not reach these, even if the new file contains others.
 
 use super::{Config, Diagnostic, HttpConfig, PluginConfig, Secret, grant_guard};
 
@@ -11,7 +11,7 @@ impl Config {
     /// configuration that the gateway started with.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<String> {
-        // A new field stops the build here.
+        // A new field causes a compile error here, so that it isn't forgotten.
         let Self {
             file: _,
             http,
@@ -46,9 +46,9 @@ impl Config {
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()
     }
 
-    /// The grants in `new` that reach what the gateway keeps using until it restarts, though `new` has something else
-    /// instead. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`] at
-    /// every reload.
+    /// The grants in `new` that reach files or secrets that the gateway uses until it restarts, although `new` replaces
+    /// them. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`]
+    /// at every reload.
     #[must_use]
     pub fn unsafe_until_restart(&self, new: &Self) -> Vec<Diagnostic> {
         let pending = self.needs_restart(new);
@@ -58,7 +58,7 @@ impl Config {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = grant_guard::check(&kept);
-        // Problems of the new file itself are reported anyway.
+        // Problems of the new file itself are reported elsewhere.
         let known = grant_guard::check(new);
         problems.retain(|problem| !known.contains(problem));
         for plugin in &new.plugins {
@@ -73,7 +73,7 @@ impl Config {
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
         }
-        let hint = "the gateway uses it until it restarts: restart it first, then add this";
+        let hint = "restart the gateway first, then add this";
         problems.into_iter().map(|problem| problem.with_hint(hint)).collect()
     }
 }
@@ -112,7 +112,7 @@ impl HttpConfig {
     }
 }
 
-/// Does a plugin get this secret of the gateway through its variables or settings?
+/// Reports whether a plugin gets this secret of the gateway through its variables or settings.
 fn is_disclosed_to(secret: &Secret, plugin: &PluginConfig) -> bool {
     let variables = plugin.allow.env.iter().map(|(_, value)| value.as_str());
     variables.chain(plugin.settings.values().map(Secret::expose)).any(|value| secret.is_in(value))

@@ -1,4 +1,4 @@
-//! The specification of the file: the key table, and what is generated from it.
+//! The specification of the file: the key table, and the JSON Schema and reference that are generated from it.
 
 pub mod json_schema;
 pub mod keys;

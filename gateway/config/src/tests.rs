@@ -1,4 +1,4 @@
-//! Configuration files: the result of loading them, and that nothing in them breaks the reader.
+//! Tests of loading configuration files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ fn environment() -> BTreeMap<String, String> {
     variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The configuration of a text in the directory of the goldens.
+/// Loads a text as a file in the directory of the goldens.
 #[track_caller]
 fn config(text: &str) -> Config {
     let loaded = parse_config(&goldens_dir().join("gateway.toml"), text.to_owned(), &environment());
@@ -45,12 +45,12 @@ fn config(text: &str) -> Config {
     loaded.config.unwrap_or_else(|| panic!("{rendered}"))
 }
 
-/// A plugin's table around `rest`.
+/// A plugin's table that contains `rest`.
 fn with_plugin(rest: &str) -> String {
     format!("version = 1\n[plugins.time]\nsource = 'files/time.wasm'\n{rest}")
 }
 
-/// Should files of expected output be updated? Never in CI, where nobody reads the difference.
+/// Reports whether to update the goldens. Never in CI, where no one reviews the difference.
 pub(crate) fn updates_goldens() -> bool {
     let wanted = std::env::var_os("UPDATE_GOLDENS").is_some();
     let in_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");

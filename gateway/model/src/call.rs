@@ -1,8 +1,7 @@
 //! One call: its context, its outcome and its errors.
 //!
-//! Dispatch and plugins share these types. The protocol fills in a [`CallContext`], the host reads it when the guest
-//! asks, and a [`CallError`] is mapped in one place each to the protocol's answer, to a metric label and to a log
-//! level.
+//! Dispatch and plugins share these types. The protocol fills in a [`CallContext`], and the host reads it when the
+//! guest requests it. A [`CallError`] is mapped to a response, a metric label and a log level, each in one place.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -1,8 +1,8 @@
 //! Exact JSON text, and a strict parser that rejects duplicate keys.
 //!
 //! JSON that the gateway only passes on stays text: numbers keep their digits and objects their order. [`Json`] is the
-//! proof that a string is one JSON value without raw line breaks, so that it can be spliced into a line of the stdio
-//! transport or a `data:` line of an event stream without ending it (RFC 8259 allows line breaks between tokens).
+//! proof that a string is one JSON value without raw line breaks, which RFC 8259 allows between tokens. Such a string
+//! can be spliced into a line of the stdio transport or a `data:` line of an event stream without ending it.
 //! [`parse_strict`] reads arguments before they are checked.
 
 use std::borrow::Cow;
@@ -19,23 +19,23 @@ use serde_json::{Map, Value};
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// Takes over `text` if it is exactly one JSON value.
+    /// Accepts `text` if it is exactly one JSON value.
     ///
     /// Line breaks between tokens are removed; everything else stays unchanged.
     ///
     /// # Errors
-    /// The text isn't valid JSON. The error names line and column.
+    /// The text isn't valid JSON. The error names the line and the column.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text.into()).map(Self::from)
     }
 
-    /// The text of a value that is already JSON.
+    /// Serializes a parsed value.
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
         Self(serde_json::value::to_raw_value(value).expect("a `Value` is always JSON"))
     }
 
-    /// A JSON string.
+    /// Serializes `text` as a JSON string.
     #[must_use]
     pub fn string(text: &str) -> Self {
         Self(serde_json::value::to_raw_value(text).expect("a string is always JSON"))
@@ -105,14 +105,14 @@ impl PartialEq for Json {
 
 impl Eq for Json {}
 
-/// Reads one JSON value and rejects an object, at any depth, that has a key twice.
+/// Reads one JSON value and rejects duplicate keys at any depth.
 ///
-/// Two readers of `{"a":1,"a":2}` may see different values: the value that was checked wouldn't be the one that the
-/// plugin reads.
+/// Two parsers can read different values from `{"a":1,"a":2}`, so the plugin could read a different value from the one
+/// that was checked.
 ///
 /// # Errors
 /// The text isn't valid JSON, nests deeper than 128 levels, contains a number outside the range of a 64-bit float, or
-/// has a key twice. The error says which and where.
+/// has a duplicate key. The error names the problem and its position.
 pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = StrictSeed.deserialize(&mut deserializer)?;

@@ -1,8 +1,8 @@
-//! Values that every part of the gateway shares.
+//! Types that all parts of the gateway share.
 //!
 //! The modules are in reading order: a module uses only those above it.
 
-// Exact JSON text, and a strict parser that refuses duplicate keys.
+// Exact JSON text, and a strict parser that rejects duplicate keys.
 pub mod json;
 // Text from plugins, clients and files, made safe to show; and "did you mean".
 pub mod text;
@@ -16,7 +16,7 @@ pub mod call;
 pub mod secret;
 // The part of a plugin's configuration that the protocol needs.
 pub mod policy;
-// Problems that operators read.
+// Diagnostics for operators.
 pub mod diagnostic;
 // The interface between the protocol and the host.
 pub mod plugin;

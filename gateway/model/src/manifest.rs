@@ -1,7 +1,7 @@
 //! A plugin's description of itself, as plain values.
 //!
-//! The host fills these in from the contract's types and the catalog serves them; this module knows neither Wasm nor
-//! MCP's JSON. Every string was cleaned and capped, and every JSON text checked, before it gets here.
+//! The host fills these in from the contract's types and the catalog serves them; this module depends neither on Wasm
+//! nor on MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
 
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName};
@@ -14,8 +14,8 @@ pub use interfaces::{GuestCapability, Interfaces};
 /// Members of a JSON object, each key once.
 pub type JsonMembers = Vec<(String, Json)>;
 
-/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, or
-/// one of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"); also MCP's own domain written forwards, which
+/// Reports whether `key` is a key of `_meta` that plugins can't use: one with a prefix whose second label is MCP's, one
+/// of W3C's trace keys (MCP 2026-07-28, "General fields: `_meta`"), or one with MCP's own domain in normal order, which
 /// 2025-06-18 reserves.
 #[must_use]
 pub fn is_reserved_key(key: &str) -> bool {
@@ -238,7 +238,7 @@ impl UriTemplate {
     /// Validates `text` and finds its literal prefix.
     ///
     /// # Errors
-    /// The text contains white space, invisible characters or characters that URIs can't contain, its braces don't
+    /// The text contains white space, invisible characters or characters that URIs can't contain. Or its braces don't
     /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
     /// and one path character (`urn:a`).
     pub fn new(text: &str) -> Result<Self, UriTemplateError> {

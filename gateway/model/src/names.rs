@@ -1,7 +1,7 @@
 //! Names as types: plugins, tools, prompts, resources, digests, principals.
 //!
-//! Each name is validated once, when it enters, and is valid from then on. [`PublicName::join`] is the only rule that
-//! joins a plugin's prefix with the plugin's own name for a tool. Public names are looked up, never split.
+//! Each name is validated once, when it is created. [`PublicName::join`] is the only rule that joins a plugin's prefix
+//! with the plugin's own name for a tool. Public names are looked up, never split.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ pub use crate::text::{is_hidden, nearest_name as alike};
 /// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
 pub const MAX_PUBLIC_NAME: usize = 64;
 
-/// Above this many characters, a public name may become too long when a host adds its own prefix (Claude Code writes
-/// `mcp__<server>__` and counts the whole against 64).
+/// A longer public name, in characters, can become too long when a host adds its own prefix (Claude Code adds
+/// `mcp__<server>__` and allows 64 in total).
 pub const WARN_PUBLIC_NAME: usize = 46;
 
 /// An invalid name.
@@ -53,7 +53,7 @@ pub enum NameError {
         reason: &'static str,
     },
     /// The text isn't a SHA-256 digest.
-    #[error("`{0}` isn't a SHA-256 digest, which has 64 hexadecimal digits")]
+    #[error("`{0}` isn't a SHA-256 digest: expected 64 hexadecimal digits")]
     BadDigest(String),
 }
 
@@ -71,7 +71,7 @@ fn check(text: &str, most: usize) -> Result<(), NameError> {
     Ok(())
 }
 
-/// A character, as a message names it.
+/// A character as messages show it.
 fn in_words(c: char) -> String {
     match c {
         ' ' => "a space".to_owned(),
@@ -80,7 +80,7 @@ fn in_words(c: char) -> String {
     }
 }
 
-/// Defines a name over the common alphabet.
+/// Defines a type for names in the common alphabet.
 macro_rules! name {
     ($(#[$doc:meta])* $Name:ident, $most:expr) => {
         $(#[$doc])*

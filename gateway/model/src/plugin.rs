@@ -28,7 +28,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// The digest of its file.
     fn digest(&self) -> &Digest;
 
-    /// Everything it offers.
+    /// Its manifest.
     fn manifest(&self) -> &Manifest;
 
     /// The imports and exports of its component. `None` if they aren't known.
@@ -56,7 +56,7 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         uri: &'a ResourceUri,
     ) -> PluginFuture<'a, Outcome<ReadResult>>;
 
-    /// Fills in a prompt. Required arguments are present, and each name is given once.
+    /// Fills in a prompt. Required arguments are present, and there are no duplicates.
     fn get_prompt<'a>(
         &'a self,
         context: Arc<CallContext>,

@@ -38,20 +38,20 @@ pub struct PluginPolicy {
     pub concurrency: u32,
     /// The number of calls that wait for a running one.
     pub queue: u32,
-    /// How long a cancelled call may keep running if it checks for cancellation.
+    /// The time that a cancelled call gets to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
     /// The plugin's own settings.
     pub settings: PluginSettings,
 }
 
 impl PluginPolicy {
-    /// The place where a tool is named in the configuration; the plugin's key if it isn't named.
+    /// The location of a tool's name in the configuration, or of the plugin's key if the tool isn't mentioned.
     #[must_use]
     pub fn tool_place(&self, name: &str) -> Range<usize> {
         self.tools.places.get(name).unwrap_or(&self.place).clone()
     }
 
-    /// Compares two policies without the places in the file.
+    /// Compares two policies, ignoring their locations in the file.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self {
@@ -84,8 +84,8 @@ impl PluginPolicy {
     }
 }
 
-/// Which of a plugin's tools are offered, and under which public name. Keys are the plugin's own names and aren't
-/// validated: loading the plugin reports an unknown name, and a name that is denied but unknown rejects the plugin.
+/// A plugin's offered tools and their public names. Keys are the plugin's own names and aren't validated here: loading
+/// the plugin reports unknown names, and rejects the plugin if an unknown name is denied.
 #[derive(Debug, Clone, Default)]
 pub struct ToolFilter {
     /// The only tools that are offered. `None` means all.
@@ -99,7 +99,7 @@ pub struct ToolFilter {
 }
 
 impl ToolFilter {
-    /// Compares two filters without the places in the file.
+    /// Compares two filters, ignoring their locations in the file.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self { allow, deny, rename, places: _ } = self;
@@ -114,7 +114,7 @@ pub enum ClientFeature {
     Elicitation,
     /// Ask the model.
     Sampling,
-    /// Ask for the directories in use.
+    /// Ask for the client's working directories.
     Roots,
 }
 
@@ -122,7 +122,7 @@ impl ClientFeature {
     /// All features.
     pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
 
-    /// The first word of MCP's capability for it.
+    /// The first part of the name of its MCP capability.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-/// A shorter secret can occur in other text by chance, in bytes.
+/// The shortest secret that is searched for, in bytes. A shorter one can occur in other text by chance.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
 
-/// How deep JSON within strings of JSON is searched.
+/// The maximum depth to which JSON within JSON strings is searched.
 const MAX_JSON_LEVELS: usize = 4;
 
 /// A string that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
-/// Where an occurrence of a secret in other text counts as a match.
+/// The kind of occurrence of a secret in other text that counts as a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchBoundary {
     /// Anywhere.
@@ -27,7 +27,7 @@ pub enum MatchBoundary {
 }
 
 impl MatchBoundary {
-    /// Is an occurrence between these two texts a match?
+    /// Reports whether an occurrence between these two texts is a match.
     #[must_use]
     pub fn matches_between(self, before: &str, after: &str) -> bool {
         match self {
@@ -46,13 +46,13 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The string: to compare or to hand over, never to show.
+    /// The string, for comparing and passing on. Never show it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Where an occurrence of it counts as a match.
+    /// The kind of occurrence that counts as a match.
     #[must_use]
     pub fn match_boundary(&self) -> MatchBoundary {
         let is_json = |text: &str| {
@@ -66,7 +66,7 @@ impl Secret {
         }
     }
 
-    /// Does `text` contain it, also within JSON?
+    /// Reports whether `text` contains it, directly or within JSON.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.is_in_plain(text)

@@ -5,13 +5,13 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Each seed is another sequence of mutations.
+/// The seeds. Each produces a different sequence of mutations.
 const SEEDS: [u64; 4] = [1, 20_241_105, 0x9E37_79B9_7F4A_7C15, u64::MAX];
 
 /// The number of mutated texts for each seed.
 const ROUNDS_PER_SEED: usize = 1_500;
 
-/// Inserted pieces: tokens of JSON, of URLs and of related formats, and bytes that none of them has.
+/// Pieces to insert: tokens of JSON, URLs and related formats, and bytes that don't occur in any of them.
 const PIECES: [&[u8]; 38] = [
     b"\"",
     b"{",
@@ -84,7 +84,7 @@ impl Random {
 /// Checks every file of `fuzz/corpus/<target>`, and mutations of them.
 ///
 /// # Panics
-/// `check` panics: with the seed, the round and the bytes. Or the corpus is empty.
+/// `check` panics (the message contains the seed, the round and the bytes), or the corpus is empty.
 #[track_caller]
 pub fn seeded(target: &str, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);

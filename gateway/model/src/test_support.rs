@@ -31,9 +31,9 @@ pub type PromptArguments = Vec<(String, String)>;
 pub struct FakePlugin<T = ()> {
     /// The plugin's id.
     pub id: PluginId,
-    /// The digest of its file: that of the id, unless the test sets another.
+    /// The digest of its file. The default is the digest of the id.
     pub digest: Digest,
-    /// Its offer.
+    /// Its manifest.
     pub manifest: Manifest,
     /// The peak memory that it reports.
     pub peak_memory: Option<u64>,
@@ -45,7 +45,7 @@ pub struct FakePlugin<T = ()> {
     pub on_prompt: Option<CallHandler<(String, PromptArguments), Outcome<PromptResult>>>,
     /// Takes the target, the argument's name and its value so far.
     pub on_complete: Option<CallHandler<(CompletionTarget, String, String), Completion>>,
-    /// Whatever the test needs in addition.
+    /// Additional data of the test.
     pub data: T,
 }
 

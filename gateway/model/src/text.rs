@@ -1,6 +1,6 @@
-//! Text that others wrote: making it safe to show, cutting it, and finding the name that was probably meant.
+//! Untrusted text: makes it safe to show, cuts it, and finds the name that was probably meant.
 //!
-//! Everything here is about showing text to people and models. What a call returns is data and isn't changed.
+//! This module is about text that is shown to people and models. The result of a call is data and isn't changed.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ pub use similar::{
 /// The longest quotation in a message, in characters.
 const MAX_QUOTED_CHARS: usize = 80;
 
-/// Reports whether a reader can't see `c`, or `c` moves other characters. Line breaks and tabs count as hidden; callers
-/// that allow them say so.
+/// Reports whether a reader can't see `c`, or `c` moves other characters. Line breaks and tabs count as hidden;
+/// [`is_hidden_in_block`] allows them.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()

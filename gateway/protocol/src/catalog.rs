@@ -91,8 +91,8 @@ impl Catalog {
         self.generation
     }
 
-    /// The part of the catalog that `principal` may use. Today that is all of it, and lists are the same for all
-    /// callers; calls use this method so that it can become less.
+    /// The part of the catalog that `principal` may use. Today that is the whole catalog, and lists are the same for
+    /// all callers. Calls use this method so that it can be restricted later.
     #[must_use]
     pub fn visible_to(&self, _principal: &Principal) -> &Self {
         self
@@ -165,8 +165,8 @@ impl Catalog {
         self.claims.owner(uri).map(|owner| &self.members[owner])
     }
 
-    /// The digest of everything that clients see of one kind, order included. It changes if and only if they would see
-    /// something else.
+    /// The digest of everything that clients see of one kind, order included. It changes if and only if clients would
+    /// see a difference.
     #[must_use]
     pub fn digest(&self, kind: ListKind) -> Digest {
         self.digests[kind.index()]

@@ -1,9 +1,9 @@
 //! Pending change notifications of each client: lists that differ, and resources with new content.
 //!
-//! A [`Listener`] remembers what its client knows, not what has happened since. So nothing accumulates for a client
-//! that doesn't read, many changes in a row become one notification, and a change that was reverted becomes none. After
-//! the last change the client is notified of everything that differs. Catalogs arrive through a `watch` channel.
-//! Changed resources are reported to [`Updates`], which reaches only the listeners that subscribed to them.
+//! A [`ChangeListener`] remembers the state that its client knows, not the changes since then. So nothing accumulates for a
+//! client that doesn't read, many changes in a row become one notification, and a change that was reverted becomes
+//! none. After the last change the client is notified of everything that differs. Catalogs arrive through a `watch`
+//! channel. Changed resources are reported to [`ResourceUpdates`], which reaches only the listeners that subscribed to them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,12 +76,12 @@ impl ChangeListener {
             }
             tokio::select! {
                 () = knock => {}
-                Ok(()) = catalog.changed() => {} // where there will be no other catalog, the knocks remain
+                Ok(()) = catalog.changed() => {} // if no catalog follows, only the wake-ups remain
             }
         }
     }
 
-    /// Lists first: there are three at most, so updates get their turn.
+    /// Lists come first: there are at most three, so updates aren't delayed for long.
     fn next_pending(&self, now: &Catalog) -> Option<ChangeEvent> {
         let mut told = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in told.iter_mut() {

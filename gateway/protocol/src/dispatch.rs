@@ -41,7 +41,7 @@ pub struct Dispatcher {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// The outcome of a call, and the plugin that was called, which is needed to call the same one again with answers.
+/// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
 #[derive(Debug)]
 pub struct DispatchOutcome<T> {
     /// The plugin that was called.
@@ -78,13 +78,13 @@ impl Dispatcher {
         self.observer.as_ref()
     }
 
-    /// The latest catalog, which stays as it is.
+    /// A snapshot of the latest catalog.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.borrow())
     }
 
-    /// The latest catalog, and its successors.
+    /// The latest catalog, and all later ones.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.clone()
@@ -99,7 +99,7 @@ impl Dispatcher {
     /// Calls the tool with the public name `name`.
     ///
     /// # Errors
-    /// There is no such tool, the arguments don't fit its schema, or the call failed.
+    /// There is no such tool, the arguments don't match its schema, or the call failed.
     pub async fn call_tool(
         &self,
         catalog: &Catalog,
@@ -147,7 +147,7 @@ impl Dispatcher {
     /// Fills in the prompt with the public name `name`.
     ///
     /// # Errors
-    /// There is no such prompt, a required argument is missing, an argument is given twice, or the call failed.
+    /// There is no such prompt, a required argument is missing, an argument is duplicated, or the call failed.
     pub async fn get_prompt(
         &self,
         catalog: &Catalog,
@@ -215,7 +215,7 @@ impl Dispatcher {
         RequestSpan::of_call(self.observer.as_ref(), member, kind, name)
     }
 
-    /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call may keep running for the
+    /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call can keep running for the
     /// plugin's grace period, and keeps its permit.
     async fn invoke<'a, T>(
         &self,
@@ -227,14 +227,15 @@ impl Dispatcher {
         let limits = member.policy();
         let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
         span.admitted();
-        // A plugin's future shares nothing with others that a panic could leave half done: it is dropped whole.
+        // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
+        // whole.
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
         let answer = tokio::select! {
             biased;
             answer = answer => answer.unwrap_or_else(|panic| {
                 // The text is for developers, not for the caller.
-                tracing::error!(plugin = %member.id(), "a panic: {}", error::panic_text(&*panic));
-                Err(CallError::Internal("a bug in the gateway; see its log".to_owned()))
+                tracing::error!(plugin = %member.id(), "internal error: a call panicked: {}", error::panic_text(&*panic));
+                Err(CallError::Internal("internal error; see the gateway's log".to_owned()))
             }),
             () = wait_for_cancel_and_grace(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
         };

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{BusyReason, CallError};
 use crate::names::PluginId;
 
-/// The number of waiting calls of all plugins, for each call that may run. A waiting call keeps its request in memory.
+/// The maximum number of waiting calls of all plugins, for each concurrent call. A waiting call keeps its request in
+/// memory.
 const WAITING_CALLS_PER_PERMIT: u32 = 16;
 
 /// The minimum of that number: one plugin's default queue several times over.
@@ -34,7 +35,7 @@ pub struct ConcurrencyLimiter {
 }
 
 /// The right to run one call, returned on drop.
-#[must_use = "the permit is given back when it is dropped"]
+#[must_use = "the permit is released when it is dropped"]
 pub struct CallPermit {
     plugin_queue: Arc<PluginQueue>,
     plugin_slot: Option<OwnedSemaphorePermit>,
@@ -162,7 +163,7 @@ impl ConcurrencyLimiter {
     pub async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.call_ended.notified());
-            ended.as_mut().enable(); // before looking: what ends meanwhile isn't missed
+            ended.as_mut().enable(); // before the check, so that a call that ends meanwhile isn't missed
             if self.loads().iter().all(|(_, load)| *load == CallLoad::default()) {
                 return;
             }
@@ -191,7 +192,7 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// Counts a call that has to wait, if it may.
+    /// Counts a call that has to wait, unless the queue is full.
     fn enqueue(
         &self,
         plugin_queue: Arc<PluginQueue>,

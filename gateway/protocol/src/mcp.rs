@@ -105,8 +105,8 @@ impl RequestAnswer {
 
     /// A stable word for metrics and logs. `None` if there is no error.
     ///
-    /// It follows `error.type` of OpenTelemetry's conventions for MCP: `tool_error`, or the error's code; but
-    /// `cancelled` if the client cancelled its request, which usually isn't answered at all.
+    /// It follows `error.type` of OpenTelemetry's conventions for MCP: `tool_error`, or the error's code. It is
+    /// `cancelled` if the client cancelled its request; such a request usually gets no answer.
     #[must_use]
     pub fn error_kind(&self) -> Option<&'static str> {
         match self {

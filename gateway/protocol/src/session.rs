@@ -1,7 +1,7 @@
 //! Sessions of the handshake revisions, and their running requests.
 //!
-//! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end by
-//! themselves, and their number is limited, because most clients never end theirs.
+//! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end
+//! automatically, and their number is limited, because most clients never end theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The client accepts notifications: it sent `notifications/initialized`, or a request of its own.
+    /// Marks that the client accepts notifications: it sent `notifications/initialized`, or a request of its own.
     pub fn set_ready(&self) {
         let _ = self.ready.set(()); // repeated calls change nothing
     }
@@ -171,7 +171,7 @@ impl Session {
     }
 }
 
-/// An error when a session is opened.
+/// An error in opening a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The maximum number of sessions is open, and all of them are busy.
@@ -251,7 +251,7 @@ impl SessionStore {
     /// Finds the caller's session with this id and marks it as used.
     #[must_use]
     pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        // Expired sessions are removed when one is opened, not here: every request takes this way.
+        // Expired sessions are removed when one is opened, not here: every request comes through here.
         let open = self.lock();
         let session =
             open.get(id).filter(|session| session.principal == *principal && !self.is_expired(session))?;

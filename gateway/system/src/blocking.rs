@@ -1,9 +1,9 @@
-//! Limits on blocking work in file systems that may not respond.
+//! Limits on blocking work in file systems that might not respond.
 //!
-//! A thread that waits for a dead network file system can't be cancelled, and the number of blocking threads is limited. So
-//! only a few of them do such work at once. The permit belongs to the thread and not to the task that waits for the
-//! result: if that task gives up, the permit stays taken, so a dead file system costs a few threads and not one for each
-//! attempt.
+//! A thread that waits for a dead network file system can't be cancelled, and the number of blocking threads is
+//! limited. So only a few of them do such work at once. The permit belongs to the thread and not to the task that waits
+//! for the result: if that task gives up, the permit stays taken, so a dead file system costs a few threads instead of
+//! one per attempt.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +12,7 @@ use moongate_model::names::PluginId;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 
-/// Limits how many blocking threads do something at once.
+/// Limits the number of blocking threads that work at once.
 #[derive(Debug, Clone)]
 pub struct BlockingLimiter(Arc<Semaphore>);
 
@@ -22,7 +22,8 @@ impl BlockingLimiter {
         Self(Arc::new(Semaphore::new(width)))
     }
 
-    /// Does `work` on a blocking thread when there is a permit. Once started, it continues even if the future is dropped.
+    /// Runs `work` on a blocking thread once a permit is free. Once started, it continues even if the future is
+    /// dropped.
     ///
     /// # Errors
     /// The work panicked.
@@ -43,7 +44,7 @@ impl BlockingLimiter {
 #[derive(Debug)]
 pub struct PluginBlockingLimiters {
     width: usize,
-    /// A lane exists while something refers to it, such as a thread that works.
+    /// A lane exists while something refers to it, such as a running thread.
     limiters: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
 }
 

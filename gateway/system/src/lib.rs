@@ -1,6 +1,6 @@
-//! What the host and the gateway need of the operating system.
+//! Operating system services for the host and the gateway.
 
 // A limit on blocking work that can hang.
 pub mod blocking;
-// Directories that belong to the gateway's user alone.
+// Directories that only the gateway's user can access.
 pub mod private_dir;

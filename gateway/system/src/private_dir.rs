@@ -80,7 +80,7 @@ pub fn create(dir: &Path) -> Result<(), PrivateDirError> {
 /// Checks that [`private`] would succeed and that the directory is writable, without creating anything.
 ///
 /// # Errors
-/// It would fail, as far as can be checked.
+/// [`private`] would fail, as far as this can be checked.
 pub fn check_creatable(dir: &Path) -> Result<(), PrivateDirError> {
     let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
     match fs::symlink_metadata(dir) {
@@ -125,7 +125,7 @@ pub enum Ownership {
     OwnerOnly,
     /// Owned by this user; others can't write.
     OwnerWrites,
-    /// Owned by this user or root; others except the owner's group can't write. Source trees often are like this.
+    /// Owned by this user or root; writable by the owner and the group only. Source trees are often like this.
     SourceTree,
 }
 

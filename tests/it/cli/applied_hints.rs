@@ -115,10 +115,7 @@ fn suggests_existing_files_for_mistyped_paths() {
     let plugin = format!("version = 1\n[plugins.p]\nsource = \"{built}\"\n");
     let allow = "[plugins.p.allow]\ndirs = [{ host = \"./nots\", guest = \"/notes\" }]\n";
     let (fine, stderr) = checked(&workspace, &(plugin.clone() + allow));
-    assert!(
-        !fine && stderr.contains(&format!("did you mean `{}`?", there.join("notes").display())),
-        "{stderr}"
-    );
+    assert!(!fine && stderr.contains(&format!("did you mean `{}`?", there.join("notes").display())), "{stderr}");
     let config = "[plugins.p.config]\ntoken = { file = \"./secrets/tokn\" }\n";
     let (fine, stderr) = checked(&workspace, &(plugin.clone() + config));
     assert!(!fine && stderr.contains("did you mean `./secrets/token`?"), "{stderr}");
@@ -156,16 +153,14 @@ fn check_reports_unknown_and_missing_settings() {
     assert!(fine, "only a warning is expected: {stderr}");
     assert!(stderr.contains("warning: the plugin `p` has no setting `moist`"), "{stderr}");
     assert!(
-        stderr.contains("moist = *\n")
-            && stderr.contains("^^^^^\n")
-            && stderr.contains("did you mean `most`?"),
+        stderr.contains("moist = *\n") && stderr.contains("^^^^^\n") && stderr.contains("did you mean `most`?"),
         "{stderr}"
     );
     // Excerpts mask the values of settings.
     for (wrong, message, caret) in [
         (
             right.replace("token = \"abc\"\n", ""),
-            "requires the setting `token`, which is missing",
+            "is missing the required setting `token`",
             "[plugins.p.config]",
         ),
         (right.replace("= 5", "= \"many\""), "`most` must be of type integer, not string", "most = \"****\""),
@@ -183,7 +178,7 @@ fn logs_wrong_settings_at_start_and_reload_and_still_serves() {
     let (workspace, right) = with_settings("token = \"abc\"");
     workspace.write("gateway.toml", right.replace("token", "tokn"));
     let http = Http::start(&workspace);
-    http.wait_for_log("requires the setting `token`, which is missing");
+    http.wait_for_log("is missing the required setting `token`");
     http.wait_for_log("did you mean `token`?");
     assert!(http.call("p_version", json!({}))["result"].is_object());
     workspace.write("temporary", right + "most = \"many\"\n");

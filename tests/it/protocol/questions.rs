@@ -182,14 +182,8 @@ fn stdin_eof_cancels_open_questions() {
     let (remaining, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
     assert_eq!(remaining.len(), 2, "{remaining:?}");
-    assert_eq!(
-        remaining[0]["params"]["requestId"], question["id"],
-        "the question wasn't cancelled: {remaining:?}"
-    );
-    assert!(
-        remaining[1]["id"] == 50 && text(&remaining[1]).contains("no answer is possible any more"),
-        "{remaining:?}"
-    );
+    assert_eq!(remaining[0]["params"]["requestId"], question["id"], "the question wasn't cancelled: {remaining:?}");
+    assert!(remaining[1]["id"] == 50 && text(&remaining[1]).contains("the client can't answer any more"), "{remaining:?}");
 }
 
 #[test]
@@ -210,7 +204,7 @@ fn reports_ungranted_undeclared_and_invalid_questions() {
     let mut stdio = initialized_client(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(not_granted["result"]["isError"], true);
-    let line = "`client = [\"elicitation\"]` to `[plugins.zoo.allow]`";
+    let line = "add `client = [\"elicitation\"]` to `[plugins.zoo.allow]`";
     assert!(text(&not_granted).contains(line), "{not_granted}");
     let prompt = stdio.request_and_wait("prompts/get", json!({ "name": "zoo_asking_prompt" }));
     assert_eq!(prompt["error"]["code"], -32603, "{prompt}");

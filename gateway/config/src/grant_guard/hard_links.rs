@@ -1,7 +1,7 @@
-//! PathIdentities of files: directories that are mounted in two places, and hard links.
+//! Identities of files: directories that are mounted in two places, and hard links.
 //!
-//! Paths show neither. Two paths to a mount have a directory in common. A hard link is only found by searching the granted
-//! directory, which is done if the file has more than one name.
+//! Paths reveal neither. Two paths to a mount have a directory in common. A hard link can only be found by searching
+//! the granted directory, and only files with more than one name are searched for.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,9 +18,9 @@ pub(crate) struct FileIdentity {
 /// The identities of a file and of its parent directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathIdentities {
-    /// Its own. `None` means that it doesn't exist.
+    /// The identity of the file itself. `None` means that it doesn't exist.
     own: Option<FileIdentity>,
-    /// Those of its parent directories.
+    /// The identities of its parent directories.
     parents: Vec<FileIdentity>,
 }
 
@@ -41,7 +41,7 @@ impl PathIdentities {
         Self { own: identity(end), parents }
     }
 
-    /// Does one contain the other, or are they the same?
+    /// Reports whether one contains the other, or they are the same.
     pub(crate) fn overlap(&self, other: &Self) -> bool {
         let within = |inner: &Self, outer: &Self| {
             outer.own.is_some_and(|own| inner.own == Some(own) || inner.parents.contains(&own))
@@ -135,7 +135,7 @@ fn link_count(found: &fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(found)
 }
 
-/// The inode number in the directory itself costs nothing.
+/// Reading the inode number from the directory entry costs nothing.
 #[cfg(unix)]
 fn can_be(entry: &fs::DirEntry, wanted: FileIdentity) -> bool {
     std::os::unix::fs::DirEntryExt::ino(entry) == wanted.inode

@@ -1,5 +1,5 @@
-//! MountTable: the places of paths on their file systems. A mount can show a place also below a granted directory, so that
-//! neither the paths nor their parent directories have anything in common.
+//! The locations of paths on their file systems. A mount can show a location below a granted directory too; then
+//! neither the two paths nor their parent directories have anything in common.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,13 +13,13 @@ pub(crate) struct MountTable(Vec<Mount>);
 struct Mount {
     /// The file system, as `major:minor`.
     device: String,
-    /// The directory or file of it that is shown.
+    /// The mounted directory or file of that file system.
     root: PathBuf,
     /// The mount point.
     at: PathBuf,
 }
 
-/// A place on a file system.
+/// A location on a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MountedPlace<'m> {
     device: &'m str,
@@ -27,7 +27,7 @@ struct MountedPlace<'m> {
 }
 
 impl MountedPlace<'_> {
-    /// Is the other place below this one, or the same?
+    /// Reports whether the other location is below this one, or the same.
     fn contains(&self, other: &MountedPlace<'_>) -> bool {
         self.device == other.device && other.path.starts_with(&self.path)
     }
@@ -50,12 +50,12 @@ impl MountTable {
         Self(mounts.collect())
     }
 
-    /// Does one contain the other, or are they the same? Both are resolved paths.
+    /// Reports whether one contains the other, or they are the same. Both are resolved paths.
     pub(crate) fn overlap(&self, a: &Path, b: &Path) -> bool {
         self.shows(a, b) || self.shows(b, a)
     }
 
-    /// Is `path` also visible in `dir`, or is it `dir`?
+    /// Reports whether `path` is visible in `dir`, or is `dir`.
     pub(crate) fn shows(&self, dir: &Path, path: &Path) -> bool {
         let Some(wanted) = self.place(path) else { return false };
         self.tree(dir).iter().any(|place| place.contains(&wanted))
@@ -67,7 +67,7 @@ impl MountTable {
         self.tree(dir).iter().any(|place| place.contains(&wanted) && *place != wanted)
     }
 
-    /// The places that are visible in a directory: its own, and those of mounts in it.
+    /// The locations that are visible in a directory: its own, and those of mounts in it.
     fn tree(&self, dir: &Path) -> Vec<MountedPlace<'_>> {
         let mounted = self.0.iter().filter(|mount| mount.at != dir && mount.at.starts_with(dir));
         let mounted = mounted.map(|mount| MountedPlace { device: &mount.device, path: mount.root.clone() });

@@ -1,4 +1,4 @@
-//! What grants may not reach, on a real disk.
+//! Tests of forbidden grants on a real disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -202,7 +202,7 @@ fn finds_hard_links_to_protected_files() {
     let at = |path: &str| place.path().join(path);
     for (file, modes) in [("secrets/token", "ro rw"), ("gateway.toml", "ro rw"), ("plugins/time.wasm", "rw")]
     {
-        // A hard link in a directory that isn't granted does no harm.
+        // A hard link in a directory that isn't granted is harmless.
         fs::hard_link(at(file), at("elsewhere")).unwrap();
         for mode in ["ro", "rw"] {
             assert_eq!(errors(place.path(), &grant("notes", mode)), [""; 0], "{file} {mode}");

@@ -1,4 +1,4 @@
-//! `allow.credentials`: headers that the gateway adds, with secrets that neither the plugin nor any message shows.
+//! `allow.credentials`: headers that the gateway adds. Their secrets are hidden from the plugin and from messages.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -70,7 +70,7 @@ fn read_origin(reader: &mut ConfigReader<'_>, text: &TomlString) -> Option<HttpO
     }
 }
 
-/// The headers of a table, and what they are filled from.
+/// The headers of a table, and the variables and files that they are filled from.
 fn read_headers(
     reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
@@ -161,7 +161,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
             return Err(PatternError::new(parts.scheme, "secrets are only sent encrypted", hint));
         }
         (HttpScheme::Https, HostPattern::Subdomains(_) | HostPattern::AnyName) => {
-            let hint = "name the host; use a table for each";
+            let hint = "name one host, and add a table for each other host";
             return Err(PatternError::new(parts.host, "a credential is for one host only", hint));
         }
         (HttpScheme::Https, HostPattern::Exact(host)) => host,
@@ -173,7 +173,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<HttpOrigin, PatternError> {
     Ok(HttpOrigin { scheme, host, port })
 }
 
-/// A probable mistake where a prefix and a secret meet: message and hint, without the secret.
+/// A probable mistake between a prefix and a secret: message and hint, without the secret.
 fn suspicious_prefix(prefix: &str, secret: &str) -> Option<(String, String)> {
     let word = prefix.trim_end();
     if word.is_empty() || !is_auth_scheme(word) {
@@ -191,7 +191,7 @@ fn suspicious_prefix(prefix: &str, secret: &str) -> Option<(String, String)> {
     })
 }
 
-/// Why a text can't be part of a header (RFC 9110, 5.5): message and hint, without the text.
+/// The reason why a text can't be part of a header (RFC 9110, 5.5): message and hint, without the text.
 fn invalid_header_value(text: &str) -> Option<(&'static str, &'static str)> {
     if text.contains(['\n', '\r']) {
         return Some(("invalid header value: it contains a line break", "write the secret on one line"));
@@ -205,7 +205,7 @@ fn invalid_header_value(text: &str) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// The same for a whole value: white space at its ends is lost on the way.
+/// The same for a whole value: white space at its ends is lost in transit.
 fn untrimmed_value(text: &str) -> Option<(&'static str, &'static str)> {
     (text.trim_ascii() != text)
         .then_some(("invalid header value: it starts or ends with white space", "remove the white space"))

@@ -68,7 +68,7 @@ fn overlapping_paths(path: &str, first: &str) -> Diagnostic {
         .with_hint("use paths that don't contain each other, such as `/a` and `/b`")
 }
 
-/// Is one of two paths inside the sandbox the other, or inside it?
+/// Reports whether one of two paths inside the sandbox is the other, or is inside it.
 fn overlaps(a: &str, b: &str) -> bool {
     let is_inside = |inner: &str, outer: &str| {
         let outer = outer.trim_end_matches('/');

@@ -13,8 +13,8 @@ use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
 use crate::model::{HttpGrant, HttpScheme, RequestTarget};
 
-/// Parses a grant, a URL and a network from one line each. Every error has a place, and a grant covers a request exactly if
-/// scheme, host, port and path match, no matter how often a server decodes the path.
+/// Parses a grant, a URL and a network from one line each. Every error has a location, and a grant covers a request if
+/// and only if scheme, host, port and path match, no matter how often a server decodes the path.
 ///
 /// # Panics
 /// A property is violated.
@@ -72,7 +72,7 @@ fn assert_has_place(PatternError { part, message, hint, is_secret: _ }: &Pattern
     assert!(!message.is_empty() && !hint.is_empty());
 }
 
-/// Does the grant's text allow this URL?
+/// Reports whether the grant's text allows this URL.
 fn is_allowed(grant: &HttpGrant, written: &str, url: &Url) -> bool {
     let (scheme, rest) = written.split_once("://").expect("a grant has a scheme");
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -114,7 +114,7 @@ fn ascii(name: &str) -> String {
     read.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_else(|| name.to_ascii_lowercase())
 }
 
-/// Is a path below another for a server that decodes it never, once, twice or three times, and then resolves `..`?
+/// Reports whether a path is below another for a server that decodes it up to three times and then resolves `..`.
 fn is_below(outer: &str, path: &str) -> bool {
     let base = Url::parse("http://a").expect("a valid URL");
     let outer = base.join(if outer.is_empty() { "/" } else { outer }).expect("a valid path");

@@ -1,4 +1,5 @@
-//! `allow.http`: where a plugin's requests may go, with warnings about grants that probably don't mean what they seem to.
+//! `allow.http`: the destinations of a plugin's requests, with warnings about grants that probably don't do what was
+//! intended.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,7 +17,8 @@ use crate::model::{
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::names::alike;
 
-/// Methods that can't be granted: a tunnel through a proxy, and echoes of the request with what the gateway added to it.
+/// Methods that can't be granted: `CONNECT` opens a tunnel through a proxy, and the others echo the request with the
+/// headers that the gateway added.
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// The methods in use (RFC 9110, 5789, 4918, 3253, 5323).
@@ -86,16 +88,12 @@ pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<
         // Of two equal grants the later one is redundant.
         let is_covering = |(its, other): &(usize, &HttpGrant)| {
             let allows_something = grant.methods.as_ref().is_none_or(|methods| !methods.is_empty());
-            *its != at
-                && allows_something
-                && grant.is_covered_by(other)
-                && (*its < at || !other.is_covered_by(grant))
+            *its != at && allows_something && grant.is_covered_by(other) && (*its < at || !other.is_covered_by(grant))
         };
         if let Some((_, other)) = grants.iter().enumerate().find(is_covering) {
             let problem = Diagnostic::warning(format!("redundant grant {}", quoted(&grant.display_pattern)));
-            let problem = problem
-                .with_span(grant.span.clone())
-                .with_related(other.span.clone(), "already granted here");
+            let problem =
+                problem.with_span(grant.span.clone()).with_related(other.span.clone(), "already granted here");
             reader.report(problem.with_hint("remove one of the two"));
         }
     }
@@ -126,19 +124,10 @@ fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Opti
         GrantNetworks::NotPossible | GrantNetworks::NotNamed => Vec::new(),
         GrantNetworks::Named(networks) => networks,
     };
-    Some(HttpGrant {
-        span: text.span,
-        display_pattern: text.shown,
-        scheme,
-        host,
-        port,
-        methods,
-        path,
-        networks,
-    })
+    Some(HttpGrant { span: text.span, display_pattern: text.shown, scheme, host, port, methods, path, networks })
 }
 
-/// Reports a wrong part of a string.
+/// Reports an invalid part of a string.
 pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlString, error: PatternError) {
     let PatternError { part, message, hint, is_secret } = error;
     let span = reader.part(&text.span, &text.text, part);
@@ -148,7 +137,7 @@ pub(crate) fn report_pattern_error(reader: &mut ConfigReader<'_>, text: &TomlStr
     reader.report(Diagnostic::error(message).with_span(span).with_hint(hint));
 }
 
-/// Reports a grant that can't do what it seems to.
+/// Reports a grant that doesn't do what it appears to do.
 fn check_pattern(
     reader: &mut ConfigReader<'_>,
     text: &TomlString,
@@ -166,7 +155,7 @@ fn check_pattern(
     let problem = match &pattern.host {
         _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
             let whole = span(pattern.parts.host.start..text.text.len());
-            let message = format!("`{network}` is a network, which `url` can't name");
+            let message = format!("`url` can't contain the network `{network}`");
             let is_allowed = |address| is_public_address(address) || networks.contains(address);
             let problem = if address.is_some_and(is_allowed) {
                 Diagnostic::warning(message)
@@ -180,14 +169,13 @@ fn check_pattern(
             address.filter(|address| !is_public_address(*address) && !networks.contains(*address)) =>
         {
             let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
-            let problem =
-                Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
+            let problem = Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
             problem.with_hint(format!("to allow it, {hint}"))
         }
         HostPattern::Exact(Host::Domain(name)) if is_localhost_name(name) && !networks.is_named() => {
             let [v4, v6] = LOCAL_NETWORKS;
             let hint = networks.hint_to_add(&text.text, &format!("\"{v4}\", \"{v6}\""));
-            let message = format!("requests to {} are denied: it isn't public", quoted(written));
+            let message = format!("requests to {} are denied: the host isn't public", quoted(written));
             Diagnostic::warning(message).with_span(host).with_hint(format!("to allow it, {hint}"))
         }
         HostPattern::Subdomains(name) if is_top_level(name) => {
@@ -195,7 +183,7 @@ fn check_pattern(
             Diagnostic::warning(message).with_span(host).with_hint("write a domain, or `*` for every host")
         }
         _ if pattern.scheme == HttpScheme::Http && !networks.is_named() => {
-            let message = "requests by `http` aren't encrypted and can be changed on the way";
+            let message = "`http` requests aren't encrypted and can be modified in transit";
             let problem = Diagnostic::warning(message).with_span(span(pattern.parts.scheme.clone()));
             problem.with_hint("write `https`, or name the host's network in `networks`")
         }
@@ -227,8 +215,7 @@ fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<
         } else if !is_http_token(&method) {
             Diagnostic::error(format!("invalid method {shown}")).with_hint("write one such as \"GET\"")
         } else if FORBIDDEN_METHODS.contains(&method.as_str()) {
-            Diagnostic::error(format!("{shown} can't be granted"))
-                .with_hint("remove it: plugins can't use it")
+            Diagnostic::error(format!("{shown} can't be granted")).with_hint("remove it: plugins can't use it")
         } else {
             let near = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
             match (methods.insert(method), near) {
@@ -255,12 +242,12 @@ fn port_after_path(path: &str) -> Option<(&str, u16)> {
     Some((path, port.parse().ok()?))
 }
 
-/// Is it a public top-level domain?
+/// Reports whether it is a public top-level domain.
 fn is_top_level(name: &str) -> bool {
     !name.contains('.') && !PRIVATE_TOP_LEVEL_NAMES.contains(&name)
 }
 
-/// Is it a token (RFC 9110, 5.6.2)?
+/// Reports whether it is a token (RFC 9110, 5.6.2).
 pub(crate) fn is_http_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

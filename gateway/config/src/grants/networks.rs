@@ -10,7 +10,7 @@ use crate::model::http_path::PatternError;
 use crate::model::{Diagnostic, is_public_address};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
-/// The addresses at which clouds give their machines credentials.
+/// The addresses of cloud metadata services, which provide credentials.
 const METADATA_ADDRESSES: [IpAddr; 5] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
@@ -40,13 +40,12 @@ pub(crate) fn read_networks(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>
 
 fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNet, earlier: &[IpNet]) {
     let problem = if let Some(other) = earlier.iter().find(|other| other.contains(&network)) {
-        Diagnostic::warning(format!("redundant network: `{network}` is part of `{other}`"))
-            .with_hint("remove it")
+        Diagnostic::warning(format!("redundant network: `{network}` is part of `{other}`")).with_hint("remove it")
     } else if METADATA_ADDRESSES.iter().any(|address| network.contains(address))
         && network.prefix_len() < network.max_prefix_len()
     {
-        let message = format!("`{network}` contains the address at which clouds give machines credentials");
-        Diagnostic::warning(message).with_hint("grant a smaller network without it")
+        let message = format!("`{network}` contains a cloud metadata address, which provides credentials");
+        Diagnostic::warning(message).with_hint("grant a smaller network that doesn't contain it")
     } else if is_public_network(network) {
         Diagnostic::warning(format!("redundant network: `{network}` is public")).with_hint("remove it")
     } else {
@@ -69,9 +68,7 @@ fn is_public_network(network: IpNet) -> bool {
         IpNet::V4(_) => 24,
         IpNet::V6(_) => 32,
     };
-    network.prefix_len() >= small
-        && is_public_address(network.network())
-        && is_public_address(network.broadcast())
+    network.prefix_len() >= small && is_public_address(network.network()) && is_public_address(network.broadcast())
 }
 
 /// Parses a network such as `10.1.0.0/16`.
@@ -100,7 +97,7 @@ pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
     if let IpAddr::V6(address) = address
         && address.to_ipv4_mapped().is_some()
     {
-        return Err(PatternError::new(whole, "invalid network: write an IPv4 network as such", HINT));
+        return Err(PatternError::new(whole, "invalid network: an IPv4 network in IPv6 notation", HINT));
     }
     if network.prefix_len() < min_prefix_len(network) {
         let message = format!("{} is too large: it contains public networks", quoted(text));
@@ -113,7 +110,7 @@ pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
         return Err(PatternError::new(after, message, hint));
     }
     if network.addr() != network.network() {
-        let message = format!("{} is an address inside a network", quoted(text));
+        let message = format!("{} isn't a network: it has bits after its prefix", quoted(text));
         let hint = format!(
             "write `{}` for the network, or `{}` for the address",
             network.trunc(),

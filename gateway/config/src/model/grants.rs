@@ -1,4 +1,4 @@
-//! What a plugin may access.
+//! The grants of a plugin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{ClientFeature, Credential, HttpGrant};
 use moongate_model::names::StoreName;
 
-/// What a plugin may access. Nothing is allowed by default.
+/// The grants of a plugin. Nothing is allowed by default.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     /// Directories.
@@ -22,9 +22,9 @@ pub struct Grants {
     pub http: Vec<HttpGrant>,
     /// Headers that the gateway adds to its requests. The plugin can't read them.
     pub credentials: Vec<Credential>,
-    /// Where it may keep state between calls.
+    /// The store for its state between calls.
     pub state: StateGrant,
-    /// Where each key of the table is in the file, in bytes.
+    /// The byte range of each key of the table in the file.
     pub spans: BTreeMap<String, Range<usize>>,
 }
 
@@ -44,31 +44,31 @@ impl Grants {
     }
 }
 
-/// Where a plugin may keep state between calls.
+/// The store for a plugin's state between calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StateGrant {
-    /// Nowhere.
+    /// No store.
     #[default]
     NotGranted,
-    /// In its own store, named like its table.
+    /// Its own store, named like its table.
     Own,
-    /// In the store of this name, which other plugins can share.
+    /// The store with this name, which other plugins can share.
     Shared(StoreName),
 }
 
-/// A directory that a plugin may use. No two of a plugin have the same path inside the sandbox, and none is inside
-/// another: the plugin's language would decide which of the two a path refers to.
+/// A directory that a plugin may use. The directories of a plugin don't overlap inside the sandbox; otherwise the
+/// plugin's language runtime would decide which one a path refers to.
 #[derive(Debug, Clone)]
 pub struct DirGrant {
-    /// Where the grant is in the file, in bytes.
+    /// The byte range of the grant in the file.
     pub span: Range<usize>,
     /// The canonical directory on this machine. If it doesn't exist, the path that it would have.
     pub host_path: PathBuf,
-    /// The absolute path as the file has it: its symlinks can point elsewhere at the next reload.
+    /// The absolute path as written, with its symlinks, which can point elsewhere at the next reload.
     pub unresolved_host_path: PathBuf,
     /// Its path inside the sandbox: absolute, without `.`, `..` and a trailing `/`.
     pub guest_path: String,
-    /// Whether it may be changed.
+    /// Its access mode.
     pub mode: DirMode,
 }
 
@@ -82,17 +82,17 @@ impl DirGrant {
     }
 }
 
-/// Whether a directory may be changed.
+/// The access mode of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirMode {
-    /// Read only.
+    /// Read-only.
     ReadOnly,
-    /// Read and write.
+    /// Read-write.
     ReadWrite,
 }
 
 impl DirMode {
-    /// Does `other` allow all that this mode allows?
+    /// Reports whether `other` allows everything that this mode allows.
     pub(crate) fn is_covered_by(self, other: Self) -> bool {
         match (self, other) {
             (Self::ReadOnly, _) | (Self::ReadWrite, Self::ReadWrite) => true,

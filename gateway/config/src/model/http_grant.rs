@@ -1,4 +1,4 @@
-//! HTTP grants: where a plugin's requests may go, and the headers that the gateway adds to them.
+//! HTTP grants: the destinations of a plugin's requests, and the headers that the gateway adds to them.
 //!
 //! A request is compared as a whole with each grant: scheme, host, port, method and path must match the same grant. Both
 //! sides use hosts in the form that browsers give them (lower case, IDNA, plain IPv4). A URL that a parser would have to
@@ -18,7 +18,7 @@ use super::http_path::is_unambiguous_path;
 /// A destination of requests: one entry of `allow.http`.
 #[derive(Debug, Clone)]
 pub struct HttpGrant {
-    /// Where the grant is in the file, in bytes.
+    /// The byte range of the grant in the file.
     pub span: Range<usize>,
     /// The pattern for people, such as `https://*.example.org`, without secrets from variables.
     pub display_pattern: String,
@@ -56,7 +56,7 @@ pub enum HostPattern {
     AnyName,
 }
 
-/// The destination of one request. It can only be made from an absolute URL.
+/// The destination of one request. It can only be created from an absolute URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTarget {
     scheme: HttpScheme,
@@ -71,7 +71,7 @@ pub struct RequestTarget {
 /// The error of a URL that isn't a valid [`Target`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTargetError {
-    /// Not an absolute `http` or `https` URL, or not strictly written.
+    /// Not an absolute `http` or `https` URL, or one that a parser would have to repair.
     #[error("not an absolute `http` or `https` URL")]
     Url,
     /// A user name or password before the host.
@@ -82,11 +82,11 @@ pub enum InvalidTargetError {
 /// Headers that the gateway adds to a plugin's requests to one origin.
 #[derive(Debug, Clone)]
 pub struct Credential {
-    /// Where it is in the file, in bytes.
+    /// The byte range of the credential in the file.
     pub span: Range<usize>,
     /// The only origin that they are sent to, always `https`.
     pub origin: HttpOrigin,
-    /// Names in lower case with the whole values.
+    /// The headers: names in lower case, with complete values.
     pub headers: Vec<(String, Secret)>,
     /// The variables and files that the values are filled from: `env NAME`, `file PATH`.
     pub origins: BTreeSet<String>,
@@ -104,7 +104,7 @@ pub struct HttpOrigin {
 }
 
 impl HttpGrant {
-    /// Does the grant allow this request? The address of its host is checked later.
+    /// Reports whether the grant allows this request. The address of its host is checked later.
     #[must_use]
     pub fn covers(&self, target: &RequestTarget) -> bool {
         self.scheme == target.scheme
@@ -115,7 +115,7 @@ impl HttpGrant {
             && target.is_below_path(&self.path)
     }
 
-    /// Does `other` allow every request that this grant allows, to the same addresses?
+    /// Reports whether `other` allows every request that this grant allows, to the same addresses.
     pub(crate) fn is_covered_by(&self, other: &Self) -> bool {
         let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks } = self;
         let has_methods = match (methods, &other.methods) {
@@ -132,7 +132,7 @@ impl HttpGrant {
             && networks.iter().all(reached)
     }
 
-    /// The grant in one line: the pattern, then its methods and networks if it names any.
+    /// The grant in one line: the pattern, then its methods and networks if it names some.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut all = self.display_pattern.clone();
@@ -146,7 +146,7 @@ impl HttpGrant {
         all
     }
 
-    /// Does it allow some request to this origin?
+    /// Reports whether it allows some request to this origin.
     #[must_use]
     pub fn covers_origin(&self, origin: &HttpOrigin) -> bool {
         self.scheme == origin.scheme && self.port == origin.port && self.host.covers(&origin.host)
@@ -163,7 +163,7 @@ impl HttpGrant {
     }
 }
 
-/// Whole segments only: `/a/b` starts with `/a`, but `/ab` doesn't.
+/// Compares whole segments only: `/a/b` starts with `/a`, but `/ab` doesn't.
 fn starts_with_segments(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -178,7 +178,7 @@ impl HostPattern {
         }
     }
 
-    /// Does `other` cover every host that this pattern covers?
+    /// Reports whether `other` covers every host that this pattern covers.
     fn is_covered_by(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exact(host), other) => other.covers(host),
@@ -191,7 +191,7 @@ impl HostPattern {
     }
 }
 
-/// Is it the other name with at least one more label?
+/// Reports whether this is the other name with at least one more label.
 fn is_below(name: &str, other: &str) -> bool {
     let labels = name.strip_suffix(other).and_then(|rest| rest.strip_suffix('.'));
     labels.is_some_and(|labels| !labels.is_empty())
@@ -261,7 +261,7 @@ impl RequestTarget {
         &self.path
     }
 
-    /// Does a grant of this path allow it? An empty path allows every path.
+    /// Reports whether a grant of this path allows it. An empty path allows every path.
     pub(crate) fn is_below_path(&self, granted: &str) -> bool {
         granted.is_empty() || self.is_unambiguous_path && starts_with_segments(&self.path, granted)
     }
@@ -292,8 +292,8 @@ impl Credential {
 }
 
 impl HttpOrigin {
-    /// The origin of a URL. `None` means that it has another scheme, or that its host has an empty label. One dot at the
-    /// end of a name makes no difference, nor does writing an IPv4 address as an IPv6 address.
+    /// The origin of a URL. `None` means that it has another scheme, or that its host has an empty label. A trailing
+    /// dot and the IPv6 form of an IPv4 address make no difference.
     #[must_use]
     pub fn from_url(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {
@@ -311,7 +311,7 @@ impl HttpOrigin {
                 Host::Domain(name.to_owned())
             }
             Host::Ipv4(address) => Host::Ipv4(address),
-            // A connection to the one is a connection to the other.
+            // Both forms connect to the same host.
             Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
         };
         Some(Self { scheme, host, port: url.port_or_known_default()? })

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::diagnostic::{quoted, visible};
 
-/// A part of a grant's text that is wrong.
+/// An invalid part of a grant's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatternError {
     /// The bytes of the part.
@@ -93,13 +93,13 @@ fn check_segment(segment: &str) -> Result<(), (String, &'static str)> {
     Ok(())
 }
 
-/// Is it `.` or `..`? Some servers ignore the rest after a `;`.
+/// Reports whether the segment is `.` or `..`. Some servers ignore everything after a `;`.
 fn is_dot_segment(segment: &str) -> bool {
     matches!(segment.split(';').next(), Some("." | ".."))
 }
 
-/// Does it contain an encoded `.`, `/` or `\`, perhaps encoded several times, or invalid UTF-8? Servers decode once, twice
-/// or loosely. Some end a path at NUL, or a segment at `;`, even if these are encoded.
+/// Reports whether the segment contains an encoded `.`, `/` or `\`, perhaps encoded several times, or invalid UTF-8.
+/// Servers decode once, twice or loosely. Some end a path at NUL, or a segment at `;`, even if these are encoded.
 fn is_ambiguous(segment: &str) -> bool {
     let mut plain = Cow::Borrowed(segment);
     for _ in 0..3 {
@@ -113,7 +113,7 @@ fn is_ambiguous(segment: &str) -> bool {
         || is_invalid_utf8(&plain)
 }
 
-/// Do the encoded bytes decode to invalid UTF-8? Some decoders accept an overlong `/`.
+/// Reports whether the encoded bytes decode to invalid UTF-8. Some decoders accept an overlong `/`.
 fn is_invalid_utf8(plain: &str) -> bool {
     let mut bytes = Vec::with_capacity(plain.len());
     let mut rest = plain.as_bytes();
@@ -134,7 +134,7 @@ fn is_invalid_utf8(plain: &str) -> bool {
     std::str::from_utf8(&bytes).is_err()
 }
 
-/// Does every server read this path in the same way? Otherwise no prefix is compared with it.
+/// Reports whether every server reads this path in the same way. If not, no prefix is compared with it.
 pub(crate) fn is_unambiguous_path(path: &str) -> bool {
     !path.split('/').any(|segment| is_dot_segment(segment) || is_ambiguous(segment))
 }

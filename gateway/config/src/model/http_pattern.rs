@@ -1,8 +1,9 @@
 //! Parser for the pattern of an HTTP grant, such as `https://*.example.org:8443/api`.
 //!
-//! Hosts follow the rules of browsers (WHATWG URL, through the `url` crate). These forgive a lot, but a grant should mean
-//! what it seems to mean. So the parser rejects everything that they would silently change into something else (`0x7f.1`,
-//! `/a/../b`, `\`, a name before `@`), and normalizes mere spelling (capitals, non-ASCII letters, one trailing dot).
+//! Hosts follow the rules of browsers (WHATWG URL, through the `url` crate). Browsers are lenient, but a grant must
+//! mean exactly what it appears to mean. So the parser rejects everything that a browser would silently change
+//! (`0x7f.1`, `/a/../b`, `\`, a name before `@`), and only normalizes the spelling (capitals, non-ASCII letters, one
+//! trailing dot).
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub(crate) struct HttpPattern {
     pub(crate) parts: PatternParts,
 }
 
-/// The places of the parts in the text.
+/// The locations of the parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatternParts {
     pub(crate) scheme: Range<usize>,
@@ -35,7 +36,7 @@ pub(crate) struct PatternParts {
     pub(crate) path: Range<usize>,
 }
 
-/// Longer than any host (RFC 1035) and any path that is written by hand.
+/// The longest pattern, in bytes: longer than any host (RFC 1035) and any path that is written by hand.
 const MAX_PATTERN_BYTES: usize = 2_048;
 
 /// Parses a pattern.
@@ -63,7 +64,7 @@ pub(crate) fn parse(text: &str) -> Result<HttpPattern, PatternError> {
     Ok(HttpPattern { scheme, host, port, path, parts })
 }
 
-/// Rejects characters that no pattern contains.
+/// Rejects characters that a pattern can't contain.
 fn check_characters(text: &str) -> Result<(), PatternError> {
     if text.is_empty() {
         return Err(PatternError::new(0..0, "a grant can't be empty", PATTERN_HINT));
@@ -138,7 +139,7 @@ fn port(text: &str, authority: Range<usize>, scheme: HttpScheme) -> Result<(usiz
             }
         },
         None if written.matches(':').count() > 1 => {
-            // The port can't be told from the address, but the whole can be an address.
+            // The port can't be distinguished from the address, but the whole text can be an address.
             let hint = match written.parse::<Ipv6Addr>() {
                 Ok(address) => format!("write `[{address}]`"),
                 Err(_) => "write it such as \"http://[fd00::1]:8080\"".to_owned(),
@@ -220,7 +221,7 @@ fn host(text: &str, part: Range<usize>) -> Result<HostPattern, PatternError> {
     }
 }
 
-/// Rejects what browsers would accept as another name.
+/// Rejects hosts that browsers would convert to another name.
 fn check_labels(name: &str, start: usize) -> Result<(), PatternError> {
     if name.starts_with('[') {
         let zone = name.find('%').map(|at| start + at..start + name.len() - 1);

@@ -48,7 +48,7 @@ enum LimitUnit {
 }
 
 impl LimitKey {
-    /// All of them.
+    /// All limits.
     pub const ALL: [Self; 12] = [
         Self::Component,
         Self::CompileTime,
@@ -88,7 +88,7 @@ impl LimitKey {
         self.spec().0
     }
 
-    /// An amount of it for people, such as `64.0 MiB`.
+    /// An amount in readable form, such as `64.0 MiB`.
     #[must_use]
     pub fn format_amount(self, amount: u64) -> String {
         match self.spec().1 {
@@ -98,8 +98,7 @@ impl LimitKey {
         }
     }
 
-    /// A value as TOML that suffices if `wanted` is needed: the default if it does. `None` means that no valid value
-    /// does.
+    /// A TOML value that allows `wanted`: the default if it suffices. `None` means that no valid value suffices.
     #[must_use]
     pub fn suggest_value(self, wanted: u64) -> Option<String> {
         let (key, unit, max) = self.spec();
@@ -142,7 +141,8 @@ fn unit_and_amount(value: &str) -> Option<(LimitUnit, u64)> {
 }
 
 impl Limits {
-    /// A higher value as TOML for a limit that was too low by an unknown amount: the default, or else more than now.
+    /// A higher value, as TOML, for a limit that was too low by an unknown amount: the default, or a value above the
+    /// current one.
     #[must_use]
     pub fn suggest_higher(&self, key: LimitKey) -> Option<String> {
         let (_, now) = unit_and_amount(&self.value_as_toml(key.as_str())?)?;

@@ -19,9 +19,9 @@ pub struct Limits {
     pub handles: u32,
     /// The largest single message between plugin and gateway: a result, a log line or a list.
     pub transfer: ByteSize,
-    /// Log lines, and as many progress reports. More are dropped and counted.
+    /// Log lines, and separately progress reports. Any more are dropped and counted.
     pub log_lines: u32,
-    /// Output to stdout and stderr. More is dropped and counted.
+    /// Output to stdout and stderr. Any more is dropped and counted.
     pub output: ByteSize,
     /// Requests sent.
     pub requests: u32,
@@ -41,7 +41,7 @@ pub struct Limits {
     pub concurrency: u32,
     /// Calls that wait for a running one to finish.
     pub queue: u32,
-    /// State kept between calls: the bytes of all keys and values, and 64 more for each key.
+    /// State kept between calls: the bytes of all keys and values, plus 64 for each key.
     pub state: ByteSize,
     /// Time for a cancelled call to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,

@@ -12,39 +12,39 @@ use moongate_model::names::{Digest, PluginId};
 pub struct PluginConfig {
     /// The table's key.
     pub id: PluginId,
-    /// Where the table's key is in the file, in bytes.
+    /// The byte range of the table's key in the file.
     pub span: Range<usize>,
     /// The component's file.
     pub source: PathBuf,
-    /// Where the value of `source` is in the file, in bytes.
+    /// The byte range of the value of `source` in the file.
     pub source_span: Range<usize>,
     /// The digest that the file must have. `None` means any.
     pub sha256: Option<Digest>,
-    /// When a changed file is loaded.
+    /// The trigger for loading a changed component.
     pub reload: ReloadPolicy,
-    /// Whether calls share instances.
+    /// The sharing of instances between calls.
     pub instances: InstancePolicy,
     /// The part before `_` in public names. If empty, public names have no prefix.
     pub prefix: String,
-    /// Which tools are offered, and under which names.
+    /// The offered tools and their public names.
     pub tools: ToolFilter,
     /// URIs or URI prefixes that this plugin owns even if another plugin claims them.
     pub uris: Vec<String>,
     /// Whether its tools' schemas are simplified for clients.
     pub portable_schemas: bool,
-    /// What it may access.
+    /// Its grants.
     pub allow: Grants,
-    /// How much it may use.
+    /// Its limits.
     pub limits: Limits,
     /// Its settings by key, as `wasi:config/store` returns them.
     pub settings: BTreeMap<String, Secret>,
     /// The variables and files that each setting is filled from: `env NAME`, `file PATH`.
     pub setting_origins: BTreeMap<String, BTreeSet<String>>,
-    /// Where the parts are in the file that loading can find wrong, in bytes.
+    /// The byte ranges of the parts that loading can reject.
     pub spans: BTreeMap<SourceField, Range<usize>>,
 }
 
-/// A part of a plugin's configuration that loading can find wrong.
+/// A part of a plugin's configuration that loading can reject.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SourceField {
     /// The value of `sha256`.
@@ -59,17 +59,17 @@ pub enum SourceField {
     SettingValue(String),
 }
 
-/// When a changed component is loaded.
+/// The trigger for loading a changed component.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReloadPolicy {
     /// As soon as the change is noticed.
     #[default]
     Live,
-    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    /// On the operator's reload request, by SIGHUP or at the admin listener.
     Pinned,
 }
 
-/// Whether calls share instances of the component.
+/// The sharing of instances between calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InstancePolicy {
     /// Each call has its own instance.
@@ -103,13 +103,14 @@ impl PluginConfig {
         }
     }
 
-    /// Where `tools` names a tool, or else the table itself.
+    /// The byte range of a tool's name in `tools`, or of the table's key.
     #[must_use]
     pub fn tool_span(&self, name: &str) -> Range<usize> {
         self.tools.places.get(name).unwrap_or(&self.span).clone()
     }
 
-    /// Is `other` the same configuration, wherever it is in the file? Then there is nothing to reload.
+    /// Reports whether `other` is the same configuration, ignoring its location in the file. If so, there is nothing to
+    /// reload.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self {

@@ -25,7 +25,7 @@ const NON_PUBLIC_V4: [([u8; 4], u32); 16] = [
     ([240, 0, 0, 0], 4),      // reserved, and broadcast
 ];
 
-/// Is it a public address?
+/// Reports whether the address is public.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {

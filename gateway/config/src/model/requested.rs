@@ -1,4 +1,4 @@
-//! Compares what a plugin is granted with what its component requests through its imports.
+//! Compares the grants of a plugin with the imports of its component.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use super::{ClientFeature, Diagnostic, DirGrant, HttpGrant, PluginConfig, StateGrant};
 use moongate_model::manifest::{GuestCapability, Interfaces, PluginInfo};
 
-/// One need of a component, and what is granted of it.
+/// One capability, with its grants and whether the component requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeedMatch {
-    /// The need.
+    /// The capability.
     pub need: GuestCapability,
-    /// What is granted of it, as written in the file.
+    /// Its grants, as written in the file.
     pub granted: Vec<String>,
     /// Whether the component requests it.
     pub requested: Requested,
 }
 
-/// Whether a component requests something.
+/// The evidence that a component requests a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requested {
     /// Its imports request it.
@@ -29,8 +29,8 @@ pub enum Requested {
 }
 
 impl PluginConfig {
-    /// Compares the imports of a component with the grants, need by need. Needs that are neither requested nor granted
-    /// are left out.
+    /// Compares the imports of a component with the grants, capability by capability. Capabilities that are neither
+    /// requested nor granted are omitted.
     #[must_use]
     pub fn compare_with_imports(&self, interfaces: &Interfaces) -> Vec<NeedMatch> {
         let matched = |need: GuestCapability| {
@@ -49,7 +49,7 @@ impl PluginConfig {
         GuestCapability::ALL.into_iter().filter_map(matched).collect()
     }
 
-    /// What is granted of a need, one phrase each.
+    /// The grants of a capability, one phrase each.
     fn granted(&self, need: GuestCapability) -> Vec<String> {
         let allow = &self.allow;
         match need {
@@ -168,7 +168,7 @@ impl PluginConfig {
         )
     }
 
-    /// The place of a key of `allow`.
+    /// The location of a key of `allow`.
     fn grant_place(&self, key: &str) -> Range<usize> {
         self.allow.spans.get(key).unwrap_or(&self.span).clone()
     }

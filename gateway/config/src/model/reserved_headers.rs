@@ -1,18 +1,18 @@
 //! Headers that neither a plugin nor a credential may set, each with its reason.
 //!
-//! Servers that pass headers on as variables can't tell `_` from `-`, so the list doesn't either.
+//! Servers that pass headers on as variables can't tell `_` from `-`, so the list treats both as equal.
 
-/// Why a header is reserved.
+/// The reason why a header is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservedHeader {
     /// It frames a message or applies to one connection (RFC 9110, 7.6.1; RFC 9112). Only the HTTP client sets it.
     Framing,
-    /// The length of the body. A plugin may set it, and must keep to it. Credentials can't.
+    /// The length of the body. A plugin may set it, and must then send a body of that length. A credential can't set
+    /// it.
     Length,
     /// Proxies identify the original client with it, and servers trust it.
     ClientIdentity,
-    /// It makes the server treat the request as one with another method, path or host than the grants were checked
-    /// against.
+    /// It makes the server use another method, path or host than those that the grants were checked against.
     Rewriting,
 }
 
@@ -69,7 +69,7 @@ const RESERVED_HEADERS: [(&str, ReservedHeader); 45] = [
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
 impl ReservedHeader {
-    /// Why this header is reserved, if it is. Case makes no difference.
+    /// The reason why this header is reserved, if it is. Case doesn't matter.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         let normalized = normalized(name);
@@ -78,7 +78,7 @@ impl ReservedHeader {
         listed.or_else(|| normalized.starts_with(FORWARDED_PREFIX).then_some(Self::ClientIdentity))
     }
 
-    /// May a plugin set it?
+    /// Reports whether a plugin may set it.
     #[must_use]
     pub fn is_settable_by_plugins(self) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl ReservedHeader {
         }
     }
 
-    /// The reason, as a phrase after "it".
+    /// A verb phrase that follows "it".
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Framing | Self::Length => "frames the message",
@@ -97,7 +97,7 @@ impl ReservedHeader {
     }
 }
 
-/// Are these the same header to a server that can't tell `_` from `-`?
+/// Reports whether a server that can't tell `_` from `-` sees the same header.
 #[must_use]
 pub fn is_same_header(name: &str, other: &str) -> bool {
     normalized(name) == normalized(other)

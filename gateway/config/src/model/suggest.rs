@@ -1,6 +1,6 @@
-//! Lines for `allow` that grant what was denied. An operator can paste them as they are.
+//! Lines for `allow` that grant a denied request. Operators can paste them unchanged.
 //!
-//! Each line is valid, grants the request that it was made for in one step, and grants nothing wider: tests follow every
+//! Each line is valid, grants the request that it was made for in one step, and grants nothing wider: tests check every
 //! one. A long line names fewer networks, never more paths or methods.
 
 use std::net::IpAddr;
@@ -12,13 +12,14 @@ use url::Host;
 use super::{DirMode, Grants, HttpGrant, HttpOrigin, RequestTarget, http_pattern, is_public_address};
 use moongate_model::call::GrantFix;
 
-/// A longer line, in bytes, leaves out the networks that it doesn't need.
+/// The longest line that lists all networks, in bytes. A longer one omits those that it doesn't need.
 const MAX_LINE_BYTES: usize = 360;
 
-/// The networks at which a machine reaches itself.
+/// The loopback networks.
 pub(crate) const LOCAL_NETWORKS: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
-/// A string as a TOML literal. TOML reads what JSON writes, except for one character that it needs escaped.
+/// A string as a TOML literal. A JSON string is also a TOML string, except for one character that TOML requires to be
+/// escaped.
 #[must_use]
 pub fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
@@ -87,7 +88,7 @@ pub fn dir_grant_entry(host: &str, guest: &str, mode: DirMode) -> String {
     format!("{{ host = {host}, guest = {guest}, mode = \"{}\" }}", mode.as_str())
 }
 
-/// An entry of `dirs` for reading, with an ellipsis for what only the operator knows.
+/// A read-only entry of `dirs`, with an ellipsis for each path that only the operator knows.
 #[must_use]
 pub fn readable_dir_entry(guest: Option<&str>) -> String {
     const PLACEHOLDER: &str = "…";
@@ -115,7 +116,7 @@ fn parsed(network: &str) -> IpNet {
     network.parse().expect("a network")
 }
 
-/// Is it a name of the machine itself (RFC 6761, 6.3)?
+/// Reports whether it is a name of the machine itself (RFC 6761, 6.3).
 #[must_use]
 pub fn is_localhost_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")

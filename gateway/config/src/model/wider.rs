@@ -1,4 +1,4 @@
-//! What new grants allow that earlier ones don't, as phrases for the operator.
+//! Compares grants with earlier ones, and describes the additional access to the operator.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,14 +7,15 @@ use super::diagnostic::visible;
 use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, StateGrant};
 
 impl PluginConfig {
-    /// What this configuration grants that `before` doesn't, one phrase each: the grants, and the variables and files
-    /// that its settings are filled from. `None` means that the plugin is new.
+    /// The access that this configuration grants and `before` doesn't, one phrase each: grants, and variables and files
+    /// that settings are filled from. `None` means that the plugin is new.
     #[must_use]
     pub fn widened_grants(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
-    /// The same without what `before` allowed instead. With the two swapped it gives what was taken away.
+    /// The same, without comparing directories with those in `before`. With the arguments swapped, it lists the access
+    /// that was removed.
     #[must_use]
     pub fn added_grants(&self, before: Option<&Self>) -> Vec<String> {
         self.added_to(before, |dir, _| dir.described())
@@ -37,15 +38,15 @@ impl PluginConfig {
 }
 
 impl Grants {
-    /// What these grants allow that `before` doesn't, one phrase each, such as `env LANG`. The value of a variable isn't
-    /// part of the grant.
+    /// The access that these grants allow and `before` doesn't, one phrase each, such as `env LANG`. The value of a
+    /// variable isn't part of the grant.
     #[must_use]
     pub fn widened_grants(&self, before: &Self) -> Vec<String> {
         self.added_to(before, DirGrant::compared)
     }
 
     fn added_to(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
-        // A new field stops the build here.
+        // A new field causes a compile error here, so that it isn't forgotten.
         let Self { dirs, env, client, instructions, http, credentials, state, spans: _ } = self;
         let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
         let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
@@ -65,7 +66,7 @@ impl Grants {
         wider.iter().map(|phrase| visible(phrase).into_owned()).collect()
     }
 
-    /// All that these grants allow, one phrase each.
+    /// All access that these grants allow, one phrase each.
     #[must_use]
     pub fn describe_all(&self) -> Vec<String> {
         self.widened_grants(&Self::default())
@@ -73,7 +74,7 @@ impl Grants {
 }
 
 impl DirGrant {
-    /// Does one of `others` allow all that this grant allows?
+    /// Reports whether one of `others` allows everything that this grant allows.
     fn is_within(&self, others: &[Self]) -> bool {
         let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: _, mode } = self;
         others.iter().any(|other| host.starts_with(&other.host_path) && mode.is_covered_by(other.mode))
@@ -84,7 +85,7 @@ impl DirGrant {
         format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
     }
 
-    /// What it allows, compared with the earlier grant at the same path.
+    /// A phrase for this grant, compared with the earlier grant at the same path.
     fn compared(&self, before: &[Self]) -> String {
         let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: guest, mode } = self;
         let here = shown(host);
@@ -109,7 +110,7 @@ fn shown(path: &Path) -> String {
 }
 
 impl StateGrant {
-    /// Another store is another grant: other plugins can have state in it.
+    /// A different store is a different grant: it can contain state of other plugins.
     fn wider_than(&self, before: &Self) -> Option<String> {
         if self == before {
             return None;

@@ -1,4 +1,4 @@
-//! Keys of other programs, and what to write instead.
+//! Keys of other programs, with hints.
 
 use super::reader::TomlTable;
 
@@ -6,9 +6,9 @@ use super::reader::TomlTable;
 pub(crate) struct KeyAlias {
     /// Its names.
     names: &'static [&'static str],
-    /// A valid key of each table in which it means this.
+    /// A key that identifies each table in which the alias has this meaning.
     tables: &'static [&'static str],
-    /// How to fix it. `NAME` is replaced by the name of the plugin.
+    /// The hint. `NAME` is replaced by the name of the plugin.
     pub(crate) hint: &'static str,
     /// The missing key that it explains.
     pub(crate) key: Option<&'static str>,

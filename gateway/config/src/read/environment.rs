@@ -1,4 +1,4 @@
-//! Environment variables, and how strings of the file use them.
+//! Environment variables, and their use in strings of the file.
 //!
 //! The configuration never reads the process environment directly, so tests can provide their own.
 
@@ -7,12 +7,12 @@ use std::env::VarError;
 
 use moongate_model::names::alike;
 
-/// Where variables are looked up.
+/// The source of environment variables.
 pub trait Environment {
     /// The value of the variable `name`.
     ///
     /// # Errors
-    /// It isn't set, or isn't valid Unicode.
+    /// The variable isn't set, or isn't valid Unicode.
     fn variable(&self, name: &str) -> Result<String, VarError>;
 
     /// The names of all variables, as far as they are known, to suggest one for a misspelt name.
@@ -28,7 +28,7 @@ pub(crate) fn nearest_variable(name: &str, environment: &dyn Environment) -> Opt
     Some(near.to_owned())
 }
 
-/// Is it a valid name of a variable?
+/// Reports whether it is a valid name of a variable.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -44,7 +44,7 @@ pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Is it one use of a variable and nothing else?
+/// Reports whether it is one use of a variable and nothing else.
 pub(crate) fn is_single_variable(text: &str) -> bool {
     text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(is_variable_name)
 }

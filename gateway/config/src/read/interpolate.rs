@@ -52,7 +52,8 @@ impl InterpolatedString {
         self.variables.iter().filter(|used| used.is_secret()).map(|used| used.value.as_str())
     }
 
-    /// What was filled in: the string as a whole, and each use of a variable. `raw` is the string before, `span` its span.
+    /// The filled-in values: the string as a whole, and each use of a variable. `raw` is the original string, and
+    /// `span` its span.
     pub(crate) fn expansions(&self, raw: &str, span: &Range<usize>) -> Vec<VariableExpansion> {
         if self.text == raw {
             return Vec::new();
@@ -72,7 +73,7 @@ impl InterpolatedString {
     }
 }
 
-/// A shorter value can occur in a message by chance, in bytes.
+/// The shortest value that is replaced in messages, in bytes. A shorter one can occur there by chance.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
 
 /// The number of characters at which messages cut a value.
@@ -88,8 +89,8 @@ pub(crate) struct VariableExpansion {
 }
 
 impl VariableExpansion {
-    /// The diagnostic with the variable as written instead of its value. Labels keep the paths that were looked at, or
-    /// else the operator couldn't find the file.
+    /// The diagnostic with the variable as written instead of its value. Labels keep the actual paths, so that the
+    /// operator can find the file.
     pub(crate) fn undo(&self, problem: Diagnostic) -> Diagnostic {
         let is_here =
             |at: &Range<usize>| at.start < self.span.end && self.span.start < at.end.max(at.start + 1);
@@ -111,7 +112,7 @@ impl VariableExpansion {
         text
     }
 
-    /// The spellings of the value in messages: as it is, in lower case, escaped, and cut.
+    /// The spellings of the value in messages: unchanged, in lower case, escaped, and cut.
     fn spellings(&self) -> Vec<String> {
         let cut: String = self.value.chars().take(CUT_CHARS).collect();
         let escaped = [visible(&self.value).into_owned(), self.value.escape_debug().to_string()];
@@ -219,7 +220,7 @@ enum ErrorCause {
 }
 
 impl VariableError {
-    /// The part of the string that is wrong.
+    /// The invalid part of the string.
     pub(crate) fn part(&self) -> Range<usize> {
         self.at..self.at + self.written.len()
     }
@@ -228,8 +229,7 @@ impl VariableError {
     pub(crate) fn into_problem(self, path: &str, environment: &dyn Environment) -> Diagnostic {
         match &self.cause {
             ErrorCause::Unset(name) => {
-                let problem =
-                    Diagnostic::error(format!("environment variable `{name}` in `{path}` isn't set"));
+                let problem = Diagnostic::error(format!("environment variable `{name}` in `{path}` isn't set"));
                 match nearest_variable(name, environment) {
                     Some(other) => problem.with_hint(format!("did you mean `{other}`, which is set?")),
                     None => problem.with_hint(format!("set it, or add a default: `${{{name}:-…}}`")),

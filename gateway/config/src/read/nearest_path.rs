@@ -14,7 +14,7 @@ pub enum EntryKind {
     Directory,
 }
 
-/// The number of entries of a directory that are compared.
+/// The maximum number of directory entries to compare.
 const MAX_ENTRIES: usize = 2_000;
 
 /// The entry of this kind in the same directory whose name is nearest to that of `path`, which doesn't exist. Reads the
@@ -31,7 +31,7 @@ pub fn nearest_path(path: &Path, wanted: EntryKind) -> Option<PathBuf> {
         EntryKind::File => path.is_file(),
         EntryKind::Directory => path.is_dir(),
     };
-    // The extension is compared on its own: `a.wasm` isn't like `b.wasm` because of it.
+    // The extension is compared separately, so that it doesn't make `a.wasm` similar to `b.wasm`.
     let is_candidate = |name: &String| {
         let its = split(name).1;
         extension.is_empty() || its == extension || alike(extension, std::iter::once(its)).is_some()

@@ -1,4 +1,4 @@
-//! Paths of the file: resolved, checked, and explained if they can't be used.
+//! Resolves and checks the paths in the file, and explains unusable ones.
 
 use std::fs;
 use std::io;
@@ -12,8 +12,7 @@ use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
 
 /// The hint for a path that doesn't exist if no other path is similar.
-const MISSING_HINT: &str =
-    "correct the path, or create it; relative paths start at the directory of this file";
+const MISSING_HINT: &str = "correct the path, or create it; paths are relative to the directory of this file";
 
 impl ConfigReader<'_> {
     /// The absolute path of a string.
@@ -73,8 +72,8 @@ impl ConfigReader<'_> {
         Some(path)
     }
 
-    /// A directory with all symlinks resolved. If it doesn't exist, loading its plugin fails, as with a missing component:
-    /// other plugins don't wait for it, nor does taking a grant away.
+    /// A directory with all symlinks resolved. If it doesn't exist, only loading its plugin fails, as with a missing
+    /// component. Other plugins still load, and removed grants still take effect.
     pub(crate) fn directory(&mut self, text: &TomlString) -> Option<PathBuf> {
         let path = self.path(text)?;
         let unusable = |error| {

@@ -1,7 +1,7 @@
 //! Typed access to the parsed file: tables, keys and values with their spans.
 //!
-//! The reader reports everything that is wrong and continues. A wrong value is replaced by its default, which nothing ever
-//! sees, because a file with an error gives no configuration.
+//! The reader reports everything that is wrong and continues. An invalid value is replaced by its default, which is
+//! never used, because a file with an error yields no configuration.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::spec::keys::{Key, ValueKind};
 
 /// The state of reading one file.
 pub(crate) struct ConfigReader<'a> {
-    /// Where variables are looked up.
+    /// The source of environment variables.
     pub(crate) environment: &'a dyn Environment,
     /// The text of the file.
     pub(crate) source: &'a str,
@@ -29,18 +29,18 @@ pub(crate) struct ConfigReader<'a> {
     pub(crate) problems: Vec<Diagnostic>,
     /// Problems that matter only if HTTP is served.
     pub(crate) http_problems: Vec<Diagnostic>,
-    /// Problems that loading the plugins would report as well. They are only added to the others if these keep the
-    /// plugins from being loaded.
+    /// Problems that loading the plugins would report too. They are added only if other errors keep the plugins from
+    /// being loaded.
     pub(crate) loading_problems: Vec<Diagnostic>,
     /// The files that secrets were read from.
     pub(crate) secret_files: Vec<PathBuf>,
-    /// Every secret, for the record of messages to redact.
+    /// Every secret to redact from the trace.
     pub(crate) secrets: Vec<Secret>,
-    /// Every file that was looked at, and every directory that can't be used.
+    /// Every file that was examined, and every directory that can't be used.
     pub(crate) files: BTreeSet<PathBuf>,
     /// The values of variables, files and settings that plugins or servers get.
     pub(crate) disclosed: Vec<DisclosedValue>,
-    /// Spans that probably contain a secret, though they shouldn't.
+    /// Spans that probably contain a secret, although they shouldn't.
     pub(crate) secret_spans: Vec<Range<usize>>,
     /// The values of variables that were filled in.
     pub(crate) expansions: Vec<VariableExpansion>,
@@ -48,10 +48,10 @@ pub(crate) struct ConfigReader<'a> {
 
 /// A value that a plugin or a server gets.
 pub(crate) struct DisclosedValue {
-    /// The place in the file that discloses it.
+    /// The location in the file that discloses it.
     pub(crate) span: Range<usize>,
     pub(crate) value: Secret,
-    /// Who gets it, as a phrase after "this would".
+    /// The effect, as a phrase after "this would".
     pub(crate) action: &'static str,
 }
 
@@ -121,7 +121,7 @@ impl<'t> TomlTable<'t> {
         Some(self.value(key, value))
     }
 
-    /// Is this key valid in the table?
+    /// Reports whether this key is valid in the table.
     pub(crate) fn is_valid_key(&self, name: &str) -> bool {
         self.keys.iter().any(|key| key.name == name)
     }
@@ -179,7 +179,7 @@ impl<'a> ConfigReader<'a> {
         }
     }
 
-    /// Adds a secret for the record of messages to redact.
+    /// Adds a secret to redact from the trace.
     pub(crate) fn add_secret(&mut self, secret: Secret) {
         if !secret.expose().is_empty() && !self.secrets.contains(&secret) {
             self.secrets.push(secret);

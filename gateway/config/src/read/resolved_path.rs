@@ -1,9 +1,9 @@
-//! Absolute paths with all symlinks followed, also if they don't exist.
+//! Absolute paths with all symlinks followed, even if they don't exist.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The number of symlinks that are followed. No system follows more, so a loop ends here.
+/// The maximum number of symlinks to follow. No system follows more, so a loop ends here.
 const MAX_LINKS: usize = 40;
 
 /// A path with all symlinks followed.

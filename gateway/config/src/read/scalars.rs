@@ -150,14 +150,8 @@ impl ConfigReader<'_> {
         Some(u64::try_from(read).unwrap_or(u64::MAX))
     }
 
-    /// Reports a number that is zero if it can't be, or too large. `most` is the largest number as written.
-    fn in_range(
-        &mut self,
-        value: &TomlValue<'_>,
-        number: u64,
-        range: NumberRange,
-        most: &str,
-    ) -> Option<u64> {
+    /// Reports a number that is too large, or that is zero if zero is invalid. `most` is the largest number as written.
+    fn in_range(&mut self, value: &TomlValue<'_>, number: u64, range: NumberRange, most: &str) -> Option<u64> {
         let problem = match range.zero_reason {
             Some(reason) if number == 0 => {
                 Diagnostic::error(format!("`{}` can't be zero: {reason}", value.path))

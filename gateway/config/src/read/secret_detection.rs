@@ -1,4 +1,4 @@
-//! Detection of secrets: by the names of keys and variables, and by what strings contain.
+//! Detection of secrets: by the names of keys and variables, and by the content of strings.
 
 use toml::de::DeTable;
 
@@ -19,7 +19,7 @@ const SECRET_WORDS: [&str; 11] = [
     "cookie",
 ];
 
-/// Last words of names that only say where a secret is or how much of it there is.
+/// Last words of names that are about the location or size of a secret, not the secret itself.
 const HARMLESS_LAST_WORDS: [&str; 11] =
     ["env", "file", "name", "path", "url", "timeout", "ttl", "limit", "count", "size", "length"];
 
@@ -33,7 +33,7 @@ const MIN_TOKEN_BYTES: usize = 16;
 /// Authentication schemes before a secret in a header (RFC 9110, 11.1; some aren't standard).
 const AUTH_SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "key"];
 
-/// Is this dotted key, or this name of a variable, that of a secret?
+/// Reports whether this dotted key or variable name is that of a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     name.split('.').any(|part| {
         let words = words(part);
@@ -60,8 +60,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Does a string contain a credential: a private key, a token of a well-known service, a password in a URL, or a default
-/// for a secret variable?
+/// Reports whether a string contains a credential: a private key, a token of a well-known service, a password in a URL,
+/// or a default for a secret variable.
 pub(crate) fn contains_secret(text: &str) -> bool {
     let is_token_character = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let is_token = |word: &str| {
@@ -84,18 +84,18 @@ pub(crate) fn contains_secret(text: &str) -> bool {
         || text.split("${").skip(1).any(has_default)
 }
 
-/// Is the value of this dotted key a secret?
+/// Reports whether the value of this dotted key is a secret.
 pub(crate) fn is_secret_value(key: &str, value: &str) -> bool {
     is_secret_name(key) && !is_single_variable(value) || contains_secret(value)
 }
 
-/// Is a prefix of a header only an authentication scheme?
+/// Reports whether a header's prefix is only an authentication scheme.
 pub(crate) fn is_auth_scheme(prefix: &str) -> bool {
     let word = prefix.trim_end();
     word.is_empty() || AUTH_SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Is it a table that refers to a secret, and nothing else?
+/// Reports whether it is a table that refers to a secret and contains nothing else.
 pub(crate) fn is_secret_ref(table: &DeTable<'_>) -> bool {
     let is_key = |key: &str| matches!(key, "env" | "file");
     !table.is_empty() && table.keys().all(|key| is_key(key.get_ref()))

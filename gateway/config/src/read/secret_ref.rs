@@ -1,4 +1,4 @@
-//! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside of the file.
+//! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside the file.
 
 use std::env::VarError;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret};
 use crate::spec::keys::{SECRET, ValueKind};
 
-/// The largest secret, in bytes. A larger file is probably a log or a disk that was named by mistake.
+/// The largest secret, in bytes. A larger file was probably named by mistake, such as a log or a disk.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 impl ConfigReader<'_> {
@@ -25,11 +25,8 @@ impl ConfigReader<'_> {
     /// Reads a secret that isn't always needed.
     ///
     /// # Errors
-    /// The variable or file can't be read. It is up to the caller to report this.
-    pub(crate) fn optional_secret(
-        &mut self,
-        value: &TomlValue<'_>,
-    ) -> Result<Option<Secret>, Box<Diagnostic>> {
+    /// The variable or file can't be read. The caller must report this.
+    pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !value.inner.is_table() {
             self.report_wrong_type(value, &ValueKind::Secret);
             return Ok(None);
@@ -86,11 +83,8 @@ impl ConfigReader<'_> {
     fn secret_variable(&mut self, name: &TomlString) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !is_variable_name(name.text.trim_start_matches('$')) {
             self.secret_spans.push(name.span.clone()); // it can be the secret itself
-            let problem =
-                Diagnostic::error("invalid name of an environment variable").with_span(name.span.clone());
-            self.report(
-                problem.with_hint("write the name of the variable that holds the secret, without `$`"),
-            );
+            let problem = Diagnostic::error("invalid name of an environment variable").with_span(name.span.clone());
+            self.report(problem.with_hint("write the name of the variable that holds the secret, without `$`"));
             return Ok(None);
         }
         let problem = match self.variable(name) {

@@ -26,7 +26,7 @@ impl ConfigReader<'_> {
     }
 }
 
-/// How to fix a value of the wrong type.
+/// The hint for a value of the wrong type.
 fn fix(value: &TomlValue<'_>, kind: &ValueKind) -> String {
     let key = value.path.rsplit('.').next().unwrap_or(&value.path);
     let is_item = key.ends_with(']');
@@ -55,14 +55,14 @@ fn fix(value: &TomlValue<'_>, kind: &ValueKind) -> String {
     }
 }
 
-/// Is it a number or a boolean in quotes?
+/// Reports whether it is a number or a boolean in quotes.
 fn is_plain_value(text: &str) -> bool {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number || matches!(text, "true" | "false")
 }
 
-/// Is it a boolean in the words of another format, or in quotes?
+/// Reports whether it is a boolean as other formats write it, or in quotes.
 pub(crate) fn is_boolean_word(text: &str) -> bool {
     BOOLEAN_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }

@@ -51,7 +51,7 @@ fn unknown_key(
     if let Some(plugin) = own_table
         && value.inner.get("source").is_some()
     {
-        let hint = format!("a plugin's name can't contain `.`: rename it, such as to `{plugin}-{name}`");
+        let hint = format!("rename the plugin, such as to `{plugin}-{name}`: names can't contain `.`");
         return (problem.with_hint(hint), Some("source"));
     }
     if let Some(alias) = aliases::find(table, name) {
@@ -64,10 +64,10 @@ fn unknown_key(
     }
     let tables = tables_with_key(name, plugin);
     let valid: Vec<_> = keys.map(|key| format!("`{key}`")).collect();
-    let valid = format!("valid keys: {}", valid.join(", "));
+    let valid = format!("use one of these keys: {}", valid.join(", "));
     let hint = match (tables.is_empty(), own_table) {
         (false, _) => format!("move it to {}", tables.join(" or ")),
-        (true, Some(plugin)) => format!("move plugin settings to `[plugins.{plugin}.config]`; {valid}"),
+        (true, Some(plugin)) => format!("move plugin settings to `[plugins.{plugin}.config]`, or {valid}"),
         (true, None) => valid,
     };
     (problem.with_hint(hint), None)

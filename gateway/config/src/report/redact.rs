@@ -1,8 +1,8 @@
-//! Redaction: which parts of the file no excerpt, diagnostic or record of messages shows.
+//! Redaction of everything in the file that excerpts, diagnostics and traces must not show.
 //!
-//! An excerpt shows the values of the gateway's own keys, also of misspelt ones. It masks the settings of plugins, the values
-//! of secret keys and of unknown ones, comments, and anything that contains a credential. Of a file that isn't valid TOML it
-//! shows only keys, headers and punctuation. Masking replaces byte for byte, so that spans stay valid.
+//! An excerpt shows the values of the gateway's own keys, even if they are misspelt. It masks the settings of plugins,
+//! the values of secret keys and of unknown ones, comments, and anything that contains a credential. If the file isn't
+//! valid TOML, it shows only keys, headers and punctuation. Masking replaces byte for byte, so that spans stay valid.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_n
 use crate::spec::keys::{Content, HEADER, Key, ROOT, ValueKind};
 use moongate_model::names::alike;
 
-/// The longest key that is shown of a file that isn't valid TOML.
+/// The longest key that is shown if the file isn't valid TOML.
 const MAX_SHOWN_KEY_CHARS: usize = 48;
 
-/// A masked value with fewer bytes can occur in a message by chance.
+/// The shortest masked value that is removed from messages, in bytes. A shorter one can occur there by chance.
 const MIN_DISTINCTIVE_BYTES: usize = 4;
 
-/// The file with everything masked that excerpts don't show, and the spans of masked values in order. `extra` are more
-/// spans to mask.
+/// The file with everything masked that excerpts must not show, and the spans of masked values in order. `extra`
+/// contains additional spans to mask.
 pub(crate) fn redact(text: &str, root: &DeTable<'_>, extra: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
     let mut walk = MaskCollector { shown: Vec::new(), masked: extra.to_vec() };
     walk.table(root, Content::Keys(ROOT), false);
@@ -106,7 +106,7 @@ impl MaskCollector {
     }
 }
 
-/// The key with this name, or else the one with the nearest name.
+/// The key with this name, or the one with the nearest name.
 fn own_key<'k>(keys: &'k [Key], name: &str) -> Option<&'k Key> {
     let find = |name: &str| keys.iter().find(|key| key.name == name);
     find(name).or_else(|| find(alike(name, keys.iter().map(|key| key.name))?))
@@ -116,13 +116,13 @@ fn is_header(keys: &[Key]) -> bool {
     std::ptr::eq(keys, HEADER)
 }
 
-/// Can the prefix of a header be the secret itself?
+/// Reports whether the prefix of a header can be the secret itself.
 fn is_secret_prefix(keys: &[Key], key: &Key, value: &DeValue<'_>) -> bool {
     let is_harmless = |text: &str| is_auth_scheme(text) || is_single_variable(text);
     is_header(keys) && key.name == "prefix" && !value.as_str().is_some_and(is_harmless)
 }
 
-/// A file that isn't valid TOML with everything masked but keys, headers and punctuation.
+/// A file that isn't valid TOML, with everything masked except keys, headers and punctuation.
 pub(crate) fn redact_invalid(text: &str) -> String {
     let mut spans = Vec::new();
     let mut start = 0;
@@ -138,13 +138,13 @@ pub(crate) fn redact_invalid(text: &str) -> String {
     masked_text(text, spans)
 }
 
-/// Does it look like a key, and not like the end of a secret in Base64?
+/// Reports whether it looks like a key, and not like the end of a secret in Base64.
 fn is_plain_key(key: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_lowercase() || "_-. \t\"'".contains(c);
     key.len() <= MAX_SHOWN_KEY_CHARS && key.replace("sha256", "sha").chars().all(is_allowed)
 }
 
-/// Is it the header of one of the gateway's own tables, perhaps an invalid one?
+/// Reports whether it is the header of one of the gateway's own tables, perhaps an invalid one.
 fn is_own_header(line: &str) -> bool {
     let header = line.split('#').next().unwrap_or_default().trim();
     let name = header.trim_matches(['[', ']']);
@@ -153,7 +153,7 @@ fn is_own_header(line: &str) -> bool {
     header.starts_with('[') && ROOT.iter().any(|key| key.name == first) && name.chars().all(is_allowed)
 }
 
-/// The text with everything in these spans masked but white space and punctuation of TOML.
+/// The text with everything in these spans masked, except white space and TOML punctuation.
 fn masked_text(text: &str, mut spans: Vec<Range<usize>>) -> String {
     spans.sort_by_key(|span| span.start);
     let mut out = String::with_capacity(text.len());

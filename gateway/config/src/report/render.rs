@@ -12,7 +12,7 @@ use crate::model::diagnostic::visible;
 use crate::model::{Diagnostic, Severity};
 use moongate_model::names::is_hidden;
 
-/// The number of diagnostics that are rendered. A file that was named by mistake can have an error in each line.
+/// The maximum number of rendered diagnostics. A file that was named by mistake can have an error on every line.
 const MAX_RENDERED: usize = 100;
 
 /// The text that the spans of diagnostics refer to.
@@ -24,7 +24,7 @@ pub struct ConfigSource {
     pub text: String,
 }
 
-/// How to render diagnostics.
+/// The output style of diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RenderStyle {
     /// Plain text, for files and pipes.
@@ -108,14 +108,14 @@ fn report<'a>(problem: &'a Diagnostic, path: &'a str, text: &'a str) -> Vec<Grou
     groups
 }
 
-/// Where an excerpt starts.
+/// The start of an excerpt.
 struct ExcerptStart {
     byte: usize,
-    /// Counted from one.
+    /// The line number, from 1.
     line: usize,
 }
 
-/// The lines of a diagnostic. The renderer looks at every line that it gets.
+/// The lines of a diagnostic. The renderer scans every line that it gets, so it gets only these.
 fn lines<'a>(problem: &Diagnostic, text: &'a str) -> (&'a str, ExcerptStart) {
     let places = problem.span.iter().chain(problem.related.iter().map(|(place, _)| place));
     let mut first = text.len();
@@ -131,8 +131,8 @@ fn lines<'a>(problem: &Diagnostic, text: &'a str) -> (&'a str, ExcerptStart) {
     (&text[byte..end], ExcerptStart { byte, line })
 }
 
-/// `place` cut to the text, to characters and to its first line. The renderer panics at anything else, and a diagnostic
-/// can come from another version of the file.
+/// `place` limited to the text, to character boundaries and to its first line. The renderer panics on any other span,
+/// and a diagnostic can come from another version of the file.
 fn within(place: &Range<usize>, text: &str) -> Range<usize> {
     let boundary = |mut at: usize| {
         at = at.min(text.len());

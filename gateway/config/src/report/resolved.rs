@@ -1,8 +1,8 @@
 //! The effective configuration as TOML, with defaults written out and absolute paths.
 //!
-//! It follows the key table, so that a new key appears here too. With the same variables set it reads as the same
-//! configuration. Secrets stay references to a variable or a file, and strings keep their variables, because any of them
-//! can contain a secret. A secret in the file itself is redacted and can't be read again.
+//! It follows the key table, so that new keys appear automatically. With the same variables set, it loads as the same
+//! configuration. Secrets stay references to a variable or a file, and strings keep their variables, because any of
+//! them can contain a secret. A secret in the file itself is redacted, so it can't be loaded again.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -41,11 +41,11 @@ pub fn resolved_config(loaded: &LoadedConfig, environment: &dyn Environment) -> 
 struct ResolvedWriter<'a> {
     config: &'a Config,
     environment: &'a dyn Environment,
-    /// The directory to which relative paths are relative.
+    /// The base directory of relative paths.
     base: &'a Path,
     /// `[defaults]`.
     defaults: Option<&'a DeTable<'a>>,
-    /// Whether something was redacted since the last remark.
+    /// Whether something was redacted since the last comment.
     has_redacted: Cell<bool>,
     out: String,
 }
@@ -109,7 +109,7 @@ impl<'a> ResolvedWriter<'a> {
         }
     }
 
-    /// The remark after a value if something in it was redacted.
+    /// The comment after a value if something in it was redacted.
     fn remark(&self) -> &'static str {
         if self.has_redacted.take() { " # redacted: a secret in the file itself" } else { "" }
     }
@@ -119,7 +119,7 @@ impl<'a> ResolvedWriter<'a> {
         self::text(&"*".repeat(text.len()))
     }
 
-    /// The effective value of a key that isn't a table. `None` means that there is none.
+    /// The effective value of a key that isn't a table. `None` means that it has none.
     fn value(&self, path: &str, key: &Key, found: Option<&Spanned<DeValue<'a>>>) -> Option<String> {
         match (path, key.name) {
             // Variables take precedence over the file here.
@@ -165,7 +165,7 @@ impl<'a> ResolvedWriter<'a> {
         std::path::absolute(self.base.join(self.interpolated(raw))).ok()
     }
 
-    /// An absolute path. One with variables keeps them.
+    /// An absolute path. Variables in it are kept.
     fn path(&self, raw: &str) -> String {
         if variables(raw).next().is_none() {
             return text(
@@ -255,7 +255,7 @@ impl<'a> ResolvedWriter<'a> {
     }
 }
 
-/// Is a prefix of a header only an authentication scheme or one use of a variable?
+/// Reports whether a header's prefix is only an authentication scheme or one use of a variable.
 fn is_harmless(prefix: &DeValue<'_>) -> bool {
     prefix.as_str().is_none_or(|written| is_auth_scheme(written) || is_single_variable(written))
 }

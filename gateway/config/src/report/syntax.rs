@@ -4,11 +4,11 @@ use toml::de::Error;
 
 use crate::model::Diagnostic;
 
-/// The hint if nothing better is known.
+/// The fallback hint.
 const SYNTAX_HINT: &str =
     "write `key = value`, with strings in quotes, arrays in `[]`, and tables in `{}` or below `[name]`";
 
-/// The diagnostics for a file: the first error of each line, because the others mostly follow from it.
+/// The diagnostics for a file: the first error of each line, because the others are usually consequences of it.
 pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Diagnostic> {
     if let Some(problem) = other_format(text) {
         return vec![problem];
@@ -22,7 +22,7 @@ pub(crate) fn syntax_problems(errors: &[Error], text: &str) -> Vec<Diagnostic> {
         let between = last.replace(at).map(|last| &text.as_bytes()[last..at]);
         between.is_none_or(|between| between.contains(&b'\n'))
     });
-    // Every line after an array that isn't closed lacks a comma.
+    // Every line after an unclosed array is missing a comma.
     errors.dedup_by(|next, error| {
         error.message() == next.message() && error.message().starts_with("missing comma")
     });
@@ -77,17 +77,17 @@ fn hint(line: &str) -> &'static str {
     } else if key.contains(' ') {
         "a key can't contain spaces: use `_`"
     } else if quotes('"') % 2 == 1 || quotes('\'') % 2 == 1 {
-        "close the string with the same quote, or escape a quote inside of it"
+        "close the string with the same quote, or escape the quote inside it"
     } else if value.contains('\\') {
         "put a string with `\\` in `'`, or write `\\\\`"
     } else if value.starts_with(|c: char| c.is_alphanumeric() || "./~$".contains(c)) {
-        "put strings in quotes, also numbers with a unit: `\"30s\"`"
+        "put strings in quotes, including numbers with a unit: `\"30s\"`"
     } else {
         SYNTAX_HINT
     }
 }
 
-/// Is the whole file in another format?
+/// The format of a file that isn't TOML at all.
 fn other_format(text: &str) -> Option<Diagnostic> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let at = text.len() - start.len();
@@ -104,7 +104,7 @@ fn other_format(text: &str) -> Option<Diagnostic> {
     let hint = "start with `version = 1`, and add a table `[plugins.NAME]` with `source = \"NAME.wasm\"` for each plugin";
     let problem = Diagnostic::error(format!("this file is {format}, but the configuration must be TOML"));
     Some(problem.with_span(at..at + 1).with_hint(if text.contains("mcpServers") {
-        format!("this looks like the configuration of an MCP client; create a separate file for the gateway: {hint}")
+        format!("create a separate file for the gateway, because this is the configuration of an MCP client: {hint}")
     } else {
         hint.to_owned()
     }))

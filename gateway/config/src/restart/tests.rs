@@ -1,4 +1,4 @@
-//! Every key of the gateway itself, and whether it needs a restart.
+//! Tests of every key of the gateway itself: whether a change needs a restart.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ fn config(folder: &Path, text: &str) -> Config {
     loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
 }
 
-/// Keys with another value than they have in an empty file; whether a restart is needed.
+/// Keys with values other than in an empty file, and whether the change needs a restart.
 const CHANGES: &[(&str, &str, bool)] = &[
     ("gateway.concurrency", "3", true),
     ("gateway.page_size", "3", true),
@@ -137,7 +137,9 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
     ] {
         let problems = problems(&text);
         assert!(
-            problems.len() == 1 && problems[0].contains(word) && problems[0].contains("restart it first"),
+            problems.len() == 1
+                && problems[0].contains(word)
+                && problems[0].contains("restart the gateway first"),
             "{problems:?}"
         );
         assert!(!problems[0].contains(OTHER), "{problems:?}");

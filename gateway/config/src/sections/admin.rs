@@ -26,7 +26,7 @@ impl Default for AdminConfig {
 }
 
 impl AdminConfig {
-    /// Does `http` use the same port of the same address?
+    /// Reports whether `http` uses the same port of the same address.
     ///
     /// The reader rejects this. Check again if the command line sets another address.
     #[must_use]
@@ -39,9 +39,10 @@ impl AdminConfig {
     }
 }
 
-/// The admin listener of a file, even if the rest of the file has errors. `None` means that there is no usable one.
+/// The admin listener of a file, even if the rest of the file has errors. `None` means that no usable one is
+/// configured.
 ///
-/// With this a running gateway, which keeps its last good configuration, is found by a broken file.
+/// Commands use it to find a running gateway, which keeps its last valid configuration, if its file is broken.
 #[must_use]
 pub fn admin_listener(source: &ConfigSource, environment: &dyn Environment) -> Option<AdminConfig> {
     let (parsed, _) = DeTable::parse_recoverable(&source.text);
@@ -51,7 +52,7 @@ pub fn admin_listener(source: &ConfigSource, environment: &dyn Environment) -> O
     admin.listen.ip().to_canonical().is_loopback().then_some(admin)
 }
 
-/// Reads `[admin]`. Without the table there is no listener.
+/// Reads `[admin]`. Without the table, there is no listener.
 pub(crate) fn read_admin(
     reader: &mut ConfigReader<'_>,
     root: &TomlTable<'_>,
@@ -69,7 +70,7 @@ pub(crate) fn read_admin(
         let message =
             format!("the admin listener must use a loopback address, not {}", quoted(&listen.to_string()));
         reader.report(Diagnostic::error(message).with_span(span).with_hint(format!(
-            "it has no authentication: listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\"",
+            "listen on \"127.0.0.1:{0}\" or \"[::1]:{0}\": the admin listener has no authentication",
             listen.port()
         )));
     } else if admin.collides_with(http.listen) {

@@ -17,21 +17,22 @@ pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
 /// The default time that running calls get to finish on shutdown.
 pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 
-/// A shorter sealing key can be guessed, in characters: anyone with one sealed text can try any number of keys.
+/// The shortest sealing key, in characters. A shorter one could be guessed: anyone with a sealed text can try any
+/// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
 
-/// The shortest poll interval. A shorter one only keeps the disk busy.
+/// The shortest poll interval. A shorter one would only keep the disk busy.
 const MIN_POLL: Duration = Duration::from_millis(100);
 
-/// The largest CA bundle that is read: a bundle of all public authorities has a quarter of a megabyte.
+/// The largest CA bundle that is read: a bundle of all public authorities is a quarter of a megabyte.
 const MAX_CA_BYTES: u64 = 16 << 20;
 
-/// How changed files are noticed.
+/// Settings for noticing changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchConfig {
     /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
     pub watches_files: bool,
-    /// How often every file is checked, because some mounts don't report changes. From 100 ms to an hour.
+    /// The interval at which every file is checked, because some mounts don't report changes. From 100 ms to an hour.
     pub poll_interval: Duration,
 }
 
@@ -41,13 +42,13 @@ impl Default for WatchConfig {
     }
 }
 
-/// When a change takes effect that grants a plugin more.
+/// The time at which a wider grant takes effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WiderGrantsPolicy {
     /// Immediately, like any other change.
     #[default]
     Live,
-    /// When the operator requests a reload, by SIGHUP or at the admin listener.
+    /// On the operator's reload request, by SIGHUP or at the admin listener.
     Wait,
 }
 
@@ -100,7 +101,8 @@ pub(crate) fn read_sealing_key(reader: &mut ConfigReader<'_>, gateway: &TomlTabl
     let value = gateway.get("sealing_key")?;
     let key = reader.secret(&value)?;
     if key.expose().chars().count() < MIN_SEALING_KEY_CHARS {
-        let message = format!("the key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
+        let message =
+            format!("the sealing key is too short: it needs {MIN_SEALING_KEY_CHARS} characters or more");
         let problem = Diagnostic::error(message).with_span(value.span);
         reader.report(problem.with_hint("generate one with `openssl rand -hex 32`"));
         return None;

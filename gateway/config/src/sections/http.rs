@@ -12,7 +12,7 @@ use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
-/// A shorter token can be guessed, in characters.
+/// The shortest token, in characters. A shorter one could be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 
 /// The HTTP endpoint.
@@ -20,7 +20,8 @@ const MIN_TOKEN_CHARS: usize = 16;
 pub struct HttpConfig {
     /// The address to listen on. A non-loopback address needs `tokens`.
     pub listen: SocketAddr,
-    /// The tokens of callers. If there are none and no `unread_tokens`, anyone who can reach the address may call.
+    /// The tokens of callers. If there are none and no `unreadable_tokens`, anyone who can reach the address can call the
+    /// gateway.
     pub tokens: Vec<BearerToken>,
     /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
     /// [`Loaded::for_http`](crate::Loaded::for_http).
@@ -74,13 +75,14 @@ impl Default for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Do callers need a token?
+    /// Reports whether callers need a token.
     #[must_use]
     pub fn requires_tokens(&self) -> bool {
         !self.tokens.is_empty() || self.unreadable_tokens > 0
     }
 
-    /// Could anyone on the network call? That is so if the address isn't loopback and no token is needed.
+    /// Reports whether anyone on the network could call the gateway: the address isn't loopback and no token is
+    /// required.
     ///
     /// The reader rejects this. Check again if the command line sets another address.
     #[must_use]
@@ -89,7 +91,7 @@ impl HttpConfig {
     }
 }
 
-/// Who can reach the address.
+/// The reachability of an address.
 #[derive(Clone, Copy)]
 enum Reachability {
     Locally,
@@ -166,7 +168,7 @@ pub(crate) fn read_address(
     None
 }
 
-/// Reads an array of strings of which each passes `check`.
+/// Reads an array of strings and validates each one with `check`.
 fn read_checked(
     reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
@@ -187,11 +189,7 @@ fn read_checked(
     valid
 }
 
-fn read_tokens(
-    reader: &mut ConfigReader<'_>,
-    auth: &TomlTable<'_>,
-    reachable: Reachability,
-) -> Vec<BearerToken> {
+fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: Reachability) -> Vec<BearerToken> {
     let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
     let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
     let mut tokens = Vec::new();
@@ -209,9 +207,8 @@ fn read_tokens(
         if let Some(name) = &name {
             if let Some(first) = names.get(&name.text) {
                 let problem = Diagnostic::error(format!("duplicate token name {}", quoted(&name.text)));
-                let problem =
-                    problem.with_span(name.span.clone()).with_related(first.clone(), "first defined here");
-                reader.report(problem.with_hint("use a different name for each: sessions belong to it"));
+                let problem = problem.with_span(name.span.clone()).with_related(first.clone(), "first defined here");
+                reader.report(problem.with_hint("use a different name for each token: sessions belong to a name"));
             }
             names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
         }
@@ -246,7 +243,7 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
     false
 }
 
-/// Reports a token that can't be sent or can be guessed.
+/// Reports a token that can't be sent or that could be guessed.
 fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
@@ -263,13 +260,13 @@ fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize
     reader.report(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"));
 }
 
-/// Does the file have tokens, valid or not?
+/// Reports whether the file has tokens, valid or not.
 fn mentions_tokens(http: &TomlTable<'_>) -> bool {
     let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
     tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
 }
 
-/// Parses an address as on the command line, where `localhost` or nothing can stand for the loopback address.
+/// Parses an address as on the command line, where `localhost` or an empty host stands for the loopback address.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use crate::model::Limits;
 use crate::read::{ConfigReader, TomlTable};
 
-/// Reads limits. Those that the table doesn't set are as in `base`.
+/// Reads limits. Those that the table doesn't set are taken from `base`.
 pub(crate) fn read_limits(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, base: &Limits) -> Limits {
     Limits {
         timeout: reader.duration(table, "timeout", base.timeout),

@@ -24,7 +24,7 @@ const TOOL_HINT: &str =
 pub(crate) struct PluginDefaults {
     limits: Limits,
     portable_schemas: bool,
-    /// The places of the limits.
+    /// The byte ranges of the limits.
     places: BTreeMap<SourceField, Range<usize>>,
 }
 
@@ -97,7 +97,7 @@ fn read_plugin(
         source_span: source_place,
         source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
         sha256: sha256.and_then(|text| {
-            let hint = "`moongate inspect FILE` shows the digest of a component";
+            let hint = "run `moongate inspect FILE` to get the digest of a component";
             or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
         }),
         reload: match word(reader, table, "reload").as_deref() {
@@ -196,7 +196,7 @@ fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilte
         |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
     for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
         let problem = Diagnostic::warning(format!("the tool {} is renamed but not offered", quoted(name)));
-        let hint = "use the plugin's own names in `allow` and `deny`, not the renamed ones";
+        let hint = "use the plugin's own names in `allow` and `deny`, not the new ones";
         reader.report(problem.with_span(value.key_span.clone()).with_hint(hint));
     }
     let mut places: BTreeMap<_, _> =
@@ -206,7 +206,7 @@ fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilte
     ToolFilter { allow: allow.map(names), deny: names(deny), rename, places }
 }
 
-/// The names of tools, each with its place.
+/// The names of tools, each with its location.
 fn tool_names(reader: &mut ConfigReader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
     let mut names = BTreeMap::new();
     for text in texts {
@@ -241,7 +241,7 @@ fn read_renames(
     renames
 }
 
-/// Tables of a plugin without `source` whose name is similar to that of another plugin.
+/// Diagnostics for plugin tables without `source` whose names are similar to that of another plugin.
 fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_>)]) -> Option<Diagnostic> {
     let entries = value.inner.as_table().map(|entries| TomlTable::untyped(value, entries).entries())?;
     if entries.is_empty() || entries.iter().any(|(_, value)| !value.inner.is_table()) {
@@ -253,7 +253,7 @@ fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_
     Some(problem.with_span(value.key_span.clone()).with_hint(format!("did you mean `[plugins.{near}]`?")))
 }
 
-/// The places of the limits of a table.
+/// The byte ranges of the limits of a table.
 fn limit_places(table: &TomlTable<'_>) -> BTreeMap<SourceField, Range<usize>> {
     let limits = table.get("limits");
     let entries = limits.as_ref().and_then(|limits| Some((limits, limits.inner.as_table()?)));
@@ -264,7 +264,7 @@ fn limit_places(table: &TomlTable<'_>) -> BTreeMap<SourceField, Range<usize>> {
     entries.into_iter().filter_map(|(key, value)| Some((spot(key)?, value.span))).collect()
 }
 
-/// The places of the settings of a plugin and of their keys.
+/// The byte ranges of the settings of a plugin and of their keys.
 fn setting_places(config: &TomlValue<'_>) -> BTreeMap<SourceField, Range<usize>> {
     let entries = config.inner.as_table().map(|entries| TomlTable::untyped(config, entries).entries());
     let mut places = BTreeMap::from([(SourceField::Settings, config.key_span.clone())]);

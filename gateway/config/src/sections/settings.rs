@@ -1,7 +1,7 @@
 //! `[plugins.NAME.config]`: the plugin's own settings.
 //!
-//! The plugin gets a string as it is and any other value as compact JSON. A table with exactly one key, `env` or `file`, is
-//! a secret, but only as a whole setting, so that no secret ends up inside of JSON.
+//! The plugin gets strings unchanged and any other value as compact JSON. A table with exactly one key, `env` or
+//! `file`, is a reference to a secret, but only as a whole setting, so that no secret ends up inside JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::read::secret_detection::{contains_secret, is_secret_name, is_secret_r
 use crate::read::{ConfigReader, DisclosedValue, TomlTable, TomlValue};
 use crate::spec::keys::ValueKind;
 
-/// The value of a shorter variable can occur in a message by chance, in bytes.
+/// The shortest value that is redacted from messages, in bytes. A shorter one can occur in a message by chance.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
 
 /// Settings by key, and the variables and files that they are filled from.
@@ -46,7 +46,7 @@ pub(crate) fn read_settings(reader: &mut ConfigReader<'_>, config: &TomlValue<'_
     (settings, filled_from)
 }
 
-/// Adds the secrets of a setting to those that the record of messages redacts.
+/// Adds the secrets of a setting to those that are redacted from the trace.
 fn add_secrets(reader: &mut ConfigReader<'_>, key: &str, value: &DeValue<'_>) {
     match value {
         DeValue::String(written) => {
@@ -114,7 +114,7 @@ fn read_setting(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) -> Option<
     }
 }
 
-/// Warns about a table that is almost a reference to a secret, and is passed as JSON.
+/// Warns about a table that looks like a reference to a secret but is passed as JSON.
 fn check_table(reader: &mut ConfigReader<'_>, value: &TomlValue<'_>) {
     let Some(table) = value.inner.as_table() else { return };
     let keys: Vec<String> = table.keys().map(|key| key.get_ref().to_ascii_lowercase()).collect();

@@ -1,6 +1,7 @@
 //! The JSON Schema of `gateway.toml` for editors, generated from the key table.
 //!
-//! It has names, types, ranges and defaults. Only the reader checks what depends on the disk or on other keys.
+//! It contains names, types, ranges and defaults. Rules that depend on the disk or on other keys are checked by the
+//! reader alone.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
@@ -40,7 +41,7 @@ fn of_type(name: &'static str) -> Schema {
     Schema(vec![("type", text(name))])
 }
 
-/// A string with a variable, whose value no pattern can match.
+/// A string with a variable, whose value a pattern can't check.
 const VARIABLE_PATTERN: &str = r"\$\{";
 
 /// A name.

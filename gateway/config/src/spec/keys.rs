@@ -12,15 +12,11 @@ use super::kind::{key, optional, required};
 pub static ROOT: &[Key] = &[
     required("version", ValueKind::Version, "The version of the configuration format."),
     key("gateway", ValueKind::Table(GATEWAY), "The gateway itself."),
-    key(
-        "http",
-        ValueKind::Table(HTTP),
-        "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`.",
-    ),
+    key("http", ValueKind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
     key(
         "admin",
         ValueKind::Table(ADMIN),
-        "The admin listener: health, metrics, status and reloads. Without this table there is none.",
+        "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
     ),
     key("defaults", ValueKind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
@@ -42,15 +38,15 @@ pub static GATEWAY: &[Key] = &[
     key(
         "page_size",
         ValueKind::Integer(NumberRange { max: 100_000, ..NumberRange::positive("pages would be empty") }),
-        "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default a list has one \
+        "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default, a list has one \
          page, because many clients never request a second.",
     ),
     key(
         "sealing_key",
         ValueKind::Secret,
         "Seals the state that clients send back, such as the cursor of a list: `{ env = \"NAME\" }` or \
-         `{ file = \"path\" }`. Gateways with the same clients need the same key. By default each gateway generates one at \
-         start.",
+         `{ file = \"path\" }`. Gateways with the same clients need the same key. By default, each gateway generates \
+         one at startup.",
     ),
     key(
         "cache",
@@ -62,7 +58,7 @@ pub static GATEWAY: &[Key] = &[
         "state",
         ValueKind::Path("state"),
         "The directory for plugins' state, private to the gateway and on a local disk. Gateways with the same directory \
-         share it. `MOONGATE_STATE_DIR` overrides it. By default state is kept in memory and lost when the gateway stops. \
+         share it. `MOONGATE_STATE_DIR` overrides it. By default, state is kept in memory and lost when the gateway stops. \
          Stores of removed plugins stay in it.",
     ),
     key(
@@ -79,32 +75,30 @@ pub static GATEWAY: &[Key] = &[
     ),
     optional(
         "poll",
-        ValueKind::Duration(NumberRange {
-            max: 3_600,
-            ..NumberRange::positive("the gateway would do nothing else")
-        }),
+        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::positive("the gateway would do nothing else") }),
         "\"5s\"",
-        "How often every file is polled while `watch` is on, from 100ms to an hour. Most changes are noticed immediately; \
-         polling is for file systems that don't report changes.",
+        "The interval at which every file is polled while `watch` is on, from 100ms to an hour. Most changes are \
+         noticed immediately; polling is for file systems that don't report changes.",
     ),
     optional(
         "wider_grants",
         ValueKind::OneOf(&["live", "wait"]),
         "\"live\"",
-        "When a change of this file takes effect that grants a plugin more. `live`: immediately. `wait`: on SIGHUP or a \
-         reload request at the admin listener. Changing it back from `wait` needs a reload request too.",
+        "When wider grants in this file take effect. `live`: immediately. `wait`: on SIGHUP or a \
+         reload request at the admin listener. Changing `wait` back to `live` needs a reload request too.",
     ),
     optional(
         "require_all",
         ValueKind::Boolean,
         "false",
-        "Refuse to start if a plugin can't be loaded. By default the other plugins serve.",
+        "Refuse to start if a plugin can't be loaded. By default, the gateway starts without that plugin.",
     ),
     optional(
         "stop_grace",
         ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::any() }),
         "\"30s\"",
-        "How long running calls get to finish on shutdown. If the host of `serve --stdio` closes its side, at most 2s.",
+        "The time that running calls get to finish on shutdown. It is at most 2s if the host of `serve --stdio` closes \
+         its side.",
     ),
 ];
 
@@ -121,21 +115,22 @@ static HTTP: &[Key] = &[
         "listen",
         ValueKind::String("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
-        "The IP address and port to listen on. `localhost` or nothing before the `:` means `127.0.0.1`, and port 0 \
-         selects a free port. A non-loopback address needs `auth.tokens`.",
+        "The IP address and port to listen on. `localhost` or an empty host means `127.0.0.1`. Port 0 selects a free \
+         port. A non-loopback address needs `auth.tokens`.",
     ),
     optional(
         "allowed_hosts",
         ValueKind::Array(&ValueKind::String("a host name such as \"gateway.example.com\"")),
         "[]",
-        "Host names in the `Host` header to accept, without a port, in addition to loopback names and the listening \
+        "Host names to accept in the `Host` header, without a port, in addition to loopback names and the listening \
          address.",
     ),
     optional(
         "allowed_origins",
         ValueKind::Array(&ValueKind::String("an origin such as \"https://example.com\"")),
         "[]",
-        "Origins of web pages that may call: scheme, host and port. Pages from loopback addresses always may.",
+        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses are \
+         always allowed.",
     ),
     optional(
         "max_body",
@@ -145,10 +140,7 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "max_sessions",
-        ValueKind::Integer(NumberRange {
-            max: 1_000_000,
-            ..NumberRange::positive("no client could connect")
-        }),
+        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no client could connect") }),
         "1000",
         "Concurrent sessions of the handshake revisions.",
     ),
@@ -163,10 +155,7 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "keep_alive",
-        ValueKind::Duration(NumberRange {
-            max: 3_600,
-            ..NumberRange::positive("the gateway would send nothing else")
-        }),
+        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::positive("the gateway would send nothing else") }),
         "\"15s\"",
         "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
     ),
@@ -176,8 +165,9 @@ static HTTP: &[Key] = &[
             max: 86_400,
             ..NumberRange::positive("every stream would be closed immediately")
         }),
-        "Close the connection of an event stream after this time, for the client to reconnect and resume. For proxies \
-         that don't allow long connections; only clients of 2025-11-25 support it. By default connections stay open.",
+        "Close the connection of an event stream after this time, so that the client reconnects and resumes. Use this \
+         for proxies that don't allow long connections. Only clients of 2025-11-25 support it. By default, connections \
+         stay open.",
     ),
     optional(
         "legacy_sse",
@@ -192,7 +182,7 @@ static AUTH: &[Key] = &[optional(
     "tokens",
     ValueKind::Array(&ValueKind::Table(TOKEN)),
     "[]",
-    "Bearer tokens. If empty, anyone who can reach the address may call. Not needed for stdio.",
+    "Bearer tokens. If empty, anyone who can reach the address can call the gateway. Not needed for stdio.",
 )];
 
 /// A bearer token.
@@ -218,32 +208,28 @@ static PLUGIN: &[Key] = &[
         ValueKind::Path("plugins/dist/fetch.wasm"),
         "The path of the component, relative to this file.",
     ),
-    key(
-        "sha256",
-        ValueKind::String("64 hexadecimal digits"),
-        "The SHA-256 digest that the component must have.",
-    ),
+    key("sha256", ValueKind::String("64 hexadecimal digits"), "The SHA-256 digest that the component must have."),
     optional(
         "reload",
         ValueKind::OneOf(&["live", "pinned"]),
         "\"live\"",
-        "When a changed component is loaded. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
+        "When to load a changed component. `live`: as soon as the change is noticed. `pinned`: on SIGHUP or a reload \
          request at the admin listener.",
     ),
     optional(
         "instances",
         ValueKind::OneOf(&["fresh", "reused"]),
         "\"fresh\"",
-        "Whether calls share instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
+        "How calls use instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
          waits for the next call of the same caller and keeps its memory, for plugins that are slow to start. Callers \
-         without a name (HTTP without tokens) never share.",
+         without a name (HTTP without tokens) never share instances.",
     ),
     key(
         "prefix",
         ValueKind::String("a name such as \"files\""),
         "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
-    key("tools", ValueKind::Table(TOOLS), "Which tools are offered, and under which names."),
+    key("tools", ValueKind::Table(TOOLS), "The offered tools and their public names."),
     optional(
         "uris",
         ValueKind::Array(&ValueKind::String("a URI such as \"notes://\"")),
@@ -257,12 +243,12 @@ static PLUGIN: &[Key] = &[
         "Simplify the schemas of the plugin's tools, for clients that don't support references, or `anyOf`, `oneOf`, \
          `allOf` and the like at the top. Arguments and results are still checked against the plugin's own schemas.",
     ),
-    key("allow", ValueKind::Table(ALLOW), "What the plugin may access. Nothing is allowed by default."),
+    key("allow", ValueKind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),
     key(
         "config",
         ValueKind::Settings,
-        "The plugin's own settings, which it reads through `wasi:config/store`: strings as they are, other values as \
+        "The plugin's own settings, which it reads through `wasi:config/store`: strings unchanged, other values as \
          compact JSON, and `{ env = \"NAME\" }` or `{ file = \"path\" }` as secrets.",
     ),
 ];
@@ -271,7 +257,7 @@ static TOOLS: &[Key] = &[
     key(
         "allow",
         ValueKind::Array(&ValueKind::String("a tool's name such as \"delete\"")),
-        "Offer only these tools, by the plugin's own names. The default is all.",
+        "Offer only these tools, by the plugin's own names. By default, all are offered.",
     ),
     optional(
         "deny",
@@ -282,7 +268,7 @@ static TOOLS: &[Key] = &[
     key(
         "rename",
         ValueKind::Named(&ValueKind::String("a public name such as \"now\"")),
-        "Public names by the plugin's own names, without a prefix.",
+        "Maps the plugin's own names to public names, which get no prefix.",
     ),
 ];
 
@@ -293,7 +279,7 @@ static ALLOW: &[Key] = &[
         "[]",
         "Destinations of HTTP requests: scheme, host, port if it isn't the default, and the first part of the path, up to \
          a `/`. `*.example.org` matches every subdomain of `example.org` but not `example.org` itself; `*` matches every \
-         host name. Non-public addresses are denied, whatever name leads to them, unless `networks` grants them.",
+         host name. Non-public addresses are denied, whatever name resolves to them, unless `networks` grants them.",
     ),
     optional(
         "credentials",
@@ -302,12 +288,7 @@ static ALLOW: &[Key] = &[
         "Headers that the gateway adds to the plugin's requests to one origin, replacing the plugin's own. The plugin \
          can't read them. `http` must grant the origin too.",
     ),
-    optional(
-        "dirs",
-        ValueKind::Array(&ValueKind::Table(DIR)),
-        "[]",
-        "Directories that the plugin may read or change.",
-    ),
+    optional("dirs", ValueKind::Array(&ValueKind::Table(DIR)), "[]", "Directories that the plugin may read or change."),
     optional(
         "env",
         ValueKind::Array(&ValueKind::String("the name of a variable such as \"LANG\"")),
@@ -318,15 +299,16 @@ static ALLOW: &[Key] = &[
         "client",
         ValueKind::Array(&ValueKind::OneOf(CLIENT_FEATURES)),
         "[]",
-        "Requests that the plugin may send to the client: to the user, the model, or for directories.",
+        "Questions that the plugin may ask the client: for input from the user, an answer from the model, or its \
+         directories.",
     ),
     optional(
         "state",
         ValueKind::NameOrBoolean("a name such as \"notes\""),
         "false",
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
-         table. A name: the store of this name, which plugins with the same name here share, and which stays when the \
-         plugin is renamed. State outlives the gateway only if `state` in `[gateway]` is set.",
+         table. A name: the store with this name. Plugins that set the same name share it, and a renamed plugin keeps \
+         it. State outlives the gateway only if `state` in `[gateway]` is set.",
     ),
     optional(
         "instructions",
@@ -341,21 +323,17 @@ pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
 
 /// A grant of HTTP requests as a table.
 static HTTP_GRANT: &[Key] = &[
-    required(
-        "url",
-        ValueKind::String("an address such as \"https://example.com\""),
-        "The destination of requests.",
-    ),
+    required("url", ValueKind::String("an address such as \"https://example.com\""), "The destination of requests."),
     key(
         "methods",
         ValueKind::Array(&ValueKind::String("a method such as \"GET\"")),
-        "Methods to allow. The default is all.",
+        "Methods to allow. By default, all are allowed.",
     ),
     optional(
         "networks",
         ValueKind::Array(&ValueKind::String("a network such as \"10.1.0.0/16\"")),
         "[]",
-        "Non-public networks to allow for the host. A non-public address in `url` needs its own network here.",
+        "Non-public networks to allow for the host. If `url` contains a non-public address, list its network here.",
     ),
 ];
 
@@ -381,11 +359,8 @@ const ENV: Key = key(
 );
 
 /// The file of a secret.
-const FILE: Key = key(
-    "file",
-    ValueKind::Path("secrets/token"),
-    "The file with the secret. One trailing line break is removed.",
-);
+const FILE: Key =
+    key("file", ValueKind::Path("secrets/token"), "The file with the secret. One trailing line break is removed.");
 
 /// The value of an added header.
 pub static HEADER: &[Key] = &[
@@ -393,7 +368,7 @@ pub static HEADER: &[Key] = &[
     FILE,
     optional(
         "prefix",
-        ValueKind::String("a text such as \"Bearer \""),
+        ValueKind::String("a string such as \"Bearer \""),
         "\"\"",
         "The text before the secret in the header.",
     ),
@@ -402,12 +377,8 @@ pub static HEADER: &[Key] = &[
 /// A granted directory.
 static DIR: &[Key] = &[
     required("host", ValueKind::Path("./notes"), "The directory on this machine, relative to this file."),
-    required(
-        "guest",
-        ValueKind::String("an absolute path such as \"/notes\""),
-        "Its path inside the sandbox.",
-    ),
-    optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read only. `rw`: read and write."),
+    required("guest", ValueKind::String("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
+    optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
 ];
 
 /// A reference to a secret.

@@ -53,7 +53,7 @@ pub enum ValueKind {
 /// The content of tables and arrays of a kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
-    /// None: it is neither, or a reference to a secret.
+    /// No content: neither a table nor an array, or a reference to a secret.
     Nothing,
     /// These keys.
     Keys(&'static [Key]),
@@ -67,7 +67,7 @@ pub enum Content {
     Settings,
 }
 
-/// A smaller size needs a unit, in bytes: `memory = 32` doesn't mean bytes.
+/// The smallest size without a unit, in bytes: `memory = 32` probably doesn't mean bytes.
 pub const MIN_SIZE_WITHOUT_UNIT: u64 = 4096;
 
 /// The range of a number.

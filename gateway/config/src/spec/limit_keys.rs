@@ -1,6 +1,6 @@
 //! The keys of `[defaults.limits]` and `[plugins.NAME.limits]`.
 //!
-//! Maxima are where a number stops making sense, not recommendations. Arithmetic on them can't overflow.
+//! The maxima aren't recommendations: anything above them makes no sense. Arithmetic on them can't overflow.
 
 use super::kind::{Key, NumberRange, ValueKind, key, optional};
 
@@ -24,37 +24,25 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "cpu_time",
-        ValueKind::Duration(NumberRange {
-            max: DAY_SECONDS,
-            ..NumberRange::positive("no call could compute anything")
-        }),
+        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no call could compute anything") }),
         "\"10s\"",
         "CPU time of a call.",
     ),
     optional(
         "memory",
-        ValueKind::Size(NumberRange {
-            max: ADDRESSABLE_BYTES,
-            ..NumberRange::positive("no component could start")
-        }),
+        ValueKind::Size(NumberRange { max: ADDRESSABLE_BYTES, ..NumberRange::positive("no component could start") }),
         "\"64MiB\"",
-        "Linear memory of a call, all memories together.",
+        "Linear memory of a call, in all memories together.",
     ),
     optional(
         "table_elements",
-        ValueKind::Integer(NumberRange {
-            max: 10_000_000,
-            ..NumberRange::positive("no component could start")
-        }),
+        ValueKind::Integer(NumberRange { max: 10_000_000, ..NumberRange::positive("no component could start") }),
         "100000",
-        "Elements of a call's WebAssembly tables together.",
+        "Elements of all WebAssembly tables of a call together.",
     ),
     optional(
         "handles",
-        ValueKind::Integer(NumberRange {
-            max: 1_000_000,
-            ..NumberRange::positive("no component could start")
-        }),
+        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no component could start") }),
         "1000",
         "Handles that a call holds at once: streams, files, stores.",
     ),
@@ -68,13 +56,13 @@ pub static LIMITS: &[Key] = &[
         "log_lines",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::any() }),
         "1000",
-        "Log lines of a call, and as many progress reports. More are dropped and counted.",
+        "Log lines of a call. The same limit applies to its progress reports. Any more are dropped and counted.",
     ),
     optional(
         "output",
         ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::any() }),
         "\"64KiB\"",
-        "Output of a call to stdout and stderr. More is dropped and counted.",
+        "Output of a call to stdout and stderr. Any more is dropped and counted.",
     ),
     optional(
         "requests",
@@ -86,14 +74,11 @@ pub static LIMITS: &[Key] = &[
         "requests_at_once",
         ValueKind::Integer(NumberRange { max: 1_000, ..NumberRange::positive("no request could be sent") }),
         "8",
-        "Concurrent HTTP requests of a call. More are denied.",
+        "Concurrent HTTP requests of a call. Any more are denied.",
     ),
     optional(
         "request_timeout",
-        ValueKind::Duration(NumberRange {
-            max: DAY_SECONDS,
-            ..NumberRange::positive("every request would time out")
-        }),
+        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("every request would time out") }),
         "\"30s\"",
         "Time from a request to the head of its response. A plugin can set a shorter timeout.",
     ),
@@ -113,13 +98,14 @@ pub static LIMITS: &[Key] = &[
         "read",
         ValueKind::Size(NumberRange { max: 1 << 40, ..NumberRange::any() }),
         "\"256MiB\"",
-        "Bytes that a call reads from files, and from the names in directories.",
+        "Bytes that a call reads from files and directory listings.",
     ),
     optional(
         "written",
         ValueKind::Size(NumberRange { max: 1 << 40, ..NumberRange::any() }),
         "\"64MiB\"",
-        "Bytes that a call writes to files or grows them by, and 4 KiB for each file, directory or link that it creates.",
+        "Bytes that a call writes to files or extends them by, plus 4 KiB for each file, directory or link that it \
+         creates.",
     ),
     optional(
         "concurrency",
@@ -131,75 +117,54 @@ pub static LIMITS: &[Key] = &[
         "queue",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::any() }),
         "256",
-        "Calls that wait for a running one to finish. More are rejected as busy.",
+        "Calls that wait for a running one to finish. Any more are rejected as busy.",
     ),
     optional(
         "state",
-        ValueKind::Size(NumberRange {
-            max: IN_MEMORY_BYTES,
-            ..NumberRange::positive("the plugin could keep no state")
-        }),
+        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("the plugin could keep no state") }),
         "\"1MiB\"",
         "State that the plugin keeps between calls, if `allow.state` grants it a store: the bytes of all keys and \
-         values, and 64 more for each key. If several plugins share a store, each stops at its own limit.",
+         values, plus 64 for each key. If several plugins share a store, each stops at its own limit.",
     ),
     optional(
         "cancel_grace",
         ValueKind::Duration(NumberRange { max: 60, ..NumberRange::any() }),
         "\"250ms\"",
-        "How long a cancelled call may keep running to clean up, if it checks for cancellation. The caller gets nothing \
-         from it any more.",
+        "Time for a cancelled call to clean up, if it checks for cancellation. Its answer is discarded.",
     ),
     optional(
         "component",
-        ValueKind::Size(NumberRange {
-            max: IN_MEMORY_BYTES,
-            ..NumberRange::positive("no component would fit")
-        }),
+        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("no component would fit") }),
         "\"64MiB\"",
         "Size of the component's file.",
     ),
     key(
         "compile_time",
-        ValueKind::Duration(NumberRange {
-            max: DAY_SECONDS,
-            ..NumberRange::positive("no component could be compiled")
-        }),
-        "CPU time for compiling the component, in whole seconds. The default is 30 seconds, and 6 more for each mebibyte \
-         of its file.",
+        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no component could be compiled") }),
+        "CPU time for compiling the component, in whole seconds. The default is 30 seconds plus 6 for each mebibyte of \
+         its file.",
     ),
     key(
         "compile_memory",
-        ValueKind::Size(NumberRange {
-            max: 1 << 40,
-            ..NumberRange::positive("no component could be compiled")
-        }),
-        "Address space of the process that compiles the component. The default is 1GiB, and 64 times the size of its file.",
+        ValueKind::Size(NumberRange { max: 1 << 40, ..NumberRange::positive("no component could be compiled") }),
+        "Address space of the process that compiles the component. The default is 1GiB plus 64 times the size of its \
+         file.",
     ),
     optional(
         "describe_timeout",
-        ValueKind::Duration(NumberRange {
-            max: DAY_SECONDS,
-            ..NumberRange::positive("no plugin could load")
-        }),
+        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no plugin could load") }),
         "\"10s\"",
         "Time for the plugin to describe itself when it is loaded.",
     ),
     optional(
         "items",
-        ValueKind::Integer(NumberRange {
-            max: 1_000_000,
-            ..NumberRange::positive("the plugin could offer nothing")
-        }),
+        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("the plugin could offer nothing") }),
         "1000",
-        "Tools of the plugin, and as many resources, templates and prompts.",
+        "Items of each kind that the plugin can offer: tools, resources, templates and prompts.",
     ),
     optional(
         "schema",
-        ValueKind::Size(NumberRange {
-            max: IN_MEMORY_BYTES,
-            ..NumberRange::positive("no tool could be described")
-        }),
+        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("no tool could be described") }),
         "\"256KiB\"",
         "Size of one JSON Schema.",
     ),
@@ -211,19 +176,13 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "reuse_calls",
-        ValueKind::Integer(NumberRange {
-            max: 1_000_000,
-            ..NumberRange::positive("no instance could serve a call")
-        }),
+        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no instance could serve a call") }),
         "100",
         "Calls that an instance serves, if the plugin has `instances = \"reused\"`.",
     ),
     optional(
         "reuse_idle",
-        ValueKind::Duration(NumberRange {
-            max: DAY_SECONDS,
-            ..NumberRange::positive("no instance could wait for a call")
-        }),
+        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no instance could wait for a call") }),
         "\"30s\"",
         "Time that a reused instance stays idle.",
     ),

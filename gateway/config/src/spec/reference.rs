@@ -13,14 +13,14 @@ Every key of `gateway.toml`. This page is generated from the gateway's key table
 Run `moongate schema` to print it as a JSON Schema for editors, `moongate check` to find all problems in a file, and `moongate check --print-resolved` to see the effective configuration.
 
 The file is TOML. Unknown keys are errors.
-Relative paths start at the directory of the file.
-In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if it isn't set or empty, and `$${` is a literal `${`.
+Relative paths are relative to the directory of the file.
+In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if the variable is unset or empty, and `$${` is a literal `${`.
 
 - A *duration* is a string with a unit: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
 - A *size* is a string with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
   `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are powers of 1000: \
   `\"64KB\"` is 62.5 KiB.
-- A *secret* isn't in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
+- A *secret* isn't stored in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
 ";
 
 /// The content of `docs/config.md`.
@@ -58,7 +58,7 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
             if path == "plugins.NAME.limits" {
                 let _ = write!(
                     page,
-                    "\n## `[{path}]`\n\n{} It has the keys of `[defaults.limits]`, whose values are its defaults.\n",
+                    "\n## `[{path}]`\n\n{} It has the same keys as `[defaults.limits]`, which sets their defaults.\n",
                     key.doc
                 );
                 continue;
@@ -73,7 +73,7 @@ fn below(path: &str, key: &Key) -> String {
     if matches!(key.kind, ValueKind::Named(ValueKind::Table(_))) { format!("{name}.NAME") } else { name }
 }
 
-/// Is it usually written as a table header?
+/// Reports whether it is usually written as a table header.
 fn is_table(kind: &ValueKind) -> bool {
     matches!(kind, ValueKind::Table(_) | ValueKind::Named(_) | ValueKind::Settings)
 }
@@ -92,7 +92,7 @@ fn inside(kind: &ValueKind, path: &str) -> Option<(String, &'static [Key])> {
     }
 }
 
-/// An example: the default if it is instructive.
+/// An example: the default if it makes a useful one.
 fn example(key: &Key) -> String {
     let instructive = key.default.filter(|default| !matches!(*default, "[]" | "\"\"" | "false" | "true"));
     instructive.map_or_else(|| key.kind.example(), str::to_owned)
@@ -123,7 +123,11 @@ fn kind(kind: &ValueKind) -> String {
 
 fn range_text(range: NumberRange, written: &dyn Fn(u64) -> String) -> String {
     let least = if range.zero_reason.is_some() { "more than 0" } else { "0 or more" };
-    if range.max == u64::MAX { least.to_owned() } else { format!("{least}, at most {}", written(range.max)) }
+    if range.max == u64::MAX {
+        least.to_owned()
+    } else {
+        format!("{least}, at most {}", written(range.max))
+    }
 }
 
 fn seconds(seconds: u64) -> String {

@@ -124,7 +124,7 @@ impl Checker {
             let line = text.lines().nth(number).unwrap_or_default();
             let key = line.split_once(" = ").map_or("", |(key, _)| key.trim());
             let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || "_.".contains(c));
-            // Later errors can be inside of a string that the first one has opened.
+            // Later errors can be inside a string that the first one has opened.
             assert!(at > 0 || !is_key || shown.contains(key), "`{key}` isn't shown of:\n{text}\n{shown}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Loads a text and checks everything that could be shown of it.
+/// Loads a text and checks everything that could be shown about it.
 fn read(text: String) {
     let loaded = parse_config(&goldens_dir().join("gateway.toml"), text, &environment());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Errors of calls: those that the host found, and those that the plugin returned.
+//! Errors of calls, detected by the host or returned by the plugin.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::json::Json;
 
 /// A failed call.
 ///
-/// `Refused` is the plugin's own error; the host found all others. Limits name their key in `gateway.toml`, so that a
+/// `Refused` is the plugin's own error; the host detects all others. Limits name their key in `gateway.toml`, so that a
 /// message can say what to change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
@@ -16,8 +16,8 @@ pub enum CallError {
     /// The plugin exceeded its time limit.
     #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
-    /// The plugin exceeded its limit of processor time.
-    #[error("exceeded the limit of {} of processor time", humantime::format_duration(*.0))]
+    /// The plugin exceeded its CPU time limit.
+    #[error("exceeded the CPU time limit of {}", humantime::format_duration(*.0))]
     CpuTime(Duration),
     /// The plugin trapped after it was denied more memory. The limit is in bytes.
     #[error("exceeded the memory limit of {}", bytesize::ByteSize(*.0).display().iec())]
@@ -47,7 +47,7 @@ pub enum CallError {
     #[error("{0}")]
     Busy(BusyReason),
     /// The plugin was replaced or removed, and the caller returned to the old version too late.
-    #[error("it was replaced while this request waited; send the request again to use the new version")]
+    #[error("was replaced while this request waited; send the request again to use the new version")]
     Replaced,
     /// The caller disconnected or cancelled the request.
     #[error("cancelled")]
@@ -120,8 +120,8 @@ pub enum BusyReason {
     Gateway,
 }
 
-/// An error that the plugin returned. A problem that a tool finds while it runs isn't one of these but a
-/// [`ToolResult`](crate::call::ToolResult) with `is_error`, because only that reaches the model.
+/// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a
+/// [`ToolResult`](crate::call::ToolResult) with `is_error` instead, because only that reaches the model.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PluginError {
     /// The parameters are wrong.
@@ -149,12 +149,12 @@ pub enum PluginError {
     },
 }
 
-/// An error message, and the place in the input.
+/// An error message, and the location in the input.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PluginErrorDetail {
     /// The message: one sentence.
     pub message: String,
-    /// The place in the input, as a JSON pointer (RFC 6901).
+    /// The location in the input, as a JSON pointer (RFC 6901).
     pub pointer: Option<String>,
     /// Data for programs.
     pub data: Option<Json>,

@@ -1,12 +1,12 @@
-//! The grants that a call used and those that were missing, for `--explain`.
+//! The grant report of a call: the grants that it used and those that were missing, for `--explain`.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The number of distinct entries that are kept. A guest can ask for something else each time.
+/// The maximum number of distinct entries. A guest can request something new each time.
 const MAX_GRANT_EVENTS: usize = 256;
 
-/// The record of one call. Everything that serves the call shares it; it is read when the call has ended.
+/// The grant report of one call. Everything that serves the call shares it, and it is read after the call.
 #[derive(Debug, Default)]
 pub struct GrantReport(Mutex<LedgerEntries>);
 
@@ -16,7 +16,7 @@ struct LedgerEntries {
     dropped: u64,
 }
 
-/// One thing that a call reached for. Used grants sort before missing ones.
+/// One access that a call attempted. Used grants sort before missing ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GrantEvent {
     /// A grant that was used, as written in `gateway.toml`, such as `http https://example.com`.
@@ -29,11 +29,11 @@ pub enum GrantEvent {
         /// read.
         cure: Option<GrantFix>,
     },
-    /// A grant that a limit kept the call from using.
+    /// A grant that the call couldn't use because of a limit.
     Limited {
-        /// The limit's key in the plugin's `limits` table. `None` means a share that is derived from something else.
+        /// The limit's key in the plugin's `limits` table. `None` means a limit that is derived from another one.
         key: Option<&'static str>,
-        /// A verb phrase that completes "it".
+        /// A verb phrase that follows "it".
         what: String,
     },
 }
@@ -43,16 +43,16 @@ pub enum GrantEvent {
 pub enum GrantFix {
     /// Add this line.
     Line(String),
-    /// Add a directory of this machine, for reading.
+    /// Add a directory on this machine, read-only.
     ReadDirectory {
-        /// The plugin's path for it. `None` if it isn't known.
+        /// Its path inside the sandbox. `None` if it isn't known.
         guest: Option<String>,
     },
-    /// Make a directory writable that is granted for reading.
+    /// Make a read-only directory writable.
     ChangeDirectory {
         /// Its path on this machine, as written in the configuration.
         host: String,
-        /// The plugin's path for it.
+        /// Its path inside the sandbox.
         guest: String,
     },
 }

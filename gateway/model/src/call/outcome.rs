@@ -46,7 +46,7 @@ pub struct ToolResult {
     pub content: Vec<Content>,
     /// The structured result.
     pub structured: Option<Json>,
-    /// Whether the tool failed; `content` says why.
+    /// Whether the tool failed. If so, `content` contains the reason.
     pub is_error: bool,
     /// MCP's `_meta`.
     pub meta: JsonMembers,
@@ -65,9 +65,9 @@ impl ToolResult {
 /// The content of a resource.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadResult {
-    /// Usually one item; several for a directory.
+    /// The items: usually one, several for a directory.
     pub contents: Vec<ResourceContents>,
-    /// How long clients may cache it. `None` means not at all.
+    /// The time for which clients may cache it. `None` means that they may not.
     pub ttl: Option<Duration>,
     /// Whether a cache may give the copy to other callers.
     pub is_shareable: bool,
@@ -138,7 +138,7 @@ pub enum Content {
     Link(Box<Resource>),
     /// A resource with its content.
     Embedded(EmbeddedResource),
-    /// A block of a later revision: an object whose `type` is none of the above. Holds the `type` and the object.
+    /// A block of a later revision, with a `type` that isn't listed above. Contains the `type` and the whole object.
     Other(String, Json),
 }
 

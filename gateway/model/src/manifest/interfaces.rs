@@ -1,4 +1,4 @@
-//! A component's imports and exports: everything it could ask for, whether or not it ever does.
+//! A component's imports and exports. They show everything that the component can request.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ pub struct Interfaces {
     pub imports: Vec<String>,
     /// The full names of its exports, in order.
     pub exports: Vec<String>,
-    /// The capabilities that need a grant, judging by the functions that it imports.
+    /// The capabilities that need a grant, derived from the imported functions.
     pub capabilities: BTreeSet<GuestCapability>,
     /// The size of its file, in bytes.
     pub file_size: u64,
 }
 
-/// A capability that works only as far as `gateway.toml` grants it.
+/// A capability that works only if `gateway.toml` grants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GuestCapability {
     /// Opening files (`wasi:filesystem/types`).
@@ -50,7 +50,7 @@ impl GuestCapability {
         }
     }
 
-    /// A verb phrase that completes "it can".
+    /// A verb phrase that follows "it can".
     #[must_use]
     pub fn verb_phrase(self) -> &'static str {
         match self {
@@ -63,8 +63,8 @@ impl GuestCapability {
         }
     }
 
-    /// Reports whether importing it shows that the author wanted it. Standard libraries import files and variables even
-    /// if the program never uses them.
+    /// Reports whether an import is a deliberate choice of the author. Standard libraries import files and variables
+    /// even if the program never uses them.
     #[must_use]
     pub fn is_deliberate(self) -> bool {
         match self {

@@ -1,20 +1,20 @@
 //! Name similarity, for "did you mean …".
 //!
-//! Tools, keys, settings, variables and files use the same measure: case and separators don't count, and of the letters
-//! that are left up to a third may be wrong, at least one.
+//! Tools, keys, settings, variables and files use the same measure. It ignores case and separators, and accepts up to a
+//! third of the remaining letters as wrong, but always at least one.
 
 use strsim::{damerau_levenshtein, osa_distance};
 
-/// Names with more bytes are similar to nothing: the time to compare grows with both lengths.
+/// The longest name that can be similar to another, in bytes: the comparison time grows with both lengths.
 const MAX_NAME_BYTES: usize = 128;
 
-/// The number of character pairs that may be compared for one answer: a few milliseconds' work.
+/// The maximum number of character pairs to compare for one answer: a few milliseconds' work.
 const MAX_CHAR_PAIRS: usize = 2_000_000;
 
 /// The longest text after a dot that counts as a file extension, in bytes.
 const MAX_EXTENSION_BYTES: usize = 16;
 
-/// How a name matches the end of another.
+/// The match of a name with the end of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameSuffix {
     /// The names are equal.
@@ -23,7 +23,7 @@ pub enum NameSuffix {
     Words,
 }
 
-/// The work that may still be spent on suggestions. Use one budget for all suggestions of one answer.
+/// The remaining work for suggestions. Use one budget for all suggestions of one answer.
 #[derive(Debug)]
 pub struct MatchBudget {
     char_pairs: usize,
@@ -42,13 +42,14 @@ pub fn name_distance(a: &str, b: &str) -> Option<usize> {
     (char_pairs(a, b) > 0).then(|| folded_distance(&folded(a), &folded(b)))?
 }
 
-/// The number of letters to change between two file extensions, given without the dot. A missing one counts as one.
+/// The number of letters to change between two file extensions without the dot. A missing extension counts as one
+/// change.
 #[must_use]
 pub fn file_extension_distance(written: &str, actual: &str) -> usize {
     if written.is_empty() && !actual.is_empty() {
         return 1;
     }
-    // Longer ones aren't extensions, and the time to compare grows with both lengths.
+    // Longer ones aren't extensions, and the comparison time grows with both lengths.
     if written.len().max(actual.len()) > MAX_EXTENSION_BYTES {
         return usize::from(written != actual) * 3;
     }
@@ -61,7 +62,7 @@ pub fn is_one_typo(part: &str, word: &str) -> bool {
     part.len().abs_diff(word.len()) <= 1 && damerau_levenshtein(part, word) <= 1
 }
 
-/// How the words of `suffix` match the end of `name`. Reads no further than the first difference.
+/// Matches the words of `suffix` with the end of `name`. Stops at the first difference.
 #[must_use]
 pub fn name_suffix(name: &str, suffix: &str) -> Option<NameSuffix> {
     let backwards = |name| with_plain_separators(lower_case(name).rev());
@@ -111,7 +112,7 @@ impl MatchBudget {
         rated.reduce(|best, next| if next.0 < best.0 { next } else { best }).map(|(_, value)| value)
     }
 
-    /// The number of character pairs that may still be compared.
+    /// The remaining number of character pairs to compare.
     #[must_use]
     pub fn char_pairs_left(&self) -> usize {
         self.char_pairs
@@ -133,7 +134,7 @@ fn folded_distance(a: &str, b: &str) -> Option<usize> {
     Some(osa_distance(a, b)).filter(|distance| *distance <= max_distance(letters))
 }
 
-/// The number of letters that may be wrong. A single letter may not: nothing would be left of the name.
+/// The number of letters that can be wrong. A name of a single letter must match exactly.
 fn max_distance(letters: usize) -> usize {
     (letters / 3).max(1).min(letters.saturating_sub(1))
 }

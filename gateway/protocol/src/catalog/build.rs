@@ -1,4 +1,4 @@
-//! From plugins to a catalog: its lists and its names.
+//! Builds a catalog from plugins.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,15 +43,12 @@ impl Catalog {
     ///
     /// If two conflict, the one in `previous` continues: first the plugins that didn't change since, then the changed
     /// ones, then the new ones, each in file order. The other is refused as a whole and serves in its best fallback
-    /// that fits. So a change that can't be used takes nothing away, neither from the plugin that changed nor from
-    /// another one.
+    /// that fits. So a conflicting change takes nothing away, either from the changed plugin or from another one.
     #[must_use]
     pub fn join(generation: u64, candidates: &[CatalogCandidate], previous: Option<&Self>) -> CatalogBuild {
-        let Resolution { table, picks, refused } =
-            conflict_resolution::resolve_conflicts(candidates, previous);
-        // Includes the problems of refused versions: an unknown name in `rename` may be the cause.
-        let tried =
-            candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.versions_up_to(*pick));
+        let Resolution { table, picks, refused } = conflict_resolution::resolve_conflicts(candidates, previous);
+        // Includes the problems of refused versions: an unknown name in `rename` can be the cause.
+        let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.versions_up_to(*pick));
         let problems = tried.flat_map(CatalogPlugin::problems).collect();
         let (catalog, problems) = CatalogBuilder { table, problems }.finish(generation);
         CatalogBuild { catalog, versions: picks, refused, problems }

@@ -15,7 +15,7 @@ use super::settings::SettingsSchema;
 use super::shown_schemas::ShownSchemas;
 use super::{Plugin, Schema};
 
-/// The number of tools that a message lists.
+/// The maximum number of tools that a message lists.
 const MAX_LISTED_TOOLS: usize = 10;
 
 /// A loaded plugin with its policy, ready for a catalog.
@@ -39,7 +39,7 @@ pub(super) struct PluginOffer {
     pub(super) templates: Vec<Digest>,
     /// The settings that it accepts. `None` if it has no schema for them, or an invalid one.
     settings: Option<SettingsSchema>,
-    /// Probable mistakes, without places. The second part is the tool name in the configuration that the problem is
+    /// Probable mistakes, without locations. The second part is the tool name in the configuration that the problem is
     /// about.
     warnings: Vec<(Diagnostic, Option<String>)>,
 }
@@ -65,7 +65,7 @@ pub(super) struct OfferedPrompt {
 
 impl CatalogPlugin {
     /// Assigns public names to the plugin's offer and compiles its schemas. This takes time: call it on a thread that
-    /// may block.
+    /// is allowed to block.
     ///
     /// # Errors
     /// A public name is too long or ambiguous, a schema is invalid, or an unknown tool is denied, so that the intended
@@ -82,7 +82,7 @@ impl CatalogPlugin {
         Self::build_offer(plugin, policy, denied)
     }
 
-    /// The same plugin after its lists have changed. A denied tool may be temporarily absent.
+    /// The same plugin after its lists have changed. A denied tool can be temporarily absent.
     ///
     /// # Errors
     /// As for [`Member::new`], except for unknown denied tools.
@@ -120,7 +120,7 @@ impl CatalogPlugin {
         Ok(Self { plugin, policy, offer: Arc::new(offer), reported_features: Arc::default() })
     }
 
-    /// The same plugin with an equivalent policy, whose places in the configuration file may differ. `None` if the
+    /// The same plugin with an equivalent policy, whose locations in the configuration file can differ. `None` if the
     /// policies aren't equivalent.
     #[must_use]
     pub fn with_policy(&self, policy: Arc<PluginPolicy>) -> Option<Self> {
@@ -216,7 +216,7 @@ struct OfferBuilder<'a> {
     policy: &'a PluginPolicy,
     offer: PluginOffer,
     errors: Vec<Diagnostic>,
-    /// Public names that some hosts may reject.
+    /// Public names that some hosts could reject.
     long_names: Vec<PublicName>,
 }
 
@@ -298,8 +298,8 @@ impl<'a> OfferBuilder<'a> {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
                 let id = &self.policy.id;
-                let message = format!("the schema of the settings of plugin `{id}` can't be used: {error}");
-                let hint = "fix it in the plugin; what is set in its `config` isn't checked";
+                let message = format!("invalid schema for the settings of plugin `{id}`: {error}");
+                let hint = "fix it in the plugin; its `config` isn't checked until then";
                 self.offer.warnings.push((Diagnostic::warning(message).with_hint(hint), None));
             }
         }
@@ -328,7 +328,7 @@ impl<'a> OfferBuilder<'a> {
         }
     }
 
-    /// Notes problems of a public name.
+    /// Records problems of a public name.
     fn check_public_name(
         &mut self,
         kind: &str,
@@ -380,13 +380,11 @@ impl<'a> OfferBuilder<'a> {
         let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         let mut usable = |kind: &str, error| {
             let message = format!(
-                "the {kind} schema of tool `{}` of plugin `{}` can't be used: {error}",
+                "invalid {kind} schema of tool `{}` of plugin `{}`: {error}",
                 tool.name, self.policy.id
             );
-            let hint = format!(
-                "fix it in the plugin, or leave the tool out with `tools.deny = [\"{}\"]`",
-                tool.name
-            );
+            let hint =
+                format!("fix it in the plugin, or hide the tool with `tools.deny = [\"{}\"]`", tool.name);
             self.errors.push(Diagnostic::error(message).with_hint(hint));
         };
         match (input, output) {
@@ -403,12 +401,12 @@ impl<'a> OfferBuilder<'a> {
         }
     }
 
-    /// The tool's schemas as clients see them. Notes the annotations that are removed.
+    /// The tool's schemas as clients see them. Records the annotations that are removed.
     fn shown_schemas(&mut self, tool: &Tool) -> ShownSchemas {
         let (shown, wrong) = ShownSchemas::of(tool, self.policy);
         for InvalidAnnotation { pointer: at, reason: why } in wrong {
             let message = format!(
-                "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is left out: {why}",
+                "`x-mcp-header` at `{at}` in the input schema of tool `{}` of plugin `{}` is ignored: {why}",
                 tool.name, self.policy.id
             );
             let hint = "fix it in the plugin; clients would drop the whole tool";
@@ -443,18 +441,18 @@ fn unknown_tool_problem(id: &PluginId, list: &str, name: &str, known: &[&str]) -
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
     match meant.or_else(|| nearest_name(name, known.iter().copied())) {
         Some(meant) => problem.with_hint(format!("did you mean `{meant}`? {OWN}")),
-        None if known.is_empty() => problem.with_hint("the plugin has no tools"),
+        None if known.is_empty() => problem.with_hint("remove it: the plugin has no tools"),
         None => {
             let listed: Vec<_> =
                 known.iter().take(MAX_LISTED_TOOLS).map(|tool| format!("`{tool}`")).collect();
             let and_more = if known.len() > MAX_LISTED_TOOLS { ", …" } else { "" };
-            problem.with_hint(format!("it has {}{and_more}; {OWN}", listed.join(", ")))
+            problem.with_hint(format!("use one of {}{and_more}; {OWN}", listed.join(", ")))
         }
     }
 }
 
-/// The digest of everything that clients see of a tool: all but the plugin's own name for it. New fields must be added
-/// here.
+/// The digest of everything that clients see of a tool: everything except the plugin's own name for it. New fields must
+/// be added here.
 fn tool_digest(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;

@@ -1,11 +1,11 @@
-//! Conflicts between plugins: which ones, why, and how to resolve them.
+//! Conflicts between plugins, and their diagnostics.
 
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
 use crate::names::PluginId;
 
-/// The number of names in one message.
+/// The maximum number of names in one message.
 const MAX_LISTED_NAMES: usize = 5;
 
 /// A plugin that doesn't serve because of conflicts.
@@ -17,7 +17,7 @@ pub struct RefusedPlugin {
     pub place: Range<usize>,
     /// The conflicts; never empty.
     pub conflicts: Vec<PluginConflict>,
-    /// Its replacement.
+    /// The plugin's replacement.
     pub replacement: Replacement,
 }
 
@@ -66,7 +66,7 @@ pub enum RestartEffect {
 }
 
 impl RefusedPlugin {
-    /// One problem for each conflict, with both places and the fix.
+    /// One problem for each conflict, with both locations and the fix.
     #[must_use]
     pub fn problems(&self) -> Vec<Diagnostic> {
         self.conflicts.iter().map(|conflict| self.problem(conflict)).collect()
@@ -84,12 +84,12 @@ impl RefusedPlugin {
         };
         let instead = match instead {
             Replacement::Nothing => format!("`{plugin}` isn't served"),
-            Replacement::EarlierVersion => format!("`{plugin}` is served as it was before"),
+            Replacement::EarlierVersion => format!("`{plugin}` keeps serving its earlier version"),
         };
         let restart = match restart {
             RestartEffect::NoChange => "",
             RestartEffect::SwapsPlugins => {
-                "; after a restart it would be the other way round, because it comes first in the file"
+                "; after a restart it would serve instead, because it comes first in the file"
             }
         };
         let cure = match subject {

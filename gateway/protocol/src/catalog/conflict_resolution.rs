@@ -1,4 +1,4 @@
-//! Conflict resolution: which plugins serve, and in which version, if their names or URIs collide.
+//! Conflict resolution: selects the plugins that serve, and their versions, if names or URIs collide.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -60,7 +60,7 @@ type Collisions = BTreeMap<(usize, ConflictSubject), Vec<String>>;
 /// The result of admitting all candidates one by one.
 struct AdmissionRound {
     table: ConflictTable,
-    /// Plugins that block one that served and can't continue in any version. They have fallbacks left.
+    /// Plugins with fallbacks left that block a plugin that served and now can't continue in any version.
     blocking: BTreeSet<usize>,
 }
 
@@ -74,10 +74,10 @@ pub(super) struct Resolution {
 
 /// Chooses a version of each candidate.
 ///
-/// A new version never takes anything from a plugin that serves: if a plugin can only continue as it was, and another
-/// one has changed to use its names, the other one stays as it was too.
+/// A new version never takes anything from a plugin that serves: if a plugin can only continue in its earlier version,
+/// and the new version of another one uses its names, the other one continues in its earlier version too.
 pub(super) fn resolve_conflicts(candidates: &[CatalogCandidate], previous: Option<&Catalog>) -> Resolution {
-    // The best version that each candidate may still have.
+    // The best version that is still allowed for each candidate.
     let mut from = vec![0; candidates.len()];
     let mut table = loop {
         let round = AdmissionRound::run(candidates, previous, &from);
@@ -86,10 +86,8 @@ pub(super) fn resolve_conflicts(candidates: &[CatalogCandidate], previous: Optio
         }
         round.blocking.iter().for_each(|at| from[*at] += 1);
     };
-    // A plugin that another gave way to may have got something else in the end.
-    while let Some(better) =
-        candidates.iter().enumerate().find_map(|(at, its)| table.with_better_version(at, its))
-    {
+    // A plugin can have ended up without the names that another one gave up for it, so try better versions again.
+    while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.with_better_version(at, its)) {
         table = better;
     }
     let not_the_best = candidates.iter().enumerate().filter(|(at, _)| table.admitted.get(at) != Some(&0));
@@ -112,7 +110,7 @@ fn admission_rank(member: &CatalogPlugin, previous: Option<&Catalog>) -> u8 {
 }
 
 impl AdmissionRound {
-    /// Admits one by one, each in its best allowed version that fits.
+    /// Admits the candidates one by one, each in its best allowed version that fits.
     fn run(candidates: &[CatalogCandidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
         let members: Vec<_> =
             candidates.iter().zip(from).map(|(candidate, from)| candidate.versions[*from].clone()).collect();
@@ -146,7 +144,7 @@ impl AdmissionRound {
 }
 
 impl ConflictTable {
-    /// Reserves all names of the plugin at `at`, which is in the version with the number `state`, or none of them.
+    /// Reserves all names of the plugin at `at`, in the version with the number `state`, or none of them.
     fn admit(&mut self, at: usize, state: usize) -> Result<(), Collisions> {
         let member = &self.members[at];
         let mut found = Collisions::new();
@@ -184,7 +182,8 @@ impl ConflictTable {
         states.filter_map(|(state, member)| self.with_version(at, state, member).ok()).next()
     }
 
-    /// The same table with `member`, the version with the number `state`, at `at`, if it fits all others that serve.
+    /// The same table with `member` (the version with the number `state`) at `at`, if it doesn't conflict with the
+    /// others that serve.
     fn with_version(&self, at: usize, state: usize, member: &CatalogPlugin) -> Result<Self, Collisions> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();

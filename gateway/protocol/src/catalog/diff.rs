@@ -1,8 +1,8 @@
 //! Differences between two catalogs: for the log, and for operators who review new versions of plugins.
 //!
-//! Operators choose a plugin for its description of itself, which the next version may change. So everything that
-//! clients see is compared field by field, and each field that differs is named. Texts, which the plugin wrote, are
-//! never shown.
+//! Operators choose a plugin by its description of itself, which the next version can change. So everything that
+//! clients see is compared field by field, and each field that differs is named. The plugin's own texts are never
+//! shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +94,7 @@ impl CatalogDiff {
         tools.is_empty() && prompts.is_empty() && resources.is_empty() && instructions.is_empty()
     }
 
-    /// The tools whose hints promise more safety than before: clients may ask users less before they call them.
+    /// The tools whose hints promise more safety than before: clients can ask users less often before they call them.
     pub fn weakened_tools(&self) -> impl Iterator<Item = &ItemChange> {
         self.tools.changed.iter().filter(|change| !change.weaker_hints.is_empty())
     }
@@ -110,7 +110,7 @@ impl KindDiff {
         let changed = now.iter().filter_map(|(key, item)| {
             let before = before.get(key)?;
             if item.member().is_same_load(before.member()) && item.at() == before.at() {
-                return None; // most plugins, at most times
+                return None; // the usual case
             }
             let (parts, weaker) = item.compared(before);
             (!parts.is_empty()).then(|| ItemChange { name: quotable(key), parts, weaker_hints: weaker })

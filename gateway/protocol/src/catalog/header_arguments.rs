@@ -65,7 +65,7 @@ impl HeaderArgument {
 /// An annotation that was removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InvalidAnnotation {
-    /// Its place, as a JSON pointer.
+    /// Its location, as a JSON pointer.
     pub(super) pointer: String,
     /// The reason.
     pub(super) reason: String,
@@ -87,13 +87,13 @@ pub(super) fn find_annotations(schema: &mut Value) -> (Vec<HeaderArgument>, Vec<
 struct AnnotationSearch {
     found: Vec<HeaderArgument>,
     wrong: Vec<InvalidAnnotation>,
-    /// Names in lower case, with their places.
+    /// Names in lower case, with their locations.
     taken: HashMap<String, String>,
 }
 
 impl AnnotationSearch {
-    /// Visits the schema at `at`. `path` is the argument that it describes; `None` if it isn't a single one. The
-    /// recursion is as deep as the schema, which was compiled before and can't be deep.
+    /// Visits the schema at `at`. `path` is the argument that it describes; `None` means that it isn't a single
+    /// argument. The recursion is as deep as the schema, which was compiled before and can't be deep.
     fn visit(&mut self, schema: &mut Value, at: &str, path: Option<&[String]>) {
         let Value::Object(members) = schema else { return };
         if let Some(name) = members.get(HEADER_ANNOTATION) {
@@ -138,19 +138,19 @@ impl AnnotationSearch {
         path: Option<&[String]>,
     ) -> Result<HeaderArgument, String> {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
-            return Err("only what lies under `properties` all the way can have it".to_owned());
+            return Err("only arguments that are nested in `properties` alone can have it".to_owned());
         };
         let Some(name) = name.as_str() else { return Err("it must be a string".to_owned()) };
         let fits = |c: char| c.is_ascii_alphanumeric() || HEADER_NAME_CHARS.contains(c);
         if name.is_empty() || !name.chars().all(fits) {
-            return Err(format!("no header can be called `{}`", name.escape_debug()));
+            return Err(format!("`{}` isn't a valid header name", name.escape_debug()));
         }
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-            return Err("only one `type` of string, integer and boolean can have it".to_owned());
+            return Err("the `type` of the argument must be string, integer or boolean".to_owned());
         }
         let taken = self.taken.entry(name.to_ascii_lowercase()).or_insert_with(|| at.to_owned());
         if taken != at {
-            return Err(format!("`{taken}` has a header of that name already"));
+            return Err(format!("`{taken}` already has a header with this name"));
         }
         Ok(HeaderArgument { name: name.to_owned(), path: path.to_vec() })
     }

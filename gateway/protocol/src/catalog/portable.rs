@@ -1,9 +1,9 @@
 //! Schemas in a form that every client can read: without references, and with an object at the top.
 //!
 //! Some clients reject a tool, or a whole list, because of `$ref`, or because of `anyOf` and similar keywords at the
-//! top of a schema. The portable form says less than the plugin's own schema and is only shown, never checked against.
-//! For results it allows everything that the plugin's schema allows, because clients check results. For arguments it
-//! tells the model which ones exist.
+//! top of a schema. The portable form is less precise than the plugin's own schema and is only shown, never checked
+//! against. For results it allows everything that the plugin's schema allows, because clients check results. For
+//! arguments it tells the model which ones exist.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub(super) enum SchemaSubject {
 /// Keywords whose subschemas apply to the same value, apart from references. Clients can't handle them at the top.
 const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
-/// `schema` in its portable form, which may be the same.
+/// `schema` in its portable form, which can be identical.
 pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
     let whole = ReferenceInliner::new(schema).root();
     let Value::Object(root) = whole else { return whole };
@@ -55,7 +55,7 @@ fn flatten(mut schema: Map<String, Value>) -> Map<String, Value> {
     for list in [any, one] {
         merge_alternatives(&mut schema, &branches(list));
     }
-    // Either may apply, or neither.
+    // Either one can apply, or neither.
     let mut maybe = branches(Some(Value::Array(then.into_iter().chain(other).collect())));
     if !maybe.is_empty() {
         maybe.push(Map::new());
@@ -64,7 +64,7 @@ fn flatten(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// The branches of a combinator that an object may match.
+/// The branches of a combinator that an object can match.
 fn branches(list: Option<Value>) -> Vec<Map<String, Value>> {
     let Some(Value::Array(list)) = list else { return Vec::new() };
     let branch = |branch| match branch {

@@ -23,21 +23,21 @@ pub(super) use describe::{ValueError, ValueErrorKind};
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
 const MAX_PATTERN_SIZE: usize = 1 << 20;
 
-/// The number of comparisons of one check: a second's work.
+/// The maximum number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
 
-/// The number of steps of the regular expressions in one check: some seconds' work at worst, because a step is shorter
-/// than a comparison.
+/// The maximum number of steps of the regular expressions in one check: some seconds' work at worst, because a step is
+/// shorter than a comparison.
 const MAX_PATTERN_STEPS: u64 = 500_000_000;
 
 /// The number of steps above which other requests would notice a delay.
 const MAX_QUICK_STEPS: u64 = 2_000_000;
 
-/// The nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are enough for
-/// more than twice as many.
+/// The maximum nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are
+/// enough for more than twice as many.
 const MAX_NESTING: u64 = 600;
 
-/// The number of invalid members in one message.
+/// The maximum number of invalid members in one message.
 const MAX_LISTED_ERRORS: usize = 5;
 
 /// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
@@ -60,7 +60,7 @@ struct Compiled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at `{pointer}`)")]
 pub struct SchemaError {
-    /// The place in the schema, as a JSON pointer. Empty means the schema itself.
+    /// The location in the schema, as a JSON pointer. Empty means the schema itself.
     pub pointer: String,
     /// The reason.
     pub message: String,
@@ -72,7 +72,7 @@ pub struct SchemaError {
 pub struct SchemaMismatchError {
     /// One sentence for each of the first invalid members.
     pub message: String,
-    /// The place of the first of them, as a JSON pointer.
+    /// The location of the first of them, as a JSON pointer.
     pub pointer: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Schema {
         Ok(Self(Arc::new(Compiled { validator, schema, cost })))
     }
 
-    /// Reports whether a value whose text has so many bytes is checked without a noticeable delay.
+    /// Reports whether a value whose text has this length, in bytes, is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
         self.0.cost.pattern_steps(bytes as u64) <= MAX_QUICK_STEPS
@@ -165,8 +165,8 @@ impl Schema {
         if validator.is_valid(value) {
             return Ok(found);
         }
-        // Finding the errors follows every branch, while `is_valid` above takes the shortest way. And the error of a
-        // choice holds those of all its forms, so that even the first one of a large value has no bound.
+        // Finding the errors follows every branch, while `is_valid` above takes the shortest path. The error of a
+        // choice contains those of all its forms, so even the first error of a large value has no size limit.
         let branches = cost.branches(size.depth);
         let is_small = branches.saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
         if branches > MAX_STEPS || (cost.has_choices() && !is_small) {

@@ -1,7 +1,7 @@
 //! Validation of `[plugins.<id>.config]` against the plugin's schema.
 //!
-//! A plugin gets each setting as a string: strings as they are, other values as JSON. So a string that is JSON may mean
-//! either, and it is valid if one of the two matches. Values may be secrets: messages contain only their types.
+//! A plugin gets each setting as a string: strings unchanged, other values as JSON. So a string that is JSON can mean
+//! either, and it is valid if one of the two matches. Values can be secrets, so messages contain only their types.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ use crate::text::{nearest_name, quotable};
 use super::schema::{ValueError, ValueErrorKind};
 use super::{Schema, SchemaError};
 
-/// The number of invalid settings that are reported.
+/// The maximum number of invalid settings that are reported.
 const MAX_REPORTED_SETTINGS: usize = 50;
-/// The number of settings that a message lists.
+/// The maximum number of settings that a message lists.
 const MAX_LISTED_SETTINGS: usize = 20;
 /// The longest name of a setting in a fix, in bytes: a name that was cut fixes nothing.
 const MAX_SUGGESTED_NAME_BYTES: usize = 64;
@@ -26,7 +26,7 @@ const MAX_SUGGESTED_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone)]
 pub(super) struct SettingsSchema {
     schema: Schema,
-    /// The settings that the schema names. `None` if others may have a meaning, too.
+    /// The settings that the schema names. `None` means that others are possible too.
     known: Option<BTreeSet<String>>,
     /// Whether other settings are rejected.
     is_closed: bool,
@@ -70,7 +70,7 @@ impl SettingsSchema {
         let place = policy.settings.entries.get(key)?.key_place.clone();
         let hint = match nearest_name(key, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{}`?", quotable(near)),
-            None if known.is_empty() => "the plugin has no settings".to_owned(),
+            None if known.is_empty() => "remove it: the plugin has no settings".to_owned(),
             None => {
                 let names: Vec<_> = known
                     .iter()
@@ -78,7 +78,7 @@ impl SettingsSchema {
                     .map(|name| format!("`{}`", quotable(name)))
                     .collect();
                 let more = if known.len() > MAX_LISTED_SETTINGS { ", …" } else { "" };
-                format!("it has {}{more}", names.join(", "))
+                format!("use one of {}{more}", names.join(", "))
             }
         };
         let problem = Diagnostic::warning(message).with_span(place).with_hint(hint);
@@ -115,13 +115,13 @@ impl SettingsSchema {
             .collect())
     }
 
-    /// An error of the schema as a problem, with its place and fix. `None` if it was reported before.
+    /// An error of the schema as a problem, with its location and fix. `None` if it was reported before.
     fn setting_problem(&self, flaw: ValueError, policy: &PluginPolicy) -> Option<Diagnostic> {
         let id = &policy.id;
-        let show = format!("`moongate inspect {id}` shows what its settings may be");
+        let show = format!("run `moongate inspect {id}` to see its settings");
         let Some(key) = setting_name(&flaw) else {
-            // The message may quote a part of any of them.
-            let all = "together they don't match the plugin's schema";
+            // The message can quote a part of any of them.
+            let all = "its settings together don't match its schema";
             let reason =
                 if policy.settings.entries.values().all(is_literal) { flaw.message.as_str() } else { all };
             return Some(
@@ -133,8 +133,7 @@ impl SettingsSchema {
             return None;
         }
         if matches!(flaw.kind, ValueErrorKind::Missing) && flaw.pointer == its {
-            let message =
-                format!("the plugin `{id}` requires the setting `{}`, which is missing", quotable(&key));
+            let message = format!("the plugin `{id}` is missing the required setting `{}`", quotable(&key));
             let hint = match toml_key(&key) {
                 Some(key) => format!("add `{key} = …` to `[plugins.{id}.config]`; {show}"),
                 None => show,
@@ -171,7 +170,7 @@ const OPEN_KEYWORDS: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// The members that the schema of an object names. `None` if others may have a meaning, too.
+/// The members that the schema of an object names. `None` means that others are possible too.
 #[must_use]
 pub fn named_members(schema: &Value) -> Option<BTreeSet<&str>> {
     let takes_others = schema.get("additionalProperties").is_some_and(|others| *others != false);
@@ -214,7 +213,7 @@ fn boolean_meaning(written: &Secret) -> Option<bool> {
 }
 
 fn invalid_setting(policy: &PluginPolicy, reason: &str) -> Diagnostic {
-    Diagnostic::error(format!("a setting of the plugin `{}` doesn't fit: {reason}", policy.id))
+    Diagnostic::error(format!("invalid setting of the plugin `{}`: {reason}", policy.id))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A tool's schemas as clients see them, which may differ from the plugin's own.
+//! A tool's schemas as clients see them, which can differ from the plugin's own.
 //!
 //! Changes here are for display only: arguments and results are checked against the plugin's own schemas.
 

@@ -106,7 +106,7 @@ fn conflicting_change_keeps_the_earlier_version() {
         "what didn't change goes first"
     );
     assert_eq!(build.refused[0].replacement, Replacement::EarlierVersion);
-    // With another policy it can't: it may have lost a permission.
+    // With another policy it can't: it could have lost a permission.
     let changed = walker().tool("run", &object(), None).member(|config| {
         no_prefix(config);
         config.instructions = true;
@@ -266,7 +266,7 @@ fn rejects_unknown_denied_tools() {
     assert!(problems[0].is_error() && problems[0].span == Some(7..8), "{problems:?}");
     let said = problems[0].to_string();
     assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
-    // After a load, a denied tool may be absent for a while.
+    // After a load, a denied tool can be absent for a while.
     let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
     let again = member.with_changed_lists(Arc::new(fake())).unwrap();
     assert_eq!(again.problems(), []);
@@ -278,7 +278,7 @@ fn suggests_or_lists_tools_for_unknown_names() {
         ("Get-It", "did you mean `get_it`?"),
         ("files_get_it", "did you mean `get_it`?"),
         ("gti_it", "did you mean `get_it`?"),
-        ("weather", "it has `get_it`, `remove`; these are the plugin's own names"),
+        ("weather", "use one of `get_it`, `remove`; these are the plugin's own names"),
     ] {
         let fake = FakePlugin::new("files").tool("get_it", &object(), None).tool("remove", &object(), None);
         let mut config = bare_policy(&fake.id);
@@ -318,7 +318,7 @@ fn reports_all_errors_of_a_plugin() {
         said[0]
     );
     assert!(
-        said[1].contains("the input schema of tool `bad`") && said[1].contains("at `/type`"),
+        said[1].contains("invalid input schema of tool `bad`") && said[1].contains("at `/type`"),
         "{}",
         said[1]
     );

@@ -8,16 +8,18 @@ use tokio::sync::futures::Notified;
 
 use crate::names::ResourceUri;
 
-/// The number of subscriptions of one listener.
+/// The maximum number of subscriptions of one listener.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 
-/// The total length of the URIs that one listener subscribes to, in bytes. They are kept while the client is connected.
+/// The maximum total length of the URIs that one listener subscribes to, in bytes. They are kept while the client is
+/// connected.
 const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 
 /// A listener reached the limit on subscriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "at most {MAX_SUBSCRIPTIONS} resources can be subscribed to, with URIs of {MAX_SUBSCRIBED_URI_BYTES} bytes together"
+    "too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources, with URIs of at most {MAX_SUBSCRIBED_URI_BYTES} \
+     bytes in total, are allowed"
 )]
 pub struct SubscriptionLimitError;
 
@@ -29,7 +31,7 @@ pub struct ResourceUpdates(Mutex<SubscriberIndex>);
 #[derive(Debug, Default)]
 struct SubscriberIndex {
     subscribers: HashMap<ResourceUri, HashMap<u64, Arc<PendingUpdates>>>,
-    /// The number of mailboxes created so far. It numbers them.
+    /// The number of mailboxes created so far, which is the number of the next one.
     mailboxes_created: u64,
 }
 

@@ -32,7 +32,7 @@ impl Arguments<'static> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Takes over `text` and the result of [`parse_strict`] for it. `null` means no arguments.
+    /// Combines `text` with its parsed value, the result of [`parse_strict`]. `null` means no arguments.
     ///
     /// # Errors
     /// The value isn't an object.
@@ -94,7 +94,7 @@ pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), Schema
     }
 }
 
-/// The same on a thread that may block.
+/// The same on a thread that is allowed to block.
 async fn check_on_blocking_thread(schema: &Schema, text: String) -> Result<(), SchemaMismatchError> {
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
@@ -109,8 +109,8 @@ fn read_and_check(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError
     schema.check(&value)
 }
 
-/// Checks that a prompt's required arguments are present and that none is given twice. Undeclared ones are passed on:
-/// the plugin may know them.
+/// Checks that a prompt's required arguments are present and that there are no duplicates. Undeclared ones are passed
+/// on, because the plugin could know them.
 pub(super) fn check_prompt_arguments(
     prompt: &Prompt,
     public: &str,
@@ -123,7 +123,7 @@ pub(super) fn check_prompt_arguments(
     };
     for (name, _) in arguments {
         if !given.insert(name.as_str()) {
-            return Err(wrong(format!("got the argument `{}` twice", quotable(name)), name));
+            return Err(wrong(format!("got a duplicate argument `{}`", quotable(name)), name));
         }
     }
     let is_missing = |it: &&PromptArgument| it.required && !given.contains(it.name.as_str());

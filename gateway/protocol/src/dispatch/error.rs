@@ -23,12 +23,12 @@ pub enum DispatchError {
     /// No plugin has that URI.
     #[error("resource not found: {0}")]
     ResourceNotFound(UnknownName),
-    /// The arguments don't fit the tool or prompt.
+    /// The arguments are invalid for the tool or prompt.
     #[error("invalid arguments: {message}")]
     InvalidArguments {
         /// One sentence for each of the first invalid members.
         message: String,
-        /// The place of the first of them, as a JSON pointer into the arguments.
+        /// The location of the first of them, as a JSON pointer into the arguments.
         pointer: Option<String>,
     },
     /// The call failed.
@@ -70,7 +70,7 @@ impl DispatchError {
     /// The caller can't see a resource with that URI, or its plugin doesn't find it.
     pub(crate) fn resource_not_found(uri: &str, catalog: &Catalog) -> Self {
         let resources = catalog.resources().iter().map(|entry| entry.resource().uri.as_str());
-        // A plugin may not find a resource that it lists itself.
+        // A plugin can fail to find a resource that it lists itself.
         Self::ResourceNotFound(UnknownName::with_uri_suggestion(uri, resources.filter(|its| *its != uri)))
     }
 

@@ -1,7 +1,7 @@
-//! Observation of plugin calls and MCP requests: what was called, how it ended and how long it took.
+//! Observation of plugin calls and MCP requests: their name, outcome and duration.
 //!
 //! [`Observer`] is the only such interface: the dispatcher reports calls to it, and the server reports requests.
-//! [`RequestSpan`] makes sure that each of them is reported exactly once, also if its future is dropped.
+//! [`RequestSpan`] makes sure that each of them is reported exactly once, even if its future is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct CallEnd<'a> {
     pub name: Option<&'a PublicName>,
     /// The outcome.
     pub outcome: CallOutcome<'a>,
-    /// The time since the call was admitted. `None` means that it never was.
+    /// The time since the call was admitted. `None` means that it wasn't.
     pub took: Option<Duration>,
 }
 
@@ -170,7 +170,7 @@ impl HasOutcome for Completion {
 
 /// A call or a request that a [`RequestSpan`] observes.
 pub(crate) trait Observed {
-    /// How it can end.
+    /// The possible outcomes.
     type End<'e>;
 
     /// Reports the end.

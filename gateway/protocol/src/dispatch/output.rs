@@ -1,4 +1,4 @@
-//! Validation of output: does it match the plugin's promises, and may the plugin send it?
+//! Validation of output against the plugin's schemas and grants.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ use super::arguments::check_text;
 /// The number of suggestions that MCP allows in one response.
 const MAX_COMPLETIONS: usize = 100;
 
-/// The number of questions in one round: more than a user answers.
+/// The maximum number of questions in one round: more than a user answers.
 const MAX_QUESTIONS: usize = 16;
 
 /// Checks a tool's answer against its output schema.
 ///
-/// A failed result has no structured content: clients check it against the schema even then, and lose the message. A
-/// result without any content gets its structured content as text, for clients and models that only read text. A result
-/// with an image keeps its content, because the structured part may well be the image again.
+/// Structured content is removed from a failed result: clients would check it against the schema even then, and lose
+/// the message. A result without any content gets its structured content as text, for clients and models that only read
+/// text. A result with an image keeps its content, because the structured part is often the same image.
 pub(super) async fn check_tool_outcome(
     entry: &ToolEntry,
     context: &CallContext,
@@ -72,7 +72,7 @@ pub(super) fn check_read_outcome(
         let owner = catalog.resource_owner(part.uri.as_str());
         let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == member.id());
         if !own {
-            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own space");
+            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own URIs");
         }
         own
     });
@@ -115,10 +115,7 @@ fn check_questions(
             "sampling/createMessage" => ClientFeature::Sampling,
             "roots/list" => ClientFeature::Roots,
             other => {
-                return bad(format!(
-                    "it asks for `{}`, which is not a supported question",
-                    other.escape_debug()
-                ));
+                return bad(format!("it asks an unsupported question: `{}`", other.escape_debug()));
             }
         };
         if !member.policy().client_features.contains(&feature) {
@@ -128,7 +125,7 @@ fn check_questions(
             ledger.record(GrantEvent::Used(format!("client {}", feature.as_str())));
         }
         if !keys.insert(&request.key) {
-            return bad(format!("it asks two questions under the key `{}`", request.key.escape_debug()));
+            return bad(format!("it asks two questions with the key `{}`", request.key.escape_debug()));
         }
     }
     drop(keys);
@@ -136,13 +133,9 @@ fn check_questions(
 }
 
 /// Replaces the error about a missing client capability by one about the missing grant, if the client has the
-/// capability or there is no client. A client without it gets the error that its protocol defines, and the operator
-/// learns of the grant.
-pub(super) fn explain_missing_grant(
-    member: &CatalogPlugin,
-    context: &CallContext,
-    error: CallError,
-) -> CallError {
+/// capability or there is no client. A client without it gets the error that its protocol defines, and the operator is
+/// notified of the missing grant.
+pub(super) fn explain_missing_grant(member: &CatalogPlugin, context: &CallContext, error: CallError) -> CallError {
     let CallError::Refused(PluginError::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
-/// The number of suggestions. Many plugins may have a tool with the same name.
+/// The maximum number of suggestions. Many plugins can have a tool with the same name.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// An unknown name or URI.
@@ -15,7 +15,7 @@ const MAX_SUGGESTIONS: usize = 3;
 pub struct UnknownName {
     /// The name or URI that the caller sent.
     pub requested: String,
-    /// Suggestions, from what the caller may see.
+    /// Suggestions, from the names that the caller may see.
     pub suggestions: Vec<String>,
 }
 
@@ -27,10 +27,7 @@ impl UnknownName {
     }
 
     /// An unknown name, with suggestions from `all`: pairs of a public name and the plugin's own.
-    pub(super) fn with_name_suggestions<'a>(
-        asked: &str,
-        all: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    ) -> Self {
+    pub(super) fn with_name_suggestions<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
         Self { suggestions: suggest_names(asked, all), ..Self::new(asked) }
     }
 
@@ -86,7 +83,7 @@ fn suggest_uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> O
     if asked.is_empty() {
         return None;
     }
-    // A URI whose beginning was left out.
+    // A URI without its beginning.
     let is_end = |uri: &&str| uri.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', ':']));
     let found = all.clone().find(is_end);
     found.or_else(|| nearest_name(asked, all)).map(str::to_owned)

@@ -256,7 +256,7 @@ async fn questions_need_a_grant_and_distinct_keys() {
             Some("add `client = [\"sampling\"]` to `[plugins.a.allow]`"),
         ),
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
-        (vec![ask("elicitation/complete", "a")], Some("is not a supported question")),
+        (vec![ask("elicitation/complete", "a")], Some("unsupported question")),
         (vec![], Some("asks no question")),
         ((0..17).map(|n| ask("elicitation/create", &n.to_string())).collect(), Some("17 questions at once")),
     ] {
@@ -372,10 +372,10 @@ async fn checks_prompt_arguments() {
         r#"review [("code", "x"), ("stile", "y")]"#
     );
     for (arguments, message, at) in [
-        (&[("code", "x"), ("code", "y")][..], "got the argument `code` twice", "/code"),
+        (&[("code", "x"), ("code", "y")][..], "got a duplicate argument `code`", "/code"),
         (&[("style", "x")], "requires the argument `code`", "/code"),
         (&[("cod", "x"), ("more/", "y")], "requires the argument `code` (did you mean `cod`?)", "/code"),
-        (&[("codes/", "x"), ("codes/", "y")], "got the argument `codes/` twice", "/codes~1"),
+        (&[("codes/", "x"), ("codes/", "y")], "got a duplicate argument `codes/`", "/codes~1"),
     ] {
         let error = get("a_review", arguments).await.unwrap_err();
         assert_eq!(error.to_string(), format!("invalid arguments: prompt `a_review` {message}"));

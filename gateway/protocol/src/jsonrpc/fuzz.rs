@@ -39,7 +39,7 @@ fn write(message: &Message<'_>) -> Vec<u8> {
         Message::Response(Response { id: Some(id), outcome: Ok(result) }) => {
             write_result(&mut out, id, result)
         }
-        // The gateway's own messages always have an id; the peer's may not.
+        // The gateway's own messages always have an id; the peer's might not.
         Message::Response(Response { id: None, outcome: Ok(result) }) => {
             let head = b"{\"jsonrpc\":\"2.0\",\"result\":";
             out = [head, result.get().replace(['\n', '\r'], " ").as_bytes(), b"}"].concat();

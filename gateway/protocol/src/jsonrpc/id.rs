@@ -25,7 +25,7 @@ pub struct Id {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// `null`: allowed by JSON-RPC, but not by MCP.
-    #[error("`id` must not be null; leave it out to send a notification")]
+    #[error("`id` must not be null; omit it to send a notification")]
     Null,
     /// Another type.
     #[error("`id` must be a string or an integer")]
@@ -47,7 +47,7 @@ impl Id {
 
     /// Reads an id.
     ///
-    /// An integer may be written with an empty fraction (`1.0`), as serializers without integers do.
+    /// An integer can be written with an empty fraction (`1.0`), as serializers without integers do.
     ///
     /// # Errors
     /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX`].

@@ -1,4 +1,4 @@
-//! From bytes to messages.
+//! Parses bytes into messages.
 //!
 //! The envelope is read member by member and every value stays raw, so that absent and `null` differ, numbers keep
 //! their digits, unknown members are ignored and duplicate ones rejected.
@@ -26,8 +26,8 @@ use super::{
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, MalformedMessage> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| parse_failure(format_args!("UTF-8: byte {} is wrong", error.valid_up_to())))?;
-    scan(text).map_err(|flaw| parse_failure(format_args!("JSON that can be read: {flaw}")))?;
+        .map_err(|error| parse_failure(format_args!("UTF-8: invalid byte at {}", error.valid_up_to())))?;
+    scan(text).map_err(|flaw| parse_failure(format_args!("readable JSON: {flaw}")))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let whole = TopLevelSeed { limits }
         .deserialize(&mut deserializer)
@@ -37,7 +37,7 @@ pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, Malforme
         TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
         TopLevel::Many(_, 0) => Err(invalid_message("a batch must not be empty")),
         TopLevel::Many(_, count) if count > limits.max_batch => Err(invalid_message(format!(
-            "the batch holds {count} messages; at most {} are allowed",
+            "the batch contains {count} messages; at most {} are allowed",
             limits.max_batch
         ))),
         TopLevel::Many(entries, _) => {
@@ -70,7 +70,7 @@ enum TopLevel<'a> {
     Many(Vec<BatchEntry<'a>>, usize),
 }
 
-/// A value in the place of a message.
+/// A value in the position of a message.
 enum BatchEntry<'a> {
     Object(MessageMembers<'a>),
     Other,
@@ -162,7 +162,7 @@ impl<'a> MessageMembers<'a> {
         if self.result.is_some() || self.error.is_some() {
             return Err(bad(
                 MessageKind::Unknown,
-                "a message with `method` has no `result` or `error`".to_owned(),
+                "a message with `method` can't have `result` or `error`".to_owned(),
             ));
         }
         let id = id.transpose().map_err(|error| bad(MessageKind::Request, error.to_string()))?;
@@ -190,11 +190,11 @@ impl<'a> MessageMembers<'a> {
             (None, Some(error)) => Err(error_object(error).map_err(|_| {
                 bad(
                     MessageKind::Response,
-                    "`error` must hold an integer `code` and a text `message`".to_owned(),
+                    "`error` must contain an integer `code` and a string `message`".to_owned(),
                 )
             })?),
             (Some(_), Some(_)) => {
-                let why = "a response has either `result` or `error`, not both".to_owned();
+                let why = "a response must have either `result` or `error`, not both".to_owned();
                 return Err(bad(MessageKind::Response, why));
             }
             (None, None) => return Err(bad(MessageKind::Unknown, "`method` is missing".to_owned())),
@@ -235,7 +235,7 @@ struct TopLevelSeed {
     limits: ParseLimits,
 }
 
-/// Reads one value in the place of a message.
+/// Reads one value in the position of a message.
 struct MessageSeed;
 
 /// Reads a member's name.

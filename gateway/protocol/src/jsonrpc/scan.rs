@@ -15,7 +15,7 @@ pub(super) enum ScanError {
     Surrogate(usize),
 }
 
-/// Checks `text`. Text that isn't JSON at all may pass: it is parsed afterwards.
+/// Checks `text`. Text that isn't JSON at all can pass: it is parsed afterwards.
 pub(super) fn scan(text: &str) -> Result<(), ScanError> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

@@ -199,7 +199,7 @@ fn limits_the_depth_of_raw_text() {
     let Ok(Incoming::Single(Message::Notification(it))) = parse(deep.as_bytes(), LIMITS) else {
         panic!("{}", seen(deep.as_bytes()))
     };
-    // Whatever passes here is readable for every later reader.
+    // Every later reader can read a message that passes here.
     crate::json::parse_strict(it.params.unwrap().get()).unwrap();
     assert_eq!(seen(nested(MAX_DEPTH + 1).as_bytes()), "-32700 -");
     // Brackets in strings don't nest.
@@ -229,15 +229,15 @@ fn borrows_methods_without_escapes() {
 #[test]
 fn error_messages_name_the_problem() {
     let said = |text: &str| parse(text.as_bytes(), LIMITS).unwrap_err().error.message;
-    assert_eq!(said("[1,2,3,4]"), "the batch holds 4 messages; at most 3 are allowed");
+    assert_eq!(said("[1,2,3,4]"), "the batch contains 4 messages; at most 3 are allowed");
     assert_eq!(said("{\"id\":1,}"), "the message is not JSON: trailing comma at line 1 column 9");
     assert_eq!(
         said(r#"["\ud800"]"#),
-        "the message is not JSON that can be read: the escape at byte 2 is half of a surrogate pair"
+        "the message is not readable JSON: the escape at byte 2 is half of a surrogate pair"
     );
     assert_eq!(
         said(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#),
-        "`id` must not be null; leave it out to send a notification"
+        "`id` must not be null; omit it to send a notification"
     );
     assert_eq!(said(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#), "duplicate member `id`");
 }

@@ -1,4 +1,4 @@
-//! From messages to bytes: each writer appends one JSON text without raw line breaks and without a line end.
+//! Writes messages as bytes: each writer appends one JSON text without raw line breaks and without a line end.
 
 use serde_json::value::RawValue;
 

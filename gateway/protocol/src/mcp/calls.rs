@@ -110,7 +110,7 @@ pub(super) async fn read_resource(
     let catalog = protocol.dispatcher.catalog();
     match run_rounds(&protocol, &catalog, &exchange, &params, &reading).await {
         Ok(RoundsOutcome::Done(mut result)) => {
-            // Authenticated callers may see more than others, and a result that depends on answers is private
+            // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
             result.is_shareable &= protocol.cache_scope == CacheScope::Public;
             if params.continues_earlier_request() {
@@ -175,7 +175,7 @@ pub(super) async fn get_prompt(
     }
 }
 
-/// One use of a prompt.
+/// One request for a prompt.
 struct PromptUse<'a> {
     name: &'a str,
     arguments: Vec<(String, String)>,

@@ -86,11 +86,11 @@ impl Protocol {
         Ok(())
     }
 
-    /// Opens a notification stream (`subscriptions/listen`). It includes those of the requested resources that some
-    /// plugin has now, and the acknowledgement names them.
+    /// Opens a notification stream (`subscriptions/listen`). It includes the requested resources that some plugin has
+    /// now, and the acknowledgement names them.
     ///
     /// # Errors
-    /// -32602: `notifications` is missing or invalid, or names more resources than a stream may have.
+    /// -32602: `notifications` is missing or invalid, or names more resources than the limit of a stream.
     pub fn listen(
         &self,
         updates: &Arc<ResourceUpdates>,

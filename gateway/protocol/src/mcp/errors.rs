@@ -123,7 +123,7 @@ impl ProtocolError {
     }
 }
 
-/// A failed request that may ask the client.
+/// A failed request that can ask the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestError {
     /// The call failed.
@@ -242,7 +242,7 @@ impl ErrorAnswer {
     /// The answer to an error that the plugin itself returned.
     fn for_plugin_error(failure: &PluginError, message: &str, revision: Revision) -> Self {
         let with_data = |code, data: Option<Json>| {
-            let data = data.filter(|data| data.get() != "null"); // what is absent is left out
+            let data = data.filter(|data| data.get() != "null"); // absent members are omitted
             ProtocolError { error: ErrorObject { code, message: message.to_owned(), data }, status: 200 }
         };
         let data = |fault: &PluginErrorDetail| {
@@ -284,7 +284,7 @@ fn capability_tree(names: &[String]) -> Value {
     for name in names {
         let path: Vec<&str> = match name.strip_prefix("extensions.") {
             Some(extension) => vec!["extensions", extension],
-            // MCP's own names go no deeper; a plugin's may consist of dots.
+            // MCP's own names are no deeper; a plugin's name can consist of dots.
             None => name.splitn(3, '.').collect(),
         };
         let mut at = &mut tree;

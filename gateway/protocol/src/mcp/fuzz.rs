@@ -14,7 +14,7 @@ use super::{InitializeParams, NotificationPrefs, Params, ProtocolError, Revision
 const MAX_ERROR_MESSAGE_BYTES: usize = 2_000;
 
 /// Reads `bytes` as the parameters of every method. The text that is passed on equals the value that was checked, and
-/// errors are short and name their place.
+/// errors are short and name their location.
 ///
 /// # Panics
 /// The property is violated.

@@ -21,7 +21,7 @@ use super::render::render;
 use super::revision::{Feature, Revision};
 use super::{Identity, Protocol};
 
-/// How long clients may cache the result of `server/discover`, in milliseconds.
+/// The time for which clients may cache the result of `server/discover`, in milliseconds.
 const DISCOVER_TTL_MS: u64 = 60_000;
 
 /// The longest instructions for the model, in characters, of all plugins together.
@@ -30,7 +30,7 @@ const MAX_INSTRUCTIONS_CHARS: usize = 4_000;
 /// The longest capabilities of a client, in bytes. They are kept, parsed, as long as the session.
 const MAX_CAPABILITIES_BYTES: usize = 16 * 1024;
 
-/// The longest `clientInfo`, in bytes. It may contain icons.
+/// The longest `clientInfo`, in bytes. It can contain icons.
 const MAX_CLIENT_INFO_BYTES: usize = 64 * 1024;
 
 /// The parameters of `initialize`, and the negotiated revision.
@@ -146,8 +146,7 @@ impl Serialize for ServerCapabilities {
     }
 }
 
-/// The instructions of the plugins that may give some, each with the plugin's id, limited to what a model should read
-/// at once.
+/// The instructions of the plugins that may provide them, each with the plugin's id, limited in total length.
 fn instructions(catalog: &Catalog) -> Option<String> {
     let mut all = String::new();
     for member in catalog.plugins() {

@@ -5,7 +5,7 @@
 //! instance and no permit is held in the meantime. In the stateless era the client carries the state and repeats its
 //! request. In the handshake era the gateway sends requests to the client, all of one round at once.
 //!
-//! Answers may also come with a first request, without a state, from a client that knows the questions in advance. They
+//! Answers can also come with a first request, without a state, from a client that knows the questions in advance. They
 //! are used, and checked, when the plugin asks.
 
 use std::collections::HashMap;
@@ -44,24 +44,24 @@ pub(super) use state::StateStore;
 use client_input::{ClientInput, StatelessStart};
 use question::Question;
 
-/// The number of times that one call may ask.
+/// The maximum number of rounds of questions in one call.
 const MAX_ROUNDS: u32 = 8;
 
-/// How long a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
+/// The time that a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
 pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The number of open questions of one session: far more than a user answers, and far fewer than the requests that one
-/// connection may have running, so that there is always room for the answers.
+/// The maximum number of open questions of one session: far more than a user answers, and far fewer than the requests
+/// that one connection can have running, so that there is always room for the answers.
 pub const MAX_OPEN_QUESTIONS: usize = 64;
 
-/// How long a state of the stateless era is valid.
+/// The time for which a state of the stateless era is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
 /// The longest sealed state, in bytes. Clients send it back with everything else.
 const MAX_STATE_BYTES: usize = 256 << 10;
 
-/// The number of used states that are remembered for one caller. If so many were used within [`STATE_LIFETIME`], the
-/// caller gets no new ones: a state isn't forgotten before it has expired.
+/// The maximum number of used states that are remembered for one caller. At this number, the caller gets no new states,
+/// because a used one must be remembered until it expires.
 const MAX_SPENT_STATES: usize = 1 << 15;
 
 /// The longest question to a model that a state carries, in bytes. A longer one can't be asked again.
@@ -70,12 +70,12 @@ const MAX_CARRIED_BYTES: usize = 16 << 10;
 /// The longest answer, in bytes. Answers are kept until the call ends.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// The answers that are kept for one call, in bytes.
+/// The maximum size of the answers that are kept for one call, in bytes.
 const MAX_ANSWERS_BYTES: usize = 4 << 20;
 
-/// A request that calls a plugin, which may ask the client.
+/// A request that calls a plugin, which can ask the client.
 pub(super) trait InputCall: Sync {
-    /// The result in the end.
+    /// The type of its final result.
     type Done: Send;
 
     /// The method that clients call.
@@ -121,13 +121,13 @@ pub enum QuestionError {
     #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
     TimedOut(Duration),
     /// The client has reached the limit on open questions.
-    #[error("{0} questions to this client are open already")]
+    #[error("{0} questions to this client are already open")]
     TooMany(usize),
-    /// The client answered, but the gateway has no memory for the answer.
-    #[error("the gateway has no memory for the answer; try again later")]
+    /// The client answered, but the gateway is out of memory for the answer.
+    #[error("the gateway is out of memory for the answer; try again later")]
     NoMemory,
     /// The connection is closed.
-    #[error("no answer is possible any more: the connection is closed, or the gateway is stopping")]
+    #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]
     Closed,
 }
 
@@ -212,10 +212,7 @@ pub(super) async fn run_rounds<C: InputCall>(
 }
 
 /// Parses a plugin's questions. An invalid question is the plugin's fault.
-fn parse_questions(
-    member: &CatalogPlugin,
-    requests: Vec<InputRequest>,
-) -> Result<ParsedQuestions, RequestError> {
+fn parse_questions(member: &CatalogPlugin, requests: Vec<InputRequest>) -> Result<ParsedQuestions, RequestError> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
         Err(why) => Err(RequestError::failed(member, CallError::InvalidOutput(why))),
@@ -239,7 +236,7 @@ fn split_answers(
         match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
             Some(Ok(answer)) => answers.push((request.key, answer)),
             Some(Err(why)) => {
-                tracing::debug!(key = request.key, why, "an answer can't be used");
+                tracing::debug!(key = request.key, why, "invalid answer to a question");
                 reasons.insert(request.key.clone(), why.into());
                 open.push((request, question));
             }

@@ -23,7 +23,8 @@ use page::{Page, SortedItems};
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) use page::{read_cursor, write_cursor};
 
-/// How long clients may cache a list, in milliseconds. It is short because a plugin can be replaced at any time.
+/// The time for which clients may cache a list, in milliseconds. It is short because a plugin can be replaced at any
+/// time.
 const LIST_TTL_MS: u64 = 5_000;
 
 /// The kind of a list.

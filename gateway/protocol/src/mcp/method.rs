@@ -57,7 +57,7 @@ impl Method {
         Self::Listen,
     ];
 
-    /// Reports whether a request may end in questions to the client (2026-07-28, basic/patterns/mrtr).
+    /// Reports whether a request can end in questions to the client (2026-07-28, basic/patterns/mrtr).
     #[must_use]
     pub fn may_ask(self) -> bool {
         match self {

@@ -15,8 +15,8 @@ use super::params::Params;
 use super::render::render;
 use super::revision::{Feature, Revision};
 
-/// The number of notifications of one call that wait to be written. More are dropped if the client reads too slowly, so
-/// that a guest can't fill the gateway's memory.
+/// The maximum number of notifications of one call that wait to be written. Any more are dropped, so that a guest can't
+/// fill the gateway's memory if the client reads too slowly.
 const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
 /// The notifications that a client wants while its request runs.
@@ -79,7 +79,7 @@ impl Notifier {
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
         if self.out.try_send(SideMessage::Notification(message)).is_err() {
-            tracing::debug!(method, "a notification was dropped: the client reads too slowly");
+            tracing::debug!(method, "notification dropped: the client reads too slowly");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From the internal model to a revision's JSON: the only place that knows the form of MCP's objects (2025-11-25,
-//! schema; 2026-07-28, schema).
+//! Converts the internal model to a revision's JSON: the only module that depends on the form of MCP's objects
+//! (2025-11-25, schema; 2026-07-28, schema).
 //!
 //! A [`View`] pairs a value with a revision and serialises as that revision's object. Members that the revision doesn't
 //! have are left out, absent members are never written as `null`, and unsupported kinds of content become text.

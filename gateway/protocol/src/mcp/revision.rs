@@ -20,7 +20,7 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a conversation starts.
+/// The start of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// With `initialize`, whose result applies to the session.
@@ -105,7 +105,7 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// How a conversation starts.
+    /// The start of a conversation.
     #[must_use]
     pub fn era(self) -> Era {
         if Self::STATELESS.contains(&self) { Era::Stateless } else { Era::Handshake }

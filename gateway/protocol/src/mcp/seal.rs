@@ -17,7 +17,8 @@ use sha2::{Digest as _, Sha256};
 /// The length of a nonce, in bytes: long enough that random ones don't repeat.
 const NONCE_BYTES: usize = 24;
 
-/// The domain of the hash of operators' keys, so that the same secret used elsewhere is a different key there.
+/// The domain of the hash of operators' keys, so that the same secret results in a different key if it is used
+/// elsewhere.
 const KEY_HASH_DOMAIN: &[u8] = b"moongate sealing key 1\0";
 
 /// A key that seals text.
@@ -26,7 +27,7 @@ pub struct SealingKey(XChaCha20Poly1305);
 
 /// The system provided no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no random bytes")]
+#[error("no random bytes available")]
 pub struct RandomnessError;
 
 impl SealingKey {

@@ -47,8 +47,8 @@ pub(super) fn object_schema(schema: &Json) -> Json {
     }
 }
 
-/// A schema as older revisions see it: `true` and `false` for a property are spelt out. All other schemas stay exactly
-/// as they are.
+/// A schema as older revisions see it: `true` and `false` for a property are spelt out. All other schemas stay
+/// unchanged.
 pub(super) fn plain_properties(schema: &Json) -> Json {
     let Ok(mut value) = schema.to_value() else { return schema.clone() };
     let Some(Value::Object(properties)) = value.get_mut("properties") else { return schema.clone() };
@@ -62,7 +62,7 @@ pub(super) fn plain_properties(schema: &Json) -> Json {
     if changed { Json::from_value(&value) } else { schema.clone() }
 }
 
-/// Reads the text: this is called for every call.
+/// Works on the text, because every call needs it.
 fn has_object_root(schema: &Json) -> bool {
     json::member(schema.get(), "type").is_some_and(|kind| kind.get() == r#""object""#)
 }

@@ -61,7 +61,8 @@ pub(super) fn check_standard(
 
 /// Checks that `Mcp-Param-…` headers match the arguments. `repeated` are the arguments that the tool wants repeated.
 ///
-/// An argument that is absent or `null` has no header. A value that no header can express is left to the schema.
+/// An argument that is absent or `null` has no header. A value that a header can't express is left to the validation of
+/// the arguments.
 pub(super) fn check_arguments(
     headers: &dyn Headers,
     repeated: &[(String, Option<Value>)],
@@ -88,7 +89,7 @@ pub(super) fn check_arguments(
     Ok(())
 }
 
-/// Whether `text` is this number, in any JSON notation.
+/// Reports whether `text` is this number, in any JSON notation.
 fn is_number(text: &str, number: &Number) -> bool {
     let is_bare = text.bytes().all(|byte| byte.is_ascii_graphic());
     let Some(parsed) = serde_json::from_str::<Number>(text).ok().filter(|_| is_bare) else { return false };

@@ -17,7 +17,7 @@ use crate::names::Principal;
 use super::Server;
 use super::response_stream::RequestInProgress;
 
-/// The number of streams that one principal may have open.
+/// The maximum number of open streams of one principal.
 const MAX_LISTEN_STREAMS: usize = 64;
 
 /// The reasons for which a stream ends before the gateway stops.

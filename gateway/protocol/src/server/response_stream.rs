@@ -24,7 +24,7 @@ use super::response;
 pub enum StreamSupport {
     /// The response can be a stream with notifications and questions.
     Supported,
-    /// The transport supports streams, but the client may not: only the response is sent.
+    /// The transport supports streams, but the client might not: only the response is sent.
     Unknown,
     /// Only the response can be sent.
     Unsupported,

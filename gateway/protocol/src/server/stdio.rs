@@ -42,7 +42,7 @@ pub struct StdioConnection {
 }
 
 impl StdioConnection {
-    /// A peer that hasn't sent anything yet.
+    /// A peer before its first message.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Self::with_transport(Principal::Local, NetworkTransport::Pipe)

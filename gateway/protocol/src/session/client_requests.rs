@@ -37,7 +37,8 @@ struct OpenQuestions {
 /// The unit of the budget, in bytes. Shorter answers aren't counted, because a call can have only a few of them.
 const ANSWER_UNIT_BYTES: usize = 1024;
 
-/// Limits the memory of answers that wait with their request for further answers, in all sessions together.
+/// Limits the memory of answers that are held until the other answers of their request arrive, in all sessions
+/// together.
 #[derive(Debug, Clone)]
 pub struct AnswerBudget(Arc<Semaphore>);
 

@@ -15,8 +15,7 @@ pub struct InFlightRequests(Mutex<RunningRequests>);
 /// The running requests, by number and by id.
 #[derive(Debug)]
 struct RunningRequests {
-    /// By a number of the gateway's own, because a peer may reuse the id of a cancelled request while that one still
-    /// ends.
+    /// By a number of the gateway's own, because a peer can reuse the id of a cancelled request that hasn't ended yet.
     running: HashMap<u64, CancellationToken>,
     /// The number that an id refers to.
     ids: HashMap<Id, u64>,
@@ -101,7 +100,7 @@ impl RunningRequest {
         self.cancel.clone()
     }
 
-    /// Whether the request was cancelled.
+    /// Reports whether the request was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()

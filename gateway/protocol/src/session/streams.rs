@@ -3,7 +3,7 @@
 //! Each request whose answer is upgraded to an event stream has one, and so has each plain GET. Events have ids and are
 //! kept within limits; a client that sends the last id that it received gets the following events. Streams of requests
 //! continue without a reader. Notifications that belong to no request are sent on the newest stream of a GET; without
-//! one they stay pending in the session, which knows what the client was sent.
+//! one they stay pending in the session, which tracks what was sent to the client.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,7 @@ pub enum SseEvent {
     },
 }
 
-/// The reason that a stream can't be resumed.
+/// The reason why a stream can't be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeError {
     /// The stream has ended, and the client received all of it.
@@ -78,7 +78,7 @@ impl fmt::Debug for SessionStreams {
 }
 
 impl SessionStreams {
-    /// `memory` counts the kept events of all sessions.
+    /// No streams yet. `memory` counts the kept events of all sessions.
     pub(super) fn new(tag: u32, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
         Self { tag, store: Mutex::new(StreamStore::new(memory)), ended: CancellationToken::new(), stop }
     }
@@ -88,7 +88,7 @@ impl SessionStreams {
         self.ended.cancel();
     }
 
-    /// Whether a stream has a reader. If so, the client is connected, although it may send no requests.
+    /// Reports whether a stream has a reader. If so, the client is connected, even if it sends no requests.
     pub(super) fn are_read(&self) -> bool {
         self.store().is_read()
     }
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Resumes a stream after an event. A notification stream that is no longer kept starts again, because the session
-    /// knows which changes the client wasn't sent.
+    /// knows which changes weren't sent to the client.
     ///
     /// # Errors
     /// The stream has ended and was read to its end, or it is unknown.
@@ -209,7 +209,7 @@ impl fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// Whether the stream ends with a response.
+    /// Reports whether the stream ends with a response.
     #[must_use]
     pub fn awaits_response(&self) -> bool {
         match self.kind {

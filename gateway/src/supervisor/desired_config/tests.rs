@@ -49,7 +49,7 @@ fn hint_for_a_removed_configuration_is_to_put_it_back() {
     let reader = ConfigFile { path: file.clone(), environment, hook: None };
     std::fs::write(&file, "version = 1\ncolour = 1\n").unwrap();
     let hint = |loaded: moongate_config::LoadedConfig| loaded.problems[0].hint.clone().unwrap();
-    assert!(hint(reader.read()).starts_with("valid keys"));
+    assert!(hint(reader.read()).starts_with("use one of these keys"));
     std::fs::rename(&file, place.path().join("gatewy.toml")).unwrap();
     assert!(hint(reader.read()).starts_with("restore the file"));
 }

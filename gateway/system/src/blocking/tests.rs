@@ -1,4 +1,4 @@
-//! How long permits are held.
+//! Tests of when permits are released.
 
 use std::sync::mpsc;
 
@@ -26,7 +26,7 @@ async fn leave_work_in(lane: &BlockingLimiter) -> mpsc::Sender<()> {
     release
 }
 
-/// Whether every permit is taken.
+/// Reports whether every permit is taken.
 fn is_taken(lane: &BlockingLimiter) -> bool {
     lane.0.available_permits() == 0
 }
@@ -48,10 +48,7 @@ async fn each_plugin_has_its_own_limit() {
     let lanes = PluginBlockingLimiters::new(1);
     let release = leave_work_in(&lanes.for_plugin(&id("a"))).await;
     assert_eq!(lanes.for_plugin(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(
-        is_taken(&lanes.for_plugin(&id("a"))),
-        "its thread is still at work, whoever asks for the lane anew"
-    );
+    assert!(is_taken(&lanes.for_plugin(&id("a"))), "its thread is still at work, whoever asks for the lane anew");
     drop(release);
     assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
     drop(lanes.for_plugin(&id("c")));

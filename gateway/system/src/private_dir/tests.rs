@@ -1,4 +1,4 @@
-//! Owners and modes that each policy accepts.
+//! Tests of the owners and modes that each policy accepts.
 
 use super::*;
 
@@ -18,10 +18,7 @@ fn each_policy_accepts_its_owners_and_modes() {
         assert_eq!(policy.check_mode(me, mode), expected, "{policy:?} {mode:o}");
         assert_eq!(policy.check_mode(me + 1, mode), Err(OwnershipError::Owner), "{policy:?} {mode:o}");
     }
-    // Source trees may belong to root, because packages install them.
+    // Source trees can belong to root, because packages install them.
     assert_eq!(Ownership::SourceTree.check_mode(0, 0o755), Ok(()));
-    assert_eq!(
-        Ownership::OwnerWrites.check_mode(0, 0o755),
-        if me == 0 { Ok(()) } else { Err(OwnershipError::Owner) }
-    );
+    assert_eq!(Ownership::OwnerWrites.check_mode(0, 0o755), if me == 0 { Ok(()) } else { Err(OwnershipError::Owner) });
 }

@@ -1,10 +1,11 @@
-//! One place under several paths.
+//! Tests of one location under several paths.
 
 use std::path::Path;
 
 use crate::grant_guard::mounts::MountTable;
 
-/// The disk, a folder of it shown once more below `/etc`, one with blanks, and one file inside a granted folder.
+/// The disk, one of its directories mounted again below `/etc`, one with spaces in its name, and one file inside a
+/// granted directory.
 const TABLE: &[u8] = b"\
 22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 30 22 8:1 /srv/app /etc/moongate rw - ext4 /dev/sda1 rw

@@ -1,9 +1,9 @@
-//! Valid and invalid patterns, with the part of each that is wrong.
+//! Tests of valid patterns, and of the reported part of invalid ones.
 
 use super::*;
 use crate::{HttpGrant, RequestTarget};
 
-/// The grant that a pattern alone is.
+/// The grant of a plain pattern.
 fn grant(written: &str) -> HttpGrant {
     let HttpPattern { scheme, host, port, path, parts: _ } =
         parse(written).unwrap_or_else(|error| panic!("{written}: {error:?}"));

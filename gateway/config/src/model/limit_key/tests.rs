@@ -1,4 +1,4 @@
-//! Suggested limits are valid, suffice, and are the defaults if those suffice.
+//! Tests that suggested limits are valid, suffice, and are the defaults if those suffice.
 
 use super::*;
 use crate::spec::keys::{LIMITS, ValueKind};

@@ -1,4 +1,4 @@
-//! Limits as TOML.
+//! Tests of limits as TOML.
 
 use super::*;
 use crate::spec::keys::LIMITS;

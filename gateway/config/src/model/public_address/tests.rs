@@ -1,4 +1,4 @@
-//! The bounds of every non-public network.
+//! Tests of the bounds of every non-public network.
 
 use super::*;
 
@@ -8,7 +8,8 @@ fn public(text: &str) -> bool {
 
 #[test]
 fn special_networks_are_not_public_but_their_neighbours_are() {
-    // First, last, the one before, the one after; `-` where a neighbour is special too.
+    // The first and the last address, the one before and the one after. `-` means that this neighbour isn't public
+    // either.
     for (first, last, before, after) in [
         ("0.0.0.0", "0.255.255.255", "-", "1.0.0.0"),
         ("10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),

@@ -1,4 +1,4 @@
-//! Grants compared with imports.
+//! Tests of grants compared with imports.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn misfits(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
     table.grant_warnings(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
-/// Lines that grant a need.
+/// Lines that grant a capability.
 fn granting(need: GuestCapability, folder: &Path) -> String {
     match need {
         GuestCapability::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
@@ -71,8 +71,7 @@ fn warns_about_unused_grants() {
 fn warns_about_missing_grants_if_the_request_is_deliberate() {
     for need in GuestCapability::ALL {
         let misfits = misfits(&table(""), &[need]);
-        let warnings =
-            matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
+        let warnings = matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
         assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
         assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example_line())));
     }
@@ -107,10 +106,7 @@ fn warns_about_state_in_memory() {
         "{warnings:?}"
     );
     assert!(!warnings[0].is_error());
-    assert_eq!(
-        granted.grant_warnings(&needing(&[GuestCapability::State]), &info, Some(Path::new("/state"))),
-        []
-    );
+    assert_eq!(granted.grant_warnings(&needing(&[GuestCapability::State]), &info, Some(Path::new("/state"))), []);
     assert!(granted.grant_warnings(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
 }
 

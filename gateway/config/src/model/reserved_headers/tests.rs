@@ -1,4 +1,4 @@
-//! Reserved headers and their reasons.
+//! Tests of reserved headers and their reasons.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Suggested lines grant the request that they were made for.
+//! Tests that suggested lines grant the request that they were made for.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,13 +22,13 @@ fn grants(items: &[&str]) -> Grants {
     config.plugins[0].allow.clone()
 }
 
-/// The one item of a line.
+/// The only item of a line.
 fn item(line: &str) -> &str {
     let item = line.strip_prefix("http = [").and_then(|rest| rest.strip_suffix(']'));
     item.unwrap_or_else(|| panic!("not a line with one grant: {line}"))
 }
 
-/// Is a request to this address allowed?
+/// Reports whether a request to this address is allowed.
 fn goes(grants: &Grants, target: &RequestTarget, address: IpAddr) -> bool {
     let by = |grant: &&HttpGrant| {
         grant.covers(target)
@@ -217,7 +217,7 @@ fn long_suggestions_name_fewer_networks_but_are_never_wider() {
     let line = grants(&[&many("")]).suggest_http_grant(&other);
     assert_eq!(line.replace('"', "'"), "http = [{ url = 'https://a.example/write', methods = ['GET'] }]");
 
-    // However long the request and the grant are.
+    // This holds however long the request and the grant are.
     let path = format!("/b/{}", "c".repeat(2_000));
     let long = RequestTarget::new("GET", &format!("https://a.example{path}")).unwrap();
     for line in [

@@ -1,4 +1,4 @@
-//! Every way in which grants can become wider.
+//! Tests of every way in which grants can become wider.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ fn grants(place: &Path, allow: &str) -> Grants {
     config.plugins[0].allow.clone()
 }
 
-/// What the second grants allow that the first don't, with the directory as `@`.
+/// The access that the second grants add to the first, with the directory as `@`.
 #[track_caller]
 fn wider(place: &Path, before: &str, now: &str) -> Vec<String> {
     let wider = grants(place, now).widened_grants(&grants(place, before));

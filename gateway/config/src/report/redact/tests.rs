@@ -1,4 +1,4 @@
-//! What is redacted, and that spans stay valid.
+//! Tests of redaction, and that spans stay valid.
 
 use std::collections::BTreeMap;
 use std::path::Path;

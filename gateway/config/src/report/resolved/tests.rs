@@ -1,4 +1,4 @@
-//! The resolved configuration reads as the same configuration, and shows no secret.
+//! Tests that the resolved configuration loads as the same configuration and shows no secret.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ fn redacts_secrets_of_headers_and_urls() {
         assert!(written.contains(part), "`{part}` is missing:\n{written}");
     }
     assert!(!written.contains("fedcba98") && !written.contains("hunter2"), "{written}");
-    // Nor do grants show it.
+    // Grants don't show it either.
     let config = before.config.unwrap();
     let granted = config.plugins[0].allow.describe_all().join("\n");
     assert!(

@@ -1,4 +1,4 @@
-//! The committed schema is up to date, and agrees with the reader.
+//! Tests that the committed schema is up to date and agrees with the reader.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The committed page is up to date.
+//! Tests that the committed page is up to date.
 
 use std::fs;
 use std::path::Path;

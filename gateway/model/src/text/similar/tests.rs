@@ -1,4 +1,4 @@
-//! What is like what, and how much is done to find it.
+//! Tests of name similarity and of the limit on comparisons.
 
 use super::*;
 
@@ -66,12 +66,12 @@ fn charges_the_budget_before_comparing() {
 
 #[test]
 fn suggests_nothing_above_the_budget() {
-    // Each costs a hundred pairs of letters, so many fit and no more.
+    // Each comparison costs a hundred character pairs, so one name too many exceeds the budget.
     let names: Vec<String> = (0..=MAX_CHAR_PAIRS / 100).map(|at| format!("name{at:06}")).collect();
     let all = || names.iter().map(String::as_str);
     assert_eq!(nearest_name("name00001x", all().take(MAX_CHAR_PAIRS / 100)), Some("name000010"));
     assert_eq!(nearest_name("name00001x", all()), None);
-    // And nothing more in the same answer.
+    // After that, the budget of the answer is used up.
     let mut budget = MatchBudget::default();
     assert_eq!((budget.nearest_name("name00001x", all()), budget.char_pairs_left()), (None, 0));
     assert_eq!(budget.nearest_name("name00001x", all().take(20)), None);

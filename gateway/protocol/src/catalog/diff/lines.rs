@@ -1,10 +1,10 @@
-//! Differences in words: a few lines, however much has changed, without any text of the plugin except names.
+//! Differences as text: a few lines, however much has changed, with no text of the plugin except names.
 
 use std::fmt;
 
 use super::{CatalogDiff, ItemChange, KindDiff};
 
-/// The number of names in one line.
+/// The maximum number of names in one line.
 const MAX_NAMES_PER_LINE: usize = 20;
 
 impl CatalogDiff {
@@ -54,7 +54,7 @@ impl KindDiff {
             line("new", added.len(), names(added)),
             line("removed", removed.len(), names(removed)),
             line("changed", changed.len(), listed(changed.iter().map(ToString::to_string))),
-            reordered.then(|| format!("{kind}s in another order")),
+            reordered.then(|| format!("reordered {kind}s")),
         ];
         lines.into_iter().flatten().collect()
     }

@@ -199,8 +199,8 @@ fn names_changed_annotations() {
 
 #[test]
 fn reports_reordered_items() {
-    assert_eq!(diff(|it| it.tools.reverse()).lines(), ["tools in another order"]);
-    assert_eq!(diff(|it| it.prompts.reverse()).lines(), ["prompts in another order"]);
+    assert_eq!(diff(|it| it.tools.reverse()).lines(), ["reordered tools"]);
+    assert_eq!(diff(|it| it.prompts.reverse()).lines(), ["reordered prompts"]);
     let moved = diff(|it| {
         it.tools.remove(0);
         let mut first = it.tools[0].clone();

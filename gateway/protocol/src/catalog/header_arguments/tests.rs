@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The names that are found, and the places of removed annotations.
+/// The names that are found, and the locations of removed annotations.
 fn seen(mut schema: Value) -> (Vec<String>, Vec<String>, Value) {
     let (found, wrong) = find_annotations(&mut schema);
     let names = found.iter().map(|it| format!("{} at {}", it.name, it.path.join(" ")));

@@ -1,18 +1,18 @@
-//! References replaced by their targets.
+//! Replaces references with their targets.
 //!
-//! If that isn't possible, because a schema refers back to itself or would grow without end, a schema that allows more
-//! takes its place: with the same type, if that is known. Keywords that invert "more" into "less" then allow more
-//! themselves.
+//! If that isn't possible, because a schema refers back to itself or would grow without limit, a schema that allows
+//! more takes its place, with the same type if it is known. Keywords that invert a subschema, such as `not`, then allow
+//! more themselves.
 
 use std::collections::HashMap;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-/// The number of subschemas in the result.
+/// The maximum number of subschemas in the result.
 const MAX_SUBSCHEMAS: usize = 5_000;
 
-/// Keywords that only name or annotate something: useless if nothing refers to it.
+/// Keywords that only name or annotate something, and are useless if nothing refers to it.
 const REMOVED_KEYWORDS: [&str; 9] = [
     "$anchor",
     "$comment",
@@ -110,7 +110,7 @@ impl<'s> ReferenceInliner<'s> {
             members.get("$ref").and_then(Value::as_str).map(|reference| self.inline_target(reference));
         exact &= target.as_ref().is_none_or(|target| target.is_equivalent);
         if !exact {
-            // These keywords depend on what others matched or left over, which may be more now.
+            // These keywords depend on the matches of others, which can be more now.
             for key in ["maxContains", "unevaluatedItems", "unevaluatedProperties"] {
                 out.shift_remove(key);
             }
@@ -160,7 +160,7 @@ impl<'s> ReferenceInliner<'s> {
                 if exact {
                     out.insert(key.to_owned(), schema);
                 } else if !members.contains_key("anyOf") {
-                    out.insert("anyOf".to_owned(), schema); // branches that allow more may both fit
+                    out.insert("anyOf".to_owned(), schema); // branches that allow more can both match
                 }
                 return exact;
             }
@@ -186,7 +186,7 @@ impl<'s> ReferenceInliner<'s> {
         true
     }
 
-    /// A subschema, or a list of them.
+    /// A subschema, or a list of subschemas.
     fn one_or_list(&mut self, value: &'s Value) -> PortableSchema {
         let Value::Array(list) = value else { return self.inline(value) };
         let forms: Vec<_> = list.iter().map(|item| self.inline(item)).collect();

@@ -95,7 +95,8 @@ fn require(schema: &mut Map<String, Value>, names: Vec<Value>) {
     }
 }
 
-/// `first` and `second` together. The keywords of `first` stay at the top, for clients that look no further.
+/// A schema that requires both `first` and `second`. The keywords of `first` stay at the top, for clients that look no
+/// further.
 fn intersect(first: &mut Value, second: &Value) {
     if first == second {
         return;
@@ -108,7 +109,7 @@ fn intersect(first: &mut Value, second: &Value) {
     }
 }
 
-/// One of several.
+/// A schema that requires one of several forms.
 fn union(mut forms: Vec<Value>) -> Value {
     if forms.len() == 1 {
         return forms.swap_remove(0);
@@ -128,7 +129,7 @@ fn union(mut forms: Vec<Value>) -> Value {
     }
 }
 
-/// The values that forms list, if each form is only a list of values.
+/// The values of all forms. `None` if a form is more than a list of values.
 fn enum_values(forms: &[Value]) -> Option<Vec<Value>> {
     let mut values: Vec<Value> = Vec::new();
     for form in forms {

@@ -1,8 +1,8 @@
-//! The work that a schema may require, computed before it runs.
+//! The work that a schema can require, computed before it runs.
 //!
 //! A node of a value is compared with one or more subschemas: `allOf`, `$ref` and the like apply to the same node,
 //! `properties` and `items` one level below. The cost is an upper bound on the number of subschemas that apply to any
-//! one node, so that a check takes at most that many steps for each node. The validator remembers comparisons, so a
+//! one node, so that a check takes at most this number of steps per node. The validator remembers comparisons, so a
 //! reference that leads back to itself counts once.
 
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use crate::json::pointer_step;
 use super::SchemaError;
 use super::pattern::pattern_places;
 
-/// The number of subschemas that may apply to one node.
+/// The maximum number of subschemas that apply to one node.
 const MAX_SUBSCHEMAS_PER_NODE: u64 = 10_000;
 
-/// The number of regular expressions.
+/// The maximum number of regular expressions.
 const MAX_PATTERNS: usize = 128;
 
-/// The depth of subschemas, references followed: the validator is built by recursion.
+/// The maximum depth of subschemas, with references followed. The validator is built recursively.
 const MAX_SCHEMA_LEVELS: usize = 128;
 
 /// The addresses of meta-schemas, which are built into the validator.
@@ -41,7 +41,7 @@ pub(super) struct SchemaCost {
     is_recursive: bool,
     /// Whether it has `anyOf` or `oneOf`.
     has_choices: bool,
-    /// The number of places in its regular expressions where a match of one string may be in progress.
+    /// The number of places in its regular expressions where a match of one string can be in progress.
     pattern_places: u64,
 }
 
@@ -81,12 +81,12 @@ impl SchemaCost {
         })
     }
 
-    /// The number of steps to check a value with so many nodes.
+    /// The number of steps to check a value with this number of nodes.
     pub(super) fn steps(&self, nodes: u64) -> u64 {
         self.width.saturating_mul(nodes)
     }
 
-    /// The number of steps of its regular expressions for strings of so many bytes.
+    /// The number of steps of its regular expressions for strings of this total length.
     pub(super) fn pattern_steps(&self, bytes: u64) -> u64 {
         self.pattern_places.saturating_mul(bytes)
     }
@@ -131,7 +131,7 @@ impl SubschemaCount {
         }
     }
 
-    /// One or the other applies.
+    /// Either one or the other applies.
     fn or(self, other: Self) -> Self {
         Self {
             same_node: self.same_node.max(other.same_node),
@@ -156,14 +156,14 @@ struct CostWalk<'s> {
     recursive: bool,
     /// Whether any schema has `anyOf` or `oneOf`.
     choices: bool,
-    /// The number of regular expressions. Each may take a tenth of a second to compile.
+    /// The number of regular expressions so far. Each can take a tenth of a second to compile.
     patterns: usize,
     /// The highest number of places in one regular expression, or in all that are matched against the same key.
     places: u64,
 }
 
 impl<'s> CostWalk<'s> {
-    /// Notes every `$anchor`, wherever it is: too many are better than too few.
+    /// Collects every `$anchor` at any position: too many are better than too few.
     fn find_anchors(&mut self, value: &'s Value) {
         match value {
             Value::Object(members) => {
@@ -306,7 +306,7 @@ impl<'s> CostWalk<'s> {
         }
     }
 
-    /// An object whose values are subschemas that may all apply.
+    /// An object whose values are subschemas that can all apply.
     fn sum_values(
         &mut self,
         value: Option<&'s Value>,

@@ -10,21 +10,21 @@ use crate::text::{MatchBudget, blanked_line};
 /// The longest quotation from a value or a schema, in characters.
 const MAX_QUOTED_CHARS: usize = 80;
 
-/// The number of members in one message.
+/// The maximum number of members in one message.
 const MAX_NAMED_MEMBERS: usize = 10;
 
-/// The number of members of a value, and of its schema, that are compared for suggestions.
+/// The maximum number of members of a value, and of its schema, that are compared for suggestions.
 const MAX_COMPARED_MEMBERS: usize = 100;
 
-/// The number of forms of a value that are examined at one place, and their nesting depth.
+/// The maximum number of forms of a value that are examined at one place, and their maximum nesting depth.
 const MAX_FORMS_PER_PLACE: usize = 4;
 
-/// The number of forms that are examined for one answer.
+/// The maximum number of forms that are examined for one answer.
 const MAX_FORMS_PER_ANSWER: usize = 32;
 
 /// One error of a value.
 pub(in crate::catalog) struct ValueError {
-    /// The place of the invalid member, as a JSON pointer.
+    /// The location of the invalid member, as a JSON pointer.
     pub(in crate::catalog) pointer: String,
     /// The message.
     pub(in crate::catalog) message: String,
@@ -45,13 +45,13 @@ pub(in crate::catalog) enum ValueErrorKind {
     Value,
 }
 
-/// Describes the errors of a value. One instance is used for one answer, which bounds its work.
+/// Describes the errors of a value. Each answer uses one instance, to bound its work.
 pub(super) struct ErrorDescriber<'s> {
     /// The whole schema.
     schema: &'s Value,
     /// The budget for suggestions.
     budget: MatchBudget,
-    /// The number of forms that may still be examined.
+    /// The remaining number of forms to examine.
     forms_left: usize,
 }
 
@@ -123,13 +123,13 @@ impl<'s> ErrorDescriber<'s> {
             ValidationErrorKind::OneOfMultipleValid { .. } => {
                 format!("{it} matches several forms, but the schema allows only one")
             }
-            // The enum belongs to another crate, which may add cases.
+            // The enum belongs to another crate, which can add cases.
             _ => format!("{it}: {}", quote(&error.masked_with("the value").to_string())),
         };
         ValueError { pointer: at, message, kind }
     }
 
-    /// A missing member, which may be present under another name that the schema allows.
+    /// A missing member, which can be present under another name that the schema allows.
     fn describe_missing(&mut self, at: &str, name: &str, error: &ValidationError<'_>) -> ValueError {
         let at = format!("{at}/{}", pointer_step(name));
         let mut message = format!("{} is missing", place_name(&at));
@@ -266,7 +266,7 @@ pub(super) fn describe_schema_error(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// A place in words: a top-level member by its name, a deeper one by its pointer.
+/// A location in words: a top-level member by its name, a deeper one by its pointer.
 fn place_name(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         None => "the value".to_owned(),
@@ -291,7 +291,7 @@ pub(super) fn quote(text: &str) -> String {
     blanked_line(text, MAX_QUOTED_CHARS).replace('`', "'")
 }
 
-/// A longer quotation, such as a sentence of the validator. It may quote the schema, whose names can be as long as the
+/// A longer quotation, such as a sentence of the validator. It can quote the schema, whose names can be as long as the
 /// schema itself.
 pub(super) fn quote_long(text: &str) -> String {
     blanked_line(text, 4 * MAX_QUOTED_CHARS)

@@ -1,10 +1,10 @@
-//! The work that a regular expression may require, computed from its text.
+//! The work that a regular expression can require, computed from its text.
 //!
-//! The time of the engine grows with the string and with the number of places in the expression where a match may be in
+//! The time of the engine grows with the string and with the number of places in the expression where a match can be in
 //! progress: `[ab]{3000}c` has three thousand. Unknown syntax counts as a plain character, because expressions that the
 //! engine rejects never run.
 
-/// The number of places in `pattern` where a match may be in progress.
+/// The number of places in `pattern` where a match can be in progress.
 pub(super) fn pattern_places(pattern: &str) -> u64 {
     let mut groups = vec![PatternGroup::default()];
     let mut characters = pattern.chars();
@@ -38,7 +38,7 @@ pub(super) fn pattern_places(pattern: &str) -> u64 {
     groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.places)).max(1)
 }
 
-/// A group, as far as it was read.
+/// A partially read group.
 #[derive(Default)]
 struct PatternGroup {
     places: u64,
@@ -64,7 +64,7 @@ fn innermost(groups: &mut [PatternGroup]) -> &mut PatternGroup {
     groups.last_mut().expect("the outermost group is never taken")
 }
 
-/// Skips to the end of a class; classes may nest.
+/// Skips to the end of a class; classes can nest.
 fn skip_class(characters: &mut std::str::Chars<'_>) {
     let mut depth = 1;
     let mut first = true;

@@ -1,4 +1,4 @@
-//! Tests of the problems of settings and of their places.
+//! Tests of the problems of settings and of their locations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn suggests_a_setting_at_the_misspelt_key() {
     assert_eq!((severity, at.as_str()), (&Severity::Warning, "langauge"));
     assert_eq!(message, "the plugin `p` has no setting `langauge`");
     assert_eq!(hint, "did you mean `language`?");
-    assert!(other.contains("`zzz`") && all.starts_with("it has `headers`, `language`"), "{other} {all}");
+    assert!(other.contains("`zzz`") && all.starts_with("use one of `headers`, `language`"), "{other} {all}");
     // A setting that the schema rejects is reported once.
     let mut closed = schema();
     closed["additionalProperties"] = json!(false);
@@ -89,7 +89,7 @@ fn reports_missing_settings_at_the_table() {
     for (settings, place) in [("[plugins.p.config]\nmost = 1", "config"), ("", "p")] {
         let found = told(&schema(), settings);
         let [(Severity::Error, message, at, hint)] = &found[..] else { panic!("{found:?}") };
-        assert_eq!(message, "the plugin `p` requires the setting `token`, which is missing");
+        assert_eq!(message, "the plugin `p` is missing the required setting `token`");
         assert_eq!(at, place);
         assert!(hint.starts_with("add `token = …` to `[plugins.p.config]`"), "{hint}");
     }
@@ -106,7 +106,7 @@ fn reports_wrong_types_at_the_value() {
     ] {
         let found = told(&schema(), &format!("[plugins.p.config]\ntoken = \"abc\"\n{setting}"));
         let [(Severity::Error, message, place, _)] = &found[..] else { panic!("{setting}: {found:?}") };
-        assert_eq!(message, &format!("a setting of the plugin `p` doesn't fit: {reason}"));
+        assert_eq!(message, &format!("invalid setting of the plugin `p`: {reason}"));
         assert_eq!(place, at);
     }
 }
@@ -171,7 +171,7 @@ fn suggests_booleans_for_other_words() {
     assert!(hint("{ env = \"HELD\" }")[0].contains("moongate inspect p"));
 }
 
-/// A plugin chooses its settings' names: none of them may look like text of the gateway.
+/// A plugin chooses the names of its settings, but they must not look like text of the gateway.
 #[test]
 fn does_not_suggest_misleading_setting_names() {
     let forged = "x` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";

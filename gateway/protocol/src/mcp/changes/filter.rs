@@ -79,7 +79,7 @@ fn member(kind: ListKind) -> &'static str {
 fn wrong(member: &str, what: &str) -> ProtocolError {
     let (at, message) = match member {
         "" => ("/notifications".to_owned(), what.to_owned()),
-        member => (format!("/notifications/{member}"), format!("`{member}` is wrong: {what}")),
+        member => (format!("/notifications/{member}"), format!("invalid `{member}`: {what}")),
     };
     ProtocolError::params(&at, &message)
 }

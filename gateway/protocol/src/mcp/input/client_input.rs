@@ -70,7 +70,8 @@ impl ClientInput<'_> {
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
             let params = question.params(member.id(), *revision).map_err(|lacks| {
-                let why = format!("the client can't be asked: its revision ({revision}) lacks {lacks}");
+                let why =
+                    format!("the client can't be asked: its revision ({revision}) doesn't support {lacks}");
                 RequestError::unanswered(member, why)
             })?;
             ready.push((question, params));
@@ -79,7 +80,7 @@ impl ClientInput<'_> {
             return Ok(Vec::new());
         }
         let Some(peer) = peer else {
-            let why = "the client can't be asked here: its request came in a batch, or without accepting a stream of events";
+            let why = "the client can't be asked here: its request came in a batch, or without accepting an event stream";
             return Err(RequestError::unanswered(member, why.to_owned()));
         };
         let kept = &AtomicUsize::new(kept);
@@ -97,7 +98,7 @@ impl ClientInput<'_> {
                 let fits = kept.fetch_add(size, Ordering::Relaxed) + size <= MAX_ANSWERS_BYTES;
                 let most = MAX_ANSWERS_BYTES >> 20;
                 fits.then_some(answer)
-                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB together"))
+                    .ok_or_else(|| format!("the client's answers are longer than {most} MiB in total"))
             });
             match answer {
                 Ok(answer) => Ok((question.key.clone(), answer)),

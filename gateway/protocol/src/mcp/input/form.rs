@@ -18,7 +18,7 @@ mod field;
 
 use field::{Field, FieldKind};
 
-/// The number of fields in a form: more than a user fills in.
+/// The maximum number of fields in a form: more than a user fills in.
 const MAX_FIELDS: usize = 64;
 
 /// The limits of a form's schema.
@@ -64,13 +64,13 @@ impl Form {
             return Err(format!("the form has {count} fields; at most {MAX_FIELDS} are allowed"));
         }
         let fields = properties.iter().map(|(name, field)| {
-            Field::read(name, field).map_err(|why| format!("the field `{}`: {why}", quotable(name)))
+            Field::read(name, field).map_err(|why| format!("invalid field `{}`: {why}", quotable(name)))
         });
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
         let required = required(root.get("required"), properties)?;
         let schema = Json::from_value(&form_schema(&fields, &required, Field::latest_schema));
         let schema = Schema::compile(&schema, MAX_SCHEMA)
-            .map_err(|error| format!("`requestedSchema` can't be used: {error}"))?;
+            .map_err(|error| format!("invalid `requestedSchema`: {error}"))?;
         Ok(Self { fields, required, schema })
     }
 
@@ -80,7 +80,7 @@ impl Form {
             return Ok(form_schema(&self.fields, &self.required, Field::latest_schema));
         }
         if self.fields.iter().any(|field| field.kind == FieldKind::MultipleChoice) {
-            return Err("forms in which several values are chosen".to_owned());
+            return Err("multiple choice in forms".to_owned());
         }
         Ok(form_schema(&self.fields, &self.required, Field::schema_2025_06_18))
     }

@@ -37,7 +37,7 @@ pub(super) struct Question {
 enum QuestionKind {
     /// A form for the user.
     Form { message: String, form: Form, meta: Option<Value> },
-    /// A page for the user to open. The plugin gets the answer in another way.
+    /// A page for the user to open. The plugin gets the user's input through that page, not from the client.
     Page { message: String, url: String, meta: Option<Value> },
     /// A request to the model.
     Sampling { asked: Box<SamplingRequest>, meta: Option<Value> },
@@ -48,7 +48,7 @@ enum QuestionKind {
 }
 
 impl Question {
-    /// Parses a plugin's question. The error says what is wrong.
+    /// Parses a plugin's question. The error is the reason why it is invalid.
     pub(super) fn read(request: &InputRequest) -> Result<Self, String> {
         let InputRequest { key, method, params } = request;
         if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains(is_hidden) {
@@ -71,7 +71,8 @@ impl Question {
         matches!(self.kind, QuestionKind::DroppedSampling { .. })
     }
 
-    /// Whether a request to the model uses tools, which is kept instead of a long request. `None` for other questions.
+    /// Reports whether a request to the model uses tools, which is kept instead of a long request. `None` for other
+    /// questions.
     pub(super) fn offers_tools(&self) -> Option<bool> {
         match &self.kind {
             QuestionKind::Sampling { asked, .. } => Some(asked.uses_tools()),
@@ -154,7 +155,7 @@ impl Question {
                 its_meta = meta.as_ref();
             }
             QuestionKind::DroppedSampling { .. } => {
-                return Err("a way to ask again what is too long to be kept".to_owned());
+                return Err("repeating a question that is too long to keep".to_owned());
             }
             QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
         }
@@ -164,7 +165,7 @@ impl Question {
         Ok((!params.is_empty()).then(|| Json::from_value(&Value::Object(params))))
     }
 
-    /// Validates an answer and returns what the plugin gets. The error says what is wrong.
+    /// Validates an answer and returns it as the plugin gets it. The error is the reason why it is invalid.
     pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
         if answer.len() > MAX_ANSWER_BYTES {
             return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
@@ -263,9 +264,10 @@ fn json_text(answer: &str) -> Result<Json, String> {
     Json::parse(answer).map_err(|error| error.to_string())
 }
 
-/// An unguessable id. The gateway never learns when the user is done with the page, so nothing refers to it later.
+/// An unguessable id. The gateway isn't notified when the user is done with the page, so nothing refers to the id
+/// later.
 fn elicitation_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| "random ids, which the system doesn't give")?;
+    getrandom::fill(&mut bytes).map_err(|_| "random ids, because no random bytes are available")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -15,10 +15,10 @@ mod block;
 
 use block::MessageBlocks;
 
-/// The number of messages in one request.
+/// The maximum number of messages in one request.
 const MAX_MESSAGES: usize = 256;
 
-/// The number of tools offered to the model.
+/// The maximum number of tools offered to the model.
 const MAX_TOOLS: usize = 64;
 
 /// A request to the model.
@@ -45,7 +45,7 @@ impl SamplingRequest {
     pub(super) fn read(given: &Map<String, Value>) -> Result<Self, String> {
         let messages = given.get("messages").and_then(Value::as_array).ok_or("`messages` must be a list")?;
         if messages.is_empty() || messages.len() > MAX_MESSAGES {
-            return Err(format!("`messages` must hold 1 to {MAX_MESSAGES} messages"));
+            return Err(format!("`messages` must contain 1 to {MAX_MESSAGES} messages"));
         }
         let messages = messages.iter().enumerate().map(|(at, message)| {
             SamplingMessage::read(message).map_err(|why| format!("`messages[{at}]`: {why}"))
@@ -67,7 +67,7 @@ impl SamplingRequest {
         Ok(Self { messages, tools, context, others })
     }
 
-    /// Reports whether it offers tools to the model or mentions their use.
+    /// Reports whether it offers tools to the model or contains uses of tools.
     pub(super) fn uses_tools(&self) -> bool {
         self.tools
     }
@@ -80,10 +80,10 @@ impl SamplingRequest {
     /// The parameters in the form of `revision`. The error names the missing feature.
     pub(super) fn params(&self, revision: Revision) -> Result<Map<String, Value>, String> {
         if self.tools && !revision.has(Feature::SamplingTools) {
-            return Err("tools in questions to the model".to_owned());
+            return Err("tools in sampling requests".to_owned());
         }
         if !revision.has(Feature::Audio) && self.messages.iter().any(|turn| turn.blocks.has_audio()) {
-            return Err("sound in questions to the model".to_owned());
+            return Err("audio in sampling requests".to_owned());
         }
         let messages: Vec<Value> = self.messages.iter().flat_map(|turn| turn.write(revision)).collect();
         let mut params = Map::new();
@@ -127,15 +127,15 @@ fn check_tool_use(messages: &[SamplingMessage]) -> Result<(), String> {
         let given: BTreeSet<&str> = blocks.values("tool_result", "toolUseId").collect();
         if given != due {
             return Err(format!(
-                "`messages[{at}]` must hold the results of exactly the tools that the message before it uses"
+                "`messages[{at}]` must contain the results of exactly the tools that the previous message uses"
             ));
         }
         if !given.is_empty() && (role != "user" || blocks.types().any(|kind| kind != "tool_result")) {
-            return Err(format!("`messages[{at}]` must be the user's and hold nothing but results of tools"));
+            return Err(format!("`messages[{at}]` must have the role `user` and contain only tool results"));
         }
         due = blocks.values("tool_use", "id").collect();
         if !due.is_empty() && role != "assistant" {
-            return Err(format!("`messages[{at}]` uses tools, which only the assistant does"));
+            return Err(format!("`messages[{at}]` uses tools, but its role isn't `assistant`"));
         }
     }
     if due.is_empty() {

@@ -40,8 +40,8 @@ pub(super) fn is_labelled(text: &str) -> bool {
     text.match_indices(BRACKETS).any(|(at, _)| is_label(&text[at..]))
 }
 
-/// Reports whether the text starts with something that looks like a label. Letters of other scripts may look like any
-/// letter, and characters that are neither letters nor ASCII may be invisible.
+/// Reports whether the text starts with something that looks like a label. Letters of other scripts can look like any
+/// letter, and characters that are neither letters nor ASCII can be invisible.
 fn is_label(text: &str) -> bool {
     let mut seen = text
         .chars()

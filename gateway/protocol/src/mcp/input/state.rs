@@ -2,8 +2,7 @@
 //!
 //! The client can neither read nor change it, and it is valid only for the same request: the same plugin in the same
 //! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in
-//! this process. Gateways that share a sealing key don't share that memory, so a state may be used once with each of
-//! them.
+//! this process only, so if several gateways share a sealing key, a state can be used once with each of them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,7 +71,7 @@ pub(super) enum SealError {
     TooLarge,
     #[error("too many questions are open; try again later")]
     Full,
-    #[error("the gateway has no random bytes for the state that the client carries")]
+    #[error("no random bytes available for the request state")]
     NoRandomness,
 }
 

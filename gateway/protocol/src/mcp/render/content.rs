@@ -20,7 +20,7 @@ impl Serialize for View<'_, Content> {
             }
             Content::Audio(media) => {
                 let size = media.data.len();
-                stand_in(serializer, &format!("[a sound of type {}, {size} bytes]", media.mime_type))
+                stand_in(serializer, &format!("[audio of type {}, {size} bytes]", media.mime_type))
             }
             Content::Link(resource) if self.revision.has(Feature::ResourceLinks) => {
                 let mut map = serializer.serialize_map(None)?;

@@ -1,4 +1,4 @@
-//! Properties of any header and any argument that it may repeat (2026-07-28, basic/transports/streamable-http), as a
+//! Properties of any header and any argument that it can repeat (2026-07-28, basic/transports/streamable-http), as a
 //! function for the seeded tests and for fuzzers.
 
 use super::{Header, Headers, STANDARD, check_arguments, check_standard, decode};

@@ -22,7 +22,7 @@ use crate::session::{SseEvent, random_id};
 
 use super::{EventStream, HttpReply, StreamLifetime, session_not_found};
 
-/// The number of requests of one client that may wait for their answer, or for the client to read it.
+/// The maximum number of requests of one client that wait for their answer, or for the client to read it.
 const MAX_PENDING_REQUESTS: u32 = 64;
 
 /// The upper limit of connected clients, whatever is configured: each one occupies a connection for as long as it likes.
@@ -192,7 +192,7 @@ impl LegacySseReader {
 
 impl Drop for LegacySseReader {
     fn drop(&mut self) {
-        self.inbox.close(); // first, because a message may be posted at this moment
+        self.inbox.close(); // first, because a message could be posted at this moment
         self.server.legacy_clients.lock().remove(&self.id);
         self.connection.cancel_all();
     }

@@ -105,7 +105,7 @@ impl Server {
         let is_initialize = request.method == Method::Initialize.as_str();
         if is_initialize && envelope::claimed_version(&params).is_none() {
             if claimed_revision.is_stateless() {
-                let message = "the revision in the header has no `initialize`";
+                let message = "the revision in the header doesn't support `initialize`";
                 return refuse(span, 400, ProtocolError::header("MCP-Protocol-Version", message));
             }
             return self.initialize(post, request, &params, span).into();

@@ -1,4 +1,4 @@
-//! Cancelled requests: how clients cancel, and what the call may still do.
+//! Tests of cancelled requests: how clients cancel, and how the call ends.
 
 use tokio_util::sync::CancellationToken;
 

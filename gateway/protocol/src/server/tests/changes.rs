@@ -85,7 +85,7 @@ fn next_notification(connection: &StdioConnection) -> Option<Value> {
 
 /// The next message of a stream, if one is ready. Its end is `null`.
 fn next_message(messages: &mut ResponseStream) -> Option<Value> {
-    // A stream may wake itself, which doesn't matter here.
+    // A stream can wake itself, which doesn't matter here.
     let message = (0..4).find_map(|_| messages.next().now_or_never())?;
     Some(message.map_or(Value::Null, |message| serde_json::from_slice(&message.into_message()).unwrap()))
 }

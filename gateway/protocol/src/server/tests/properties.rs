@@ -86,7 +86,7 @@ impl Client {
         client
     }
 
-    /// The client's capabilities: not all of them every time.
+    /// The client's capabilities: a random subset each time.
     fn capabilities(&mut self) -> Value {
         let mut all = json!({});
         let parts = [
@@ -187,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Requests everything; requests that may ask questions are repeated with answers.
+    /// Requests everything; requests that can ask questions are repeated with answers.
     async fn everything(&mut self) {
         let tools = self.list("tools/list", "tools").await;
         let resources = self.list("resources/list", "resources").await;

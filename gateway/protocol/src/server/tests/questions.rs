@@ -1,5 +1,5 @@
 //! Questions to a client of the handshake era: they are sent on the stream of their request, and any message of the
-//! same session may contain the answer.
+//! same session can contain the answer.
 
 use futures_util::FutureExt as _;
 
@@ -154,7 +154,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     next(&mut messages).await.unwrap();
     connection.close_streams();
     assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&next(&mut messages).await.unwrap()).contains("no answer is possible any more"));
+    assert!(text(&next(&mut messages).await.unwrap()).contains("the client can't answer any more"));
 
     let me = Principal::Anonymous;
     let headers = session(&server, &me, "2025-11-25").await;
@@ -168,7 +168,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     next_event(&mut events).await.unwrap();
     server.close_streams();
     assert_eq!(next_event(&mut events).await.unwrap()["method"], "notifications/cancelled");
-    assert!(text(&next_event(&mut events).await.unwrap()).contains("no answer is possible any more"));
+    assert!(text(&next_event(&mut events).await.unwrap()).contains("the client can't answer any more"));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn limits_open_questions_per_session() {
     }
     let mut more = several(server.stdio_line(&connection, &call(5, "a_asks")));
     let response = next(&mut more).await.unwrap();
-    assert!(text(&response).contains("64 questions to this client are open already"), "{response}");
+    assert!(text(&response).contains("64 questions to this client are already open"), "{response}");
     for id in 1..=16 {
         line(&server, &connection, &roots(&json!(format!("s-{id}")), "x")).await;
     }
@@ -290,7 +290,7 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let HttpAnswer::Whole(reply) = server.post(deaf).await else {
         panic!("a stream to a client that takes none")
     };
-    assert!(text(&body(&reply)).contains("without accepting a stream of events"));
+    assert!(text(&body(&reply)).contains("without accepting an event stream"));
 }
 
 #[tokio::test]

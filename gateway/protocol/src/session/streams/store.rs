@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The number of kept events of one stream, except required ones.
+/// The maximum number of kept events of one stream, except required ones.
 pub(super) const MAX_STREAM_EVENTS: usize = 256;
-/// The size of the kept events of one stream, except required ones.
+/// The maximum size of the kept events of one stream, except required ones.
 const MAX_STREAM_BYTES: usize = 256 * 1024;
-/// The number of kept streams of one session without a reader.
+/// The maximum number of kept streams of one session without a reader.
 pub(super) const MAX_UNREAD_STREAMS: usize = 32;
 /// The size of all streams of one session above which the oldest ended stream is removed.
 pub(super) const MAX_SESSION_BYTES: usize = 1024 * 1024;
@@ -36,7 +36,7 @@ pub(super) enum StreamKind {
     Notifications,
 }
 
-/// Whether an event may be dropped if the stream is full.
+/// Permission to drop an event if the stream is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retention {
     /// The event may be dropped: progress, log messages.
@@ -117,7 +117,7 @@ pub(super) enum NextEvent {
 /// The state of a stream at the event from which a client resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResumePoint {
-    /// Events follow, or may follow.
+    /// Events follow, or can still follow.
     Open(StreamKind),
     /// The stream has ended with this event.
     Ended,
@@ -276,12 +276,12 @@ impl StreamStore {
         }
     }
 
-    /// Whether a stream has ended or was removed.
+    /// Reports whether a stream has ended or was removed.
     pub(super) fn is_finished(&self, stream: u64) -> bool {
         self.logs.get(&stream).is_none_or(|log| log.finished)
     }
 
-    /// Whether any stream has a reader.
+    /// Reports whether any stream has a reader.
     pub(super) fn is_read(&self) -> bool {
         self.reader_count > 0
     }
@@ -335,8 +335,8 @@ impl StreamStore {
 }
 
 impl EventLog {
-    /// Whether one more event fits, after removing taken ones if necessary. Taken notifications are removable even if
-    /// they are required, because a client may keep a stream open for months.
+    /// Reports whether one more event fits, after removing taken ones if necessary. Taken notifications are removable
+    /// even if they are required, because a client can keep a stream open for months.
     fn has_room(&mut self) -> bool {
         while self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES {
             let spare = |kept: &LoggedEvent| {
@@ -350,7 +350,7 @@ impl EventLog {
         true
     }
 
-    /// Whether the stream has neither a reader nor a writer.
+    /// Reports whether the stream has neither a reader nor a writer.
     fn is_unused(&self) -> bool {
         self.reader.is_none() && (self.finished || self.kind == StreamKind::Notifications)
     }

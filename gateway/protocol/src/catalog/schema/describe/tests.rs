@@ -71,7 +71,7 @@ fn bounds_nested_forms() {
     }
     let (said, words) = told(&form, &json!({ "nmae": 1 }));
     assert!(said.len() == 1 && said[0].contains("matches none of the forms"), "{said:?}");
-    // Four on each level down to the last, and then upwards from the last as long as there are any.
+    // The forms are examined four per level down to the deepest one, and then upwards until the budget is used up.
     assert_eq!(words.forms_left, 0);
     let small = json!({ "anyOf": [{ "type": "null" }, { "required": ["name"] }] });
     let (said, words) = told(&small, &json!({ "nmae": 1 }));

@@ -6,7 +6,7 @@ use crate::text::{is_hidden, quotable};
 
 use super::super::sanitise;
 
-/// The number of values of a choice.
+/// The maximum number of values of a choice.
 const MAX_VALUES: usize = 512;
 
 /// The longest name of a field, in bytes.
@@ -193,7 +193,7 @@ fn shown_default(given: &Value) -> Value {
     }
 }
 
-/// The values of a choice. They are shown unchanged, so none may contain invisible characters or look like a label.
+/// The values of a choice. They are shown unchanged, so they must not contain invisible characters or look like a label.
 fn check_values(given: &Value) -> Result<Value, ()> {
     let texts = as_strings(given).ok_or(())?;
     let mut seen = std::collections::HashSet::new();

@@ -98,7 +98,7 @@ fn rejects_forms_that_clients_can_not_show() {
         (json!("string"), "must be an object"),
     ] {
         let said = wrong("elicitation/create", &fields(&json!({ "f": field })));
-        assert!(said.contains("the field `f`") && said.contains(why), "{why}: {said}");
+        assert!(said.contains("invalid field `f`") && said.contains(why), "{why}: {said}");
     }
     for (schema, why) in [
         (json!({ "type": "array" }), "`requestedSchema.type`"),

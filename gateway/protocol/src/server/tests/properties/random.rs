@@ -1,4 +1,4 @@
-//! A plugin that returns anything that a host may pass on, from a seed, so that every machine runs the same tests.
+//! A plugin that returns anything that a host can pass on, from a seed, so that every machine runs the same tests.
 
 use super::*;
 use crate::call::{
@@ -282,7 +282,7 @@ impl Random {
         }
     }
 
-    /// A question, of a kind that may not be granted, declared or known.
+    /// A question, of a kind that isn't always granted, declared or known.
     fn question(&mut self, at: usize) -> InputRequest {
         let asks = [
             (
