@@ -161,7 +161,9 @@ fn linked_in(
             let name = quoted(&name.to_string_lossy());
             let message =
                 format!("the plugin `{id}` could reach {} through the hard link {name}", files[at].1);
-            return Some(granted.problem(message).with_hint("remove the hard link, or copy the file instead"));
+            return Some(
+                granted.problem(message).with_hint("remove the hard link, or copy the file instead"),
+            );
         }
         SearchResult::Nothing => (
             incomplete.collect(),
@@ -346,8 +348,9 @@ fn inside_another(
     let problem =
         granted.problem(message).with_related(outer.grant.span.clone(), "because it can change this one");
     Some(
-        problem
-            .with_hint("grant directories that don't contain each other, or the outer one with `mode = \"ro\"`"),
+        problem.with_hint(
+            "grant directories that don't contain each other, or the outer one with `mode = \"ro\"`",
+        ),
     )
 }
 

@@ -48,7 +48,9 @@ fn read_state(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) -> StateGran
             Ok(name) => StateGrant::Shared(name),
             Err(error) => {
                 let problem = Diagnostic::error(format!("invalid store name: {error}"));
-                reader.report(problem.with_span(name.span).with_hint("use `true` for a store of the plugin's own"));
+                reader.report(
+                    problem.with_span(name.span).with_hint("use `true` for a store of the plugin's own"),
+                );
                 StateGrant::NotGranted
             }
         },

@@ -115,7 +115,10 @@ fn suggests_existing_files_for_mistyped_paths() {
     let plugin = format!("version = 1\n[plugins.p]\nsource = \"{built}\"\n");
     let allow = "[plugins.p.allow]\ndirs = [{ host = \"./nots\", guest = \"/notes\" }]\n";
     let (fine, stderr) = checked(&workspace, &(plugin.clone() + allow));
-    assert!(!fine && stderr.contains(&format!("did you mean `{}`?", there.join("notes").display())), "{stderr}");
+    assert!(
+        !fine && stderr.contains(&format!("did you mean `{}`?", there.join("notes").display())),
+        "{stderr}"
+    );
     let config = "[plugins.p.config]\ntoken = { file = \"./secrets/tokn\" }\n";
     let (fine, stderr) = checked(&workspace, &(plugin.clone() + config));
     assert!(!fine && stderr.contains("did you mean `./secrets/token`?"), "{stderr}");
@@ -153,7 +156,9 @@ fn check_reports_unknown_and_missing_settings() {
     assert!(fine, "only a warning is expected: {stderr}");
     assert!(stderr.contains("warning: the plugin `p` has no setting `moist`"), "{stderr}");
     assert!(
-        stderr.contains("moist = *\n") && stderr.contains("^^^^^\n") && stderr.contains("did you mean `most`?"),
+        stderr.contains("moist = *\n")
+            && stderr.contains("^^^^^\n")
+            && stderr.contains("did you mean `most`?"),
         "{stderr}"
     );
     // Excerpts mask the values of settings.

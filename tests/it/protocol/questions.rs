@@ -182,8 +182,14 @@ fn stdin_eof_cancels_open_questions() {
     let (remaining, status, log) = stdio.finish();
     assert!(status.success(), "{status}: {log}");
     assert_eq!(remaining.len(), 2, "{remaining:?}");
-    assert_eq!(remaining[0]["params"]["requestId"], question["id"], "the question wasn't cancelled: {remaining:?}");
-    assert!(remaining[1]["id"] == 50 && text(&remaining[1]).contains("the client can't answer any more"), "{remaining:?}");
+    assert_eq!(
+        remaining[0]["params"]["requestId"], question["id"],
+        "the question wasn't cancelled: {remaining:?}"
+    );
+    assert!(
+        remaining[1]["id"] == 50 && text(&remaining[1]).contains("the client can't answer any more"),
+        "{remaining:?}"
+    );
 }
 
 #[test]

@@ -88,12 +88,16 @@ pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<
         // Of two equal grants the later one is redundant.
         let is_covering = |(its, other): &(usize, &HttpGrant)| {
             let allows_something = grant.methods.as_ref().is_none_or(|methods| !methods.is_empty());
-            *its != at && allows_something && grant.is_covered_by(other) && (*its < at || !other.is_covered_by(grant))
+            *its != at
+                && allows_something
+                && grant.is_covered_by(other)
+                && (*its < at || !other.is_covered_by(grant))
         };
         if let Some((_, other)) = grants.iter().enumerate().find(is_covering) {
             let problem = Diagnostic::warning(format!("redundant grant {}", quoted(&grant.display_pattern)));
-            let problem =
-                problem.with_span(grant.span.clone()).with_related(other.span.clone(), "already granted here");
+            let problem = problem
+                .with_span(grant.span.clone())
+                .with_related(other.span.clone(), "already granted here");
             reader.report(problem.with_hint("remove one of the two"));
         }
     }
@@ -124,7 +128,16 @@ fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Opti
         GrantNetworks::NotPossible | GrantNetworks::NotNamed => Vec::new(),
         GrantNetworks::Named(networks) => networks,
     };
-    Some(HttpGrant { span: text.span, display_pattern: text.shown, scheme, host, port, methods, path, networks })
+    Some(HttpGrant {
+        span: text.span,
+        display_pattern: text.shown,
+        scheme,
+        host,
+        port,
+        methods,
+        path,
+        networks,
+    })
 }
 
 /// Reports an invalid part of a string.
@@ -169,7 +182,8 @@ fn check_pattern(
             address.filter(|address| !is_public_address(*address) && !networks.contains(*address)) =>
         {
             let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
-            let problem = Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
+            let problem =
+                Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
             problem.with_hint(format!("to allow it, {hint}"))
         }
         HostPattern::Exact(Host::Domain(name)) if is_localhost_name(name) && !networks.is_named() => {
@@ -215,7 +229,8 @@ fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<
         } else if !is_http_token(&method) {
             Diagnostic::error(format!("invalid method {shown}")).with_hint("write one such as \"GET\"")
         } else if FORBIDDEN_METHODS.contains(&method.as_str()) {
-            Diagnostic::error(format!("{shown} can't be granted")).with_hint("remove it: plugins can't use it")
+            Diagnostic::error(format!("{shown} can't be granted"))
+                .with_hint("remove it: plugins can't use it")
         } else {
             let near = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
             match (methods.insert(method), near) {

@@ -40,7 +40,8 @@ pub(crate) fn read_networks(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>
 
 fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNet, earlier: &[IpNet]) {
     let problem = if let Some(other) = earlier.iter().find(|other| other.contains(&network)) {
-        Diagnostic::warning(format!("redundant network: `{network}` is part of `{other}`")).with_hint("remove it")
+        Diagnostic::warning(format!("redundant network: `{network}` is part of `{other}`"))
+            .with_hint("remove it")
     } else if METADATA_ADDRESSES.iter().any(|address| network.contains(address))
         && network.prefix_len() < network.max_prefix_len()
     {
@@ -68,7 +69,9 @@ fn is_public_network(network: IpNet) -> bool {
         IpNet::V4(_) => 24,
         IpNet::V6(_) => 32,
     };
-    network.prefix_len() >= small && is_public_address(network.network()) && is_public_address(network.broadcast())
+    network.prefix_len() >= small
+        && is_public_address(network.network())
+        && is_public_address(network.broadcast())
 }
 
 /// Parses a network such as `10.1.0.0/16`.

@@ -229,7 +229,8 @@ impl VariableError {
     pub(crate) fn into_problem(self, path: &str, environment: &dyn Environment) -> Diagnostic {
         match &self.cause {
             ErrorCause::Unset(name) => {
-                let problem = Diagnostic::error(format!("environment variable `{name}` in `{path}` isn't set"));
+                let problem =
+                    Diagnostic::error(format!("environment variable `{name}` in `{path}` isn't set"));
                 match nearest_variable(name, environment) {
                     Some(other) => problem.with_hint(format!("did you mean `{other}`, which is set?")),
                     None => problem.with_hint(format!("set it, or add a default: `${{{name}:-…}}`")),

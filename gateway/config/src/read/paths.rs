@@ -200,8 +200,9 @@ fn unusable(
                 .with_label(format!("at {absolute}"))
                 .with_hint("let the gateway's user read it")
         }
-        io::ErrorKind::InvalidData => Diagnostic::error(format!("{what} {written} isn't valid UTF-8"))
-            .with_hint("it must be valid UTF-8"),
+        io::ErrorKind::InvalidData => {
+            Diagnostic::error(format!("{what} {written} isn't valid UTF-8")).with_hint("convert it to UTF-8")
+        }
         _ => Diagnostic::error(format!("can't read {what} {written}: {error}"))
             .with_hint("name a readable file on this machine"),
     }

@@ -151,7 +151,13 @@ impl ConfigReader<'_> {
     }
 
     /// Reports a number that is too large, or that is zero if zero is invalid. `most` is the largest number as written.
-    fn in_range(&mut self, value: &TomlValue<'_>, number: u64, range: NumberRange, most: &str) -> Option<u64> {
+    fn in_range(
+        &mut self,
+        value: &TomlValue<'_>,
+        number: u64,
+        range: NumberRange,
+        most: &str,
+    ) -> Option<u64> {
         let problem = match range.zero_reason {
             Some(reason) if number == 0 => {
                 Diagnostic::error(format!("`{}` can't be zero: {reason}", value.path))

@@ -26,7 +26,10 @@ impl ConfigReader<'_> {
     ///
     /// # Errors
     /// The variable or file can't be read. The caller must report this.
-    pub(crate) fn optional_secret(&mut self, value: &TomlValue<'_>) -> Result<Option<Secret>, Box<Diagnostic>> {
+    pub(crate) fn optional_secret(
+        &mut self,
+        value: &TomlValue<'_>,
+    ) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !value.inner.is_table() {
             self.report_wrong_type(value, &ValueKind::Secret);
             return Ok(None);
@@ -83,8 +86,11 @@ impl ConfigReader<'_> {
     fn secret_variable(&mut self, name: &TomlString) -> Result<Option<Secret>, Box<Diagnostic>> {
         if !is_variable_name(name.text.trim_start_matches('$')) {
             self.secret_spans.push(name.span.clone()); // it can be the secret itself
-            let problem = Diagnostic::error("invalid name of an environment variable").with_span(name.span.clone());
-            self.report(problem.with_hint("write the name of the variable that holds the secret, without `$`"));
+            let problem =
+                Diagnostic::error("invalid name of an environment variable").with_span(name.span.clone());
+            self.report(
+                problem.with_hint("write the name of the variable that holds the secret, without `$`"),
+            );
             return Ok(None);
         }
         let problem = match self.variable(name) {

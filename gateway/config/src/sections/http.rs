@@ -189,7 +189,11 @@ fn read_checked(
     valid
 }
 
-fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: Reachability) -> Vec<BearerToken> {
+fn read_tokens(
+    reader: &mut ConfigReader<'_>,
+    auth: &TomlTable<'_>,
+    reachable: Reachability,
+) -> Vec<BearerToken> {
     let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
     let mut secrets: Vec<(Secret, Range<usize>)> = Vec::new();
     let mut tokens = Vec::new();
@@ -207,8 +211,11 @@ fn read_tokens(reader: &mut ConfigReader<'_>, auth: &TomlTable<'_>, reachable: R
         if let Some(name) = &name {
             if let Some(first) = names.get(&name.text) {
                 let problem = Diagnostic::error(format!("duplicate token name {}", quoted(&name.text)));
-                let problem = problem.with_span(name.span.clone()).with_related(first.clone(), "first defined here");
-                reader.report(problem.with_hint("use a different name for each token: sessions belong to a name"));
+                let problem =
+                    problem.with_span(name.span.clone()).with_related(first.clone(), "first defined here");
+                reader.report(
+                    problem.with_hint("use a different name for each token: sessions belong to a name"),
+                );
             }
             names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
         }

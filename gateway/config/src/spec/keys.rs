@@ -12,7 +12,11 @@ use super::kind::{key, optional, required};
 pub static ROOT: &[Key] = &[
     required("version", ValueKind::Version, "The version of the configuration format."),
     key("gateway", ValueKind::Table(GATEWAY), "The gateway itself."),
-    key("http", ValueKind::Table(HTTP), "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`."),
+    key(
+        "http",
+        ValueKind::Table(HTTP),
+        "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`.",
+    ),
     key(
         "admin",
         ValueKind::Table(ADMIN),
@@ -75,7 +79,10 @@ pub static GATEWAY: &[Key] = &[
     ),
     optional(
         "poll",
-        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::positive("the gateway would do nothing else") }),
+        ValueKind::Duration(NumberRange {
+            max: 3_600,
+            ..NumberRange::positive("the gateway would do nothing else")
+        }),
         "\"5s\"",
         "The interval at which every file is polled while `watch` is on, from 100ms to an hour. Most changes are \
          noticed immediately; polling is for file systems that don't report changes.",
@@ -140,7 +147,10 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "max_sessions",
-        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no client could connect") }),
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("no client could connect")
+        }),
         "1000",
         "Concurrent sessions of the handshake revisions.",
     ),
@@ -155,7 +165,10 @@ static HTTP: &[Key] = &[
     ),
     optional(
         "keep_alive",
-        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::positive("the gateway would send nothing else") }),
+        ValueKind::Duration(NumberRange {
+            max: 3_600,
+            ..NumberRange::positive("the gateway would send nothing else")
+        }),
         "\"15s\"",
         "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
     ),
@@ -208,7 +221,11 @@ static PLUGIN: &[Key] = &[
         ValueKind::Path("plugins/dist/fetch.wasm"),
         "The path of the component, relative to this file.",
     ),
-    key("sha256", ValueKind::String("64 hexadecimal digits"), "The SHA-256 digest that the component must have."),
+    key(
+        "sha256",
+        ValueKind::String("64 hexadecimal digits"),
+        "The SHA-256 digest that the component must have.",
+    ),
     optional(
         "reload",
         ValueKind::OneOf(&["live", "pinned"]),
@@ -288,7 +305,12 @@ static ALLOW: &[Key] = &[
         "Headers that the gateway adds to the plugin's requests to one origin, replacing the plugin's own. The plugin \
          can't read them. `http` must grant the origin too.",
     ),
-    optional("dirs", ValueKind::Array(&ValueKind::Table(DIR)), "[]", "Directories that the plugin may read or change."),
+    optional(
+        "dirs",
+        ValueKind::Array(&ValueKind::Table(DIR)),
+        "[]",
+        "Directories that the plugin may read or change.",
+    ),
     optional(
         "env",
         ValueKind::Array(&ValueKind::String("the name of a variable such as \"LANG\"")),
@@ -323,7 +345,11 @@ pub static CLIENT_FEATURES: &[&str] = &["elicitation", "sampling", "roots"];
 
 /// A grant of HTTP requests as a table.
 static HTTP_GRANT: &[Key] = &[
-    required("url", ValueKind::String("an address such as \"https://example.com\""), "The destination of requests."),
+    required(
+        "url",
+        ValueKind::String("an address such as \"https://example.com\""),
+        "The destination of requests.",
+    ),
     key(
         "methods",
         ValueKind::Array(&ValueKind::String("a method such as \"GET\"")),
@@ -359,8 +385,11 @@ const ENV: Key = key(
 );
 
 /// The file of a secret.
-const FILE: Key =
-    key("file", ValueKind::Path("secrets/token"), "The file with the secret. One trailing line break is removed.");
+const FILE: Key = key(
+    "file",
+    ValueKind::Path("secrets/token"),
+    "The file with the secret. One trailing line break is removed.",
+);
 
 /// The value of an added header.
 pub static HEADER: &[Key] = &[
@@ -377,7 +406,11 @@ pub static HEADER: &[Key] = &[
 /// A granted directory.
 static DIR: &[Key] = &[
     required("host", ValueKind::Path("./notes"), "The directory on this machine, relative to this file."),
-    required("guest", ValueKind::String("an absolute path such as \"/notes\""), "Its path inside the sandbox."),
+    required(
+        "guest",
+        ValueKind::String("an absolute path such as \"/notes\""),
+        "Its path inside the sandbox.",
+    ),
     optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
 ];
 

@@ -24,25 +24,37 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "cpu_time",
-        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no call could compute anything") }),
+        ValueKind::Duration(NumberRange {
+            max: DAY_SECONDS,
+            ..NumberRange::positive("no call could compute anything")
+        }),
         "\"10s\"",
         "CPU time of a call.",
     ),
     optional(
         "memory",
-        ValueKind::Size(NumberRange { max: ADDRESSABLE_BYTES, ..NumberRange::positive("no component could start") }),
+        ValueKind::Size(NumberRange {
+            max: ADDRESSABLE_BYTES,
+            ..NumberRange::positive("no component could start")
+        }),
         "\"64MiB\"",
         "Linear memory of a call, in all memories together.",
     ),
     optional(
         "table_elements",
-        ValueKind::Integer(NumberRange { max: 10_000_000, ..NumberRange::positive("no component could start") }),
+        ValueKind::Integer(NumberRange {
+            max: 10_000_000,
+            ..NumberRange::positive("no component could start")
+        }),
         "100000",
         "Elements of all WebAssembly tables of a call together.",
     ),
     optional(
         "handles",
-        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no component could start") }),
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("no component could start")
+        }),
         "1000",
         "Handles that a call holds at once: streams, files, stores.",
     ),
@@ -78,7 +90,10 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "request_timeout",
-        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("every request would time out") }),
+        ValueKind::Duration(NumberRange {
+            max: DAY_SECONDS,
+            ..NumberRange::positive("every request would time out")
+        }),
         "\"30s\"",
         "Time from a request to the head of its response. A plugin can set a shorter timeout.",
     ),
@@ -121,7 +136,10 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "state",
-        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("the plugin could keep no state") }),
+        ValueKind::Size(NumberRange {
+            max: IN_MEMORY_BYTES,
+            ..NumberRange::positive("the plugin could keep no state")
+        }),
         "\"1MiB\"",
         "State that the plugin keeps between calls, if `allow.state` grants it a store: the bytes of all keys and \
          values, plus 64 for each key. If several plugins share a store, each stops at its own limit.",
@@ -134,37 +152,55 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "component",
-        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("no component would fit") }),
+        ValueKind::Size(NumberRange {
+            max: IN_MEMORY_BYTES,
+            ..NumberRange::positive("no component would fit")
+        }),
         "\"64MiB\"",
         "Size of the component's file.",
     ),
     key(
         "compile_time",
-        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no component could be compiled") }),
+        ValueKind::Duration(NumberRange {
+            max: DAY_SECONDS,
+            ..NumberRange::positive("no component could be compiled")
+        }),
         "CPU time for compiling the component, in whole seconds. The default is 30 seconds plus 6 for each mebibyte of \
          its file.",
     ),
     key(
         "compile_memory",
-        ValueKind::Size(NumberRange { max: 1 << 40, ..NumberRange::positive("no component could be compiled") }),
+        ValueKind::Size(NumberRange {
+            max: 1 << 40,
+            ..NumberRange::positive("no component could be compiled")
+        }),
         "Address space of the process that compiles the component. The default is 1GiB plus 64 times the size of its \
          file.",
     ),
     optional(
         "describe_timeout",
-        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no plugin could load") }),
+        ValueKind::Duration(NumberRange {
+            max: DAY_SECONDS,
+            ..NumberRange::positive("no plugin could load")
+        }),
         "\"10s\"",
         "Time for the plugin to describe itself when it is loaded.",
     ),
     optional(
         "items",
-        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("the plugin could offer nothing") }),
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("the plugin could offer nothing")
+        }),
         "1000",
         "Items of each kind that the plugin can offer: tools, resources, templates and prompts.",
     ),
     optional(
         "schema",
-        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::positive("no tool could be described") }),
+        ValueKind::Size(NumberRange {
+            max: IN_MEMORY_BYTES,
+            ..NumberRange::positive("no tool could be described")
+        }),
         "\"256KiB\"",
         "Size of one JSON Schema.",
     ),
@@ -176,13 +212,19 @@ pub static LIMITS: &[Key] = &[
     ),
     optional(
         "reuse_calls",
-        ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no instance could serve a call") }),
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("no instance could serve a call")
+        }),
         "100",
         "Calls that an instance serves, if the plugin has `instances = \"reused\"`.",
     ),
     optional(
         "reuse_idle",
-        ValueKind::Duration(NumberRange { max: DAY_SECONDS, ..NumberRange::positive("no instance could wait for a call") }),
+        ValueKind::Duration(NumberRange {
+            max: DAY_SECONDS,
+            ..NumberRange::positive("no instance could wait for a call")
+        }),
         "\"30s\"",
         "Time that a reused instance stays idle.",
     ),

@@ -123,11 +123,7 @@ fn kind(kind: &ValueKind) -> String {
 
 fn range_text(range: NumberRange, written: &dyn Fn(u64) -> String) -> String {
     let least = if range.zero_reason.is_some() { "more than 0" } else { "0 or more" };
-    if range.max == u64::MAX {
-        least.to_owned()
-    } else {
-        format!("{least}, at most {}", written(range.max))
-    }
+    if range.max == u64::MAX { least.to_owned() } else { format!("{least}, at most {}", written(range.max)) }
 }
 
 fn seconds(seconds: u64) -> String {

@@ -46,9 +46,11 @@ impl Catalog {
     /// that fits. So a conflicting change takes nothing away, either from the changed plugin or from another one.
     #[must_use]
     pub fn join(generation: u64, candidates: &[CatalogCandidate], previous: Option<&Self>) -> CatalogBuild {
-        let Resolution { table, picks, refused } = conflict_resolution::resolve_conflicts(candidates, previous);
+        let Resolution { table, picks, refused } =
+            conflict_resolution::resolve_conflicts(candidates, previous);
         // Includes the problems of refused versions: an unknown name in `rename` can be the cause.
-        let tried = candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.versions_up_to(*pick));
+        let tried =
+            candidates.iter().zip(&picks).flat_map(|(candidate, pick)| candidate.versions_up_to(*pick));
         let problems = tried.flat_map(CatalogPlugin::problems).collect();
         let (catalog, problems) = CatalogBuilder { table, problems }.finish(generation);
         CatalogBuild { catalog, versions: picks, refused, problems }

@@ -318,9 +318,7 @@ impl<'a> OfferBuilder<'a> {
                 let problem = unknown_tool_problem(&self.policy.id, list, name, &known);
                 let new = exposure.rename.get(name).map(PublicName::as_str).filter(|_| list == "rename");
                 let problem = match new.filter(|new| known.contains(new)) {
-                    Some(old) => {
-                        problem.with_hint(format!("the old name comes first: write `{old} = \"{name}\"`"))
-                    }
+                    Some(old) => problem.with_hint(format!("put the old name first: `{old} = \"{name}\"`")),
                     None => problem,
                 };
                 self.offer.warnings.push((problem, Some(name.clone())));

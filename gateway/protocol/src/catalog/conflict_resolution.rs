@@ -87,7 +87,9 @@ pub(super) fn resolve_conflicts(candidates: &[CatalogCandidate], previous: Optio
         round.blocking.iter().for_each(|at| from[*at] += 1);
     };
     // A plugin can have ended up without the names that another one gave up for it, so try better versions again.
-    while let Some(better) = candidates.iter().enumerate().find_map(|(at, its)| table.with_better_version(at, its)) {
+    while let Some(better) =
+        candidates.iter().enumerate().find_map(|(at, its)| table.with_better_version(at, its))
+    {
         table = better;
     }
     let not_the_best = candidates.iter().enumerate().filter(|(at, _)| table.admitted.get(at) != Some(&0));

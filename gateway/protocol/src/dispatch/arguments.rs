@@ -99,7 +99,7 @@ async fn check_on_blocking_thread(schema: &Schema, text: String) -> Result<(), S
     let schema = schema.clone();
     let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
     checked.unwrap_or_else(|_| {
-        Err(SchemaMismatchError { message: "it couldn't be checked".to_owned(), pointer: None })
+        Err(SchemaMismatchError { message: "the check failed".to_owned(), pointer: None })
     })
 }
 

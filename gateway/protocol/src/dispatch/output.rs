@@ -135,7 +135,11 @@ fn check_questions(
 /// Replaces the error about a missing client capability by one about the missing grant, if the client has the
 /// capability or there is no client. A client without it gets the error that its protocol defines, and the operator is
 /// notified of the missing grant.
-pub(super) fn explain_missing_grant(member: &CatalogPlugin, context: &CallContext, error: CallError) -> CallError {
+pub(super) fn explain_missing_grant(
+    member: &CatalogPlugin,
+    context: &CallContext,
+    error: CallError,
+) -> CallError {
     let CallError::Refused(PluginError::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));

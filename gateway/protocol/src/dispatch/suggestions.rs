@@ -27,7 +27,10 @@ impl UnknownName {
     }
 
     /// An unknown name, with suggestions from `all`: pairs of a public name and the plugin's own.
-    pub(super) fn with_name_suggestions<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
+    pub(super) fn with_name_suggestions<'a>(
+        asked: &str,
+        all: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+    ) -> Self {
         Self { suggestions: suggest_names(asked, all), ..Self::new(asked) }
     }
 

@@ -212,7 +212,10 @@ pub(super) async fn run_rounds<C: InputCall>(
 }
 
 /// Parses a plugin's questions. An invalid question is the plugin's fault.
-fn parse_questions(member: &CatalogPlugin, requests: Vec<InputRequest>) -> Result<ParsedQuestions, RequestError> {
+fn parse_questions(
+    member: &CatalogPlugin,
+    requests: Vec<InputRequest>,
+) -> Result<ParsedQuestions, RequestError> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
         Err(why) => Err(RequestError::failed(member, CallError::InvalidOutput(why))),

@@ -48,7 +48,10 @@ async fn each_plugin_has_its_own_limit() {
     let lanes = PluginBlockingLimiters::new(1);
     let release = leave_work_in(&lanes.for_plugin(&id("a"))).await;
     assert_eq!(lanes.for_plugin(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(is_taken(&lanes.for_plugin(&id("a"))), "its thread is still at work, whoever asks for the lane anew");
+    assert!(
+        is_taken(&lanes.for_plugin(&id("a"))),
+        "its thread is still at work, whoever asks for the lane anew"
+    );
     drop(release);
     assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
     drop(lanes.for_plugin(&id("c")));

@@ -20,5 +20,8 @@ fn each_policy_accepts_its_owners_and_modes() {
     }
     // Source trees can belong to root, because packages install them.
     assert_eq!(Ownership::SourceTree.check_mode(0, 0o755), Ok(()));
-    assert_eq!(Ownership::OwnerWrites.check_mode(0, 0o755), if me == 0 { Ok(()) } else { Err(OwnershipError::Owner) });
+    assert_eq!(
+        Ownership::OwnerWrites.check_mode(0, 0o755),
+        if me == 0 { Ok(()) } else { Err(OwnershipError::Owner) }
+    );
 }

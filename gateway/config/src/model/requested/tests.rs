@@ -71,7 +71,8 @@ fn warns_about_unused_grants() {
 fn warns_about_missing_grants_if_the_request_is_deliberate() {
     for need in GuestCapability::ALL {
         let misfits = misfits(&table(""), &[need]);
-        let warnings = matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
+        let warnings =
+            matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
         assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
         assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example_line())));
     }
@@ -106,7 +107,10 @@ fn warns_about_state_in_memory() {
         "{warnings:?}"
     );
     assert!(!warnings[0].is_error());
-    assert_eq!(granted.grant_warnings(&needing(&[GuestCapability::State]), &info, Some(Path::new("/state"))), []);
+    assert_eq!(
+        granted.grant_warnings(&needing(&[GuestCapability::State]), &info, Some(Path::new("/state"))),
+        []
+    );
     assert!(granted.grant_warnings(&needing(&[]), &info, None)[0].message.contains("is granted `state`"));
 }
 
