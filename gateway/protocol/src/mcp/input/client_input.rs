@@ -193,7 +193,7 @@ impl ClientInput<'_> {
         for (_, question) in open {
             let params = question.params(member.id(), revision);
             let params = params
-                .map_err(|lacks| RequestError::unanswered(member, format!("the client lacks {lacks}")))?;
+                .map_err(|lacks| RequestError::unanswered(member, format!("the client doesn't support {lacks}")))?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {
