@@ -163,7 +163,7 @@ impl Plugin for WasmPlugin {
 }
 
 /// The output of a guest function that can fail.
-type GuestResult<T> = wasmtime::Result<Result<T, types::Failure>>;
+type GuestCallResult<T> = wasmtime::Result<Result<T, types::Failure>>;
 
 /// The error for an interface that isn't exported. The catalog only calls interfaces that are.
 fn not_exported(interface: &str) -> wasmtime::Error {
@@ -183,7 +183,7 @@ impl GuestCall for CallTool<'_> {
         exports: &Exports,
         store: &mut Store<StoreState>,
         instance: &Instance,
-    ) -> GuestResult<tools::CallOutcome> {
+    ) -> GuestCallResult<tools::CallOutcome> {
         let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
         interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
     }
@@ -201,7 +201,7 @@ impl GuestCall for ReadResource<'_> {
         exports: &Exports,
         store: &mut Store<StoreState>,
         instance: &Instance,
-    ) -> GuestResult<resources::ReadOutcome> {
+    ) -> GuestCallResult<resources::ReadOutcome> {
         let interface = exports.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
         interface.load(&mut *store, instance)?.call_read_resource(store, self.uri).await
     }
@@ -220,7 +220,7 @@ impl GuestCall for GetPrompt<'_> {
         exports: &Exports,
         store: &mut Store<StoreState>,
         instance: &Instance,
-    ) -> GuestResult<prompts::PromptOutcome> {
+    ) -> GuestCallResult<prompts::PromptOutcome> {
         let interface = exports.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
         interface.load(&mut *store, instance)?.call_get_prompt(store, self.name, self.args).await
     }
@@ -241,7 +241,7 @@ impl GuestCall for Complete<'_> {
         exports: &Exports,
         store: &mut Store<StoreState>,
         instance: &Instance,
-    ) -> GuestResult<completions::Completion> {
+    ) -> GuestCallResult<completions::Completion> {
         let interface = exports.completions.as_ref().ok_or_else(|| not_exported("completions"))?;
         let guest = interface.load(&mut *store, instance)?;
         guest.call_complete(store, &self.target, self.name, self.value, self.others).await

@@ -89,9 +89,9 @@ impl Client {
             OutputFormat::Json => print::json(&json!({ "text": text, "place": place }))?,
         }
         if !common.quiet {
-            print::stderr_lines(place);
+            print::note(place);
             if let Some(note) = note {
-                print::stderr_lines(&note);
+                print::note(&note);
             }
         }
         Ok(ExitKind::Success)

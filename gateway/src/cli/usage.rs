@@ -2,6 +2,7 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use moongate_model::text::nearest_name;
 
 use crate::cli::error::CommandError;
 use crate::cli::{ExitKind, print};
@@ -56,15 +57,22 @@ fn improved(mut error: clap::Error) -> clap::Error {
     }
     let is_of_call = matches!(error.get(ContextKind::Usage),
         Some(ContextValue::StyledStr(usage)) if usage.to_string().contains("moongate call"));
-    // Without a similar option, clap only suggests passing the word as a tool name.
-    if is_of_call
-        && error.kind() == ErrorKind::UnknownArgument
-        && error.get(ContextKind::SuggestedArg).is_none()
-    {
+    if is_of_call && error.kind() == ErrorKind::UnknownArgument && !is_typo_of_suggestion(&error) {
         let tip = StyledStr::from("tool arguments have no dashes: write `name=value`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error
+}
+
+/// True if the unknown option is probably a misspelling of the one that clap suggests, which also has wilder guesses.
+fn is_typo_of_suggestion(error: &clap::Error) -> bool {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-')),
+        _ => None,
+    };
+    let written = text(ContextKind::InvalidArg).map(|written| written.split('=').next().unwrap_or(written));
+    written
+        .is_some_and(|written| nearest_name(written, text(ContextKind::SuggestedArg).into_iter()).is_some())
 }
 
 /// The text with the user name and password of each URL redacted.

@@ -112,7 +112,7 @@ impl CheckRequest {
 
 /// A check, with everything that was known before it.
 #[derive(Debug)]
-pub(super) struct Check {
+pub(super) struct PluginCheck {
     pub(super) request: CheckRequest,
     pub(super) config: Arc<PluginConfig>,
     pub(super) active: Option<LoadedPlugin>,
@@ -181,7 +181,11 @@ impl Default for CheckPermits {
 }
 
 /// Runs a check. A panic becomes a failure of this plugin.
-pub(super) async fn run(host: Arc<dyn PluginHost>, permits: Arc<CheckPermits>, check: Check) -> CheckResult {
+pub(super) async fn run(
+    host: Arc<dyn PluginHost>,
+    permits: Arc<CheckPermits>,
+    check: PluginCheck,
+) -> CheckResult {
     let scope = check.request.scope;
     let config = Arc::clone(&check.config);
     AssertUnwindSafe(check.run(&*host, &permits)).catch_unwind().await.unwrap_or_else(|_| {
@@ -194,7 +198,7 @@ pub(super) async fn run(host: Arc<dyn PluginHost>, permits: Arc<CheckPermits>, c
     })
 }
 
-impl Check {
+impl PluginCheck {
     async fn run(self, host: &dyn PluginHost, permits: &CheckPermits) -> CheckResult {
         let file = match self.request.scope.includes_file() {
             true => Some(self.check_file(host, permits).await),

@@ -19,7 +19,9 @@ use moongate_model::names::{Digest, PluginId};
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
-use super::check::{Check, CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding};
+use super::check::{
+    CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding, PluginCheck,
+};
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
 use super::status::PendingChange;
@@ -256,13 +258,13 @@ impl ManagedPlugin {
         &mut self,
         now: Instant,
         all_configs: &Arc<[Arc<PluginConfig>]>,
-    ) -> Option<Check> {
+    ) -> Option<PluginCheck> {
         if let Some(scope) = self.take_due_retry(now) {
             let cause = CheckCause::Retry;
             self.request_check(CheckRequest { scope, cause, ..CheckRequest::of_file(now) });
         }
         let request = self.checks.start(now)?;
-        Some(Check {
+        Some(PluginCheck {
             request,
             config: Arc::clone(&self.config),
             active: self.active_loaded().cloned(),

@@ -78,7 +78,7 @@ fn reports_a_port_in_use_before_loading_plugins() {
     let workspace =
         Workspace::new(&format!("[plugins.time]\nsource = \"@time@\"\n[http]\nlisten = \"{address}\"\n"));
     let output = workspace.run(&["serve"]);
-    refused(&output, 1, &[&address, "another program", "hint"]);
+    refused(&output, 1, &[&address, "the port is in use", "hint"]);
 }
 
 #[test]

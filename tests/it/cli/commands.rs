@@ -251,8 +251,8 @@ fn call_prints_a_tools_arguments_and_a_working_example() {
 fn suggests_the_right_syntax_for_arguments() {
     let workspace = Workspace::with_plugin("time");
     for (words, fix) in [
-        (&["--timezone", "UTC"][..], "timezone=UTC"),
-        (&["--timezone=UTC"], "timezone=UTC"),
+        (&["--timezone", "UTC"][..], "tool arguments have no dashes"),
+        (&["--timezone=UTC"], "tool arguments have no dashes"),
         (&["timezone:UTC"], "`timezone=UTC`"),
         (&["timezone", "UTC"], "`timezone=UTC`"),
         (&["UTC"], "`timezone=UTC`"),

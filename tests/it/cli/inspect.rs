@@ -69,7 +69,7 @@ fn inspects_a_configured_plugin_with_its_grants() {
     assert_eq!(need(&found, "env").unwrap()["granted"][0], "PATH");
     let unknown = workspace.run(&["inspect", "c"]);
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
-    assert!(utf8(&unknown.stderr).contains("it has `a`, `b`"), "{unknown:?}");
+    assert!(utf8(&unknown.stderr).contains("the plugins are `a`, `b`"), "{unknown:?}");
     let broken = workspace.run(&["inspect", "b"]);
     assert_eq!(broken.status.code(), Some(78), "{broken:?}");
     assert!(utf8(&broken.stderr).contains("gateway.toml:"), "{broken:?}");

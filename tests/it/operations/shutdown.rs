@@ -130,7 +130,7 @@ fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     drop(start_session_call(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("abandoned") && log.contains("calls=zoo 3"), "{log}");
+    assert!(log.contains("unfinished calls were aborted") && log.contains("calls=zoo 3"), "{log}");
     for stream in &mut streams {
         assert_eq!(stream.message(), None, "the aborted call got a response");
     }
@@ -175,7 +175,7 @@ fn shutdown_uses_the_current_stop_grace() {
     let _stream = start_stateless_call(&http, "zoo_report_and_hang", json!({}));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("abandoned"), "{log}");
+    assert!(log.contains("unfinished calls were aborted"), "{log}");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn second_signal_stops_immediately() {
     wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("stopped immediately") && log.contains("calls=zoo 1"), "{log}");
+    assert!(log.contains("gateway stopped immediately") && log.contains("calls=zoo 1"), "{log}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn signal_after_stdin_eof_does_not_shorten_calls() {
     send_signal(child.id(), "TERM");
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
-    assert!(log.iter().any(|line| line.contains("took too long") && line.contains("calls=zoo 1")), "{log:?}");
+    assert!(log.iter().any(|line| line.contains("unfinished calls were aborted") && line.contains("calls=zoo 1")), "{log:?}");
 }
 
 #[test]
@@ -253,5 +253,5 @@ fn shutdown_waits_for_cleanup_of_cancelled_calls() {
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("said too late"), "the call had no time to clean up: {log}");
-    assert!(!log.contains("abandoned"), "{log}");
+    assert!(!log.contains("unfinished calls were aborted"), "{log}");
 }

@@ -247,7 +247,7 @@ fn traces_batches_and_invalid_messages() {
         (&json!("{\"jsonrpc\":\"2.0\",\"id\":4,"), &json!(4))
     );
     assert_eq!(incoming[3]["text"], "\u{fffd}");
-    assert!(incoming[4]["note"].as_str().unwrap().contains("not read"), "{}", incoming[4]);
+    assert!(incoming[4]["note"].as_str().unwrap().contains("discarded"), "{}", incoming[4]);
     let left: Vec<_> = lines.iter().filter(|line| line["direction"] == "out").collect();
     assert_eq!(left[1]["ids"], json!([2, 3]), "{}", left[1]);
     assert!(left[2..].iter().all(|line| line["message"]["error"]["code"].is_i64()), "{left:?}");

@@ -108,7 +108,7 @@ impl WasiView for FilesCtxView<'_> {
 }
 
 type OpenArguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
-type Answer<T> = (std::result::Result<T, ErrorCode>,);
+type FilesResult<T> = (std::result::Result<T, ErrorCode>,);
 
 /// Replaces WASI's functions with those of this module.
 pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> {
@@ -134,21 +134,21 @@ pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> 
     Ok(())
 }
 
-fn answer<T>(result: FsResult<T>) -> Result<Answer<T>> {
+fn answer<T>(result: FsResult<T>) -> Result<FilesResult<T>> {
     match result {
         Ok(value) => Ok((Ok(value),)),
         Err(error) => Ok((Err(error.downcast()?),)),
     }
 }
 
-fn quota_exceeded<T>(_: QuotaExceeded) -> Answer<T> {
+fn quota_exceeded<T>(_: QuotaExceeded) -> FilesResult<T> {
     (Err(ErrorCode::Quota),)
 }
 
 async fn open<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (dir, path_flags, path, open_flags, flags): OpenArguments,
-) -> Result<Answer<Resource<Descriptor>>> {
+) -> Result<FilesResult<Resource<Descriptor>>> {
     let mut files = store.data_mut().files();
     let parent = dir.rep();
     files.looked_up(parent);
@@ -180,7 +180,7 @@ async fn open_counted(
 async fn read<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, length, offset): (Resource<Descriptor>, Filesize, Filesize),
-) -> Result<Answer<(Vec<u8>, bool)>> {
+) -> Result<FilesResult<(Vec<u8>, bool)>> {
     let mut files = store.data_mut().files();
     let length = files.state.quota.readable(length);
     let read = files.filesystem().read(file, length, offset).await;
@@ -195,7 +195,7 @@ async fn read<T: FilesView>(
 async fn write<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, bytes, offset): (Resource<Descriptor>, Vec<u8>, Filesize),
-) -> Result<Answer<Filesize>> {
+) -> Result<FilesResult<Filesize>> {
     let mut files = store.data_mut().files();
     let length = bytes.len() as u64;
     let growth = match growth(&mut files, &file, offset.saturating_add(length)).await {
@@ -223,7 +223,7 @@ async fn growth(
 async fn set_size<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, size): (Resource<Descriptor>, Filesize),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let growth = match growth(&mut files, &file, size).await {
         Ok(growth) => growth,
@@ -240,7 +240,7 @@ async fn set_size<T: FilesView>(
 fn read_via_stream<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, offset): (Resource<Descriptor>, Filesize),
-) -> Result<Answer<Resource<DynInputStream>>> {
+) -> Result<FilesResult<Resource<DynInputStream>>> {
     let mut files = store.data_mut().files();
     let permit = files.state.origins.permit(file.rep());
     let opened = files.filesystem().read_via_stream(file, offset);
@@ -254,7 +254,7 @@ fn read_via_stream<T: FilesView>(
 async fn write_via_stream<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, offset): (Resource<Descriptor>, Filesize),
-) -> Result<Answer<Resource<DynOutputStream>>> {
+) -> Result<FilesResult<Resource<DynOutputStream>>> {
     let mut files = store.data_mut().files();
     let growth = match growth(&mut files, &file, offset).await {
         Ok(growth) => growth,
@@ -271,7 +271,7 @@ async fn write_via_stream<T: FilesView>(
 fn append_via_stream<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file,): (Resource<Descriptor>,),
-) -> Result<Answer<Resource<DynOutputStream>>> {
+) -> Result<FilesResult<Resource<DynOutputStream>>> {
     let mut files = store.data_mut().files();
     let permit = files.state.origins.permit(file.rep());
     let opened = files.filesystem().append_via_stream(file);

@@ -60,7 +60,7 @@ pub struct ClientRequester {
 }
 
 /// An open question. Dropping it before its answer arrived withdraws it.
-struct OpenQuestion<'a> {
+struct OpenClientRequest<'a> {
     requester: &'a ClientRequester,
     id: Id,
     answer: oneshot::Receiver<QuestionAnswer>,
@@ -101,7 +101,7 @@ impl PendingRequests {
 }
 
 impl ClientRequester {
-    fn question(&self) -> Result<OpenQuestion<'_>, QuestionError> {
+    fn question(&self) -> Result<OpenClientRequest<'_>, QuestionError> {
         let (sender, answer) = oneshot::channel();
         let mut open = self.pending.lock();
         if open.waiting.len() >= MAX_OPEN_QUESTIONS {
@@ -110,7 +110,7 @@ impl ClientRequester {
         open.count += 1;
         let id = Id::string(&format!("s-{}", open.count));
         open.waiting.insert(id.clone(), sender);
-        Ok(OpenQuestion { requester: self, id, answer, withdrawal: None })
+        Ok(OpenClientRequest { requester: self, id, answer, withdrawal: None })
     }
 
     async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
@@ -155,7 +155,7 @@ impl Peer for ClientRequester {
     }
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for OpenClientRequest<'_> {
     fn drop(&mut self) {
         let unanswered = self.requester.pending.lock().waiting.remove(&self.id).is_some();
         let Some(reason) = self.withdrawal.filter(|_| unanswered) else { return };

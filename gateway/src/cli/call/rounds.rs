@@ -104,7 +104,7 @@ fn answer_questions(
         }
         match result["_meta"][UNUSABLE_ANSWERS_KEY][&question.key].as_str() {
             Some(why) => {
-                open.errors.push(format!("the answer to `{key}` doesn't fit: {}", print::inline(why)))
+                open.errors.push(format!("invalid answer to `{key}`: {}", print::inline(why)))
             }
             None if before => {
                 open.errors.push(format!("the tool asks `{key}` again, and there is only one answer for it"))

@@ -17,7 +17,7 @@ use axum::response::Response;
 use crate::transport::http::rejection::Rejection;
 
 /// The headers that a page can send if its preflight doesn't name any.
-const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-server-version, \
+const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-id, mcp-protocol-version, \
                                mcp-method, mcp-name, last-event-id";
 
 /// The response headers that a page can read.

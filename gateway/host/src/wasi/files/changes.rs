@@ -11,7 +11,9 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
-use super::{Answer, FilesCtxView, FilesView, NEW_ENTRY_BYTES, answer, open, permissions, quota_exceeded};
+use super::{
+    FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, open, permissions, quota_exceeded,
+};
 
 type Store<'s, T> = StoreContextMut<'s, T>;
 type File = Resource<Descriptor>;
@@ -76,7 +78,7 @@ fn drop_descriptor<T: FilesView>(mut store: Store<'_, T>, descriptor: u32) -> Re
 async fn stat<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, flags, path): (File, PathFlags, String),
-) -> Result<Answer<DescriptorStat>> {
+) -> Result<FilesResult<DescriptorStat>> {
     let mut files = store.data_mut().files();
     files.looked_up(dir.rep());
     answer(files.filesystem().stat_at(dir, flags, path).await)
@@ -86,7 +88,7 @@ async fn stat<T: FilesView>(
 async fn metadata_hash<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, flags, path): (File, PathFlags, String),
-) -> Result<Answer<MetadataHashValue>> {
+) -> Result<FilesResult<MetadataHashValue>> {
     let mut files = store.data_mut().files();
     files.looked_up(dir.rep());
     answer(files.filesystem().metadata_hash_at(dir, flags, path).await)
@@ -95,7 +97,7 @@ async fn metadata_hash<T: FilesView>(
 async fn read_link<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, path): (File, String),
-) -> Result<Answer<String>> {
+) -> Result<FilesResult<String>> {
     let mut files = store.data_mut().files();
     files.looked_up(dir.rep());
     answer(files.filesystem().readlink_at(dir, path).await)
@@ -104,7 +106,7 @@ async fn read_link<T: FilesView>(
 async fn create_directory<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, path): (File, String),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
@@ -117,14 +119,17 @@ async fn create_directory<T: FilesView>(
 async fn remove_directory<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, path): (File, String),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
     let result = files.filesystem().remove_directory_at(dir, path).await;
     files.changed(&[descriptor], result)
 }
 
-async fn unlink<T: FilesView>(mut store: Store<'_, T>, (dir, path): (File, String)) -> Result<Answer<()>> {
+async fn unlink<T: FilesView>(
+    mut store: Store<'_, T>,
+    (dir, path): (File, String),
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
     let result = files.filesystem().unlink_file_at(dir, path).await;
@@ -134,7 +139,7 @@ async fn unlink<T: FilesView>(mut store: Store<'_, T>, (dir, path): (File, Strin
 async fn symlink<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, target, path): (File, String, String),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
@@ -147,7 +152,7 @@ async fn symlink<T: FilesView>(
 async fn rename<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, path, new_dir, new_path): (File, String, File, String),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
     permissions::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
@@ -158,7 +163,7 @@ async fn rename<T: FilesView>(
 async fn link<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, flags, path, new_dir, new_path): (File, PathFlags, String, File, String),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
@@ -171,7 +176,7 @@ async fn link<T: FilesView>(
 async fn set_times_at<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, flags, path, accessed, modified): (File, PathFlags, String, NewTimestamp, NewTimestamp),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
     let result = if flags.contains(PathFlags::SYMLINK_FOLLOW) {
@@ -211,7 +216,7 @@ fn time(new: NewTimestamp) -> std::result::Result<Option<SystemTime>, ErrorCode>
 async fn set_times<T: FilesView>(
     mut store: Store<'_, T>,
     (file, accessed, modified): (File, NewTimestamp, NewTimestamp),
-) -> Result<Answer<()>> {
+) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = file.rep();
     let result = files.filesystem().set_times(file, accessed, modified).await;

@@ -16,7 +16,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEn
 
 use super::open::{directory, run_blocking};
 use super::quota::OpenFilePermit;
-use super::{Answer, FilesCtxView, FilesView, answer, quota_exceeded};
+use super::{FilesCtxView, FilesResult, FilesView, answer, quota_exceeded};
 
 /// The number of names that are read at once.
 const READ_AHEAD_ENTRIES: usize = 32;
@@ -109,7 +109,7 @@ fn wasi_entry(dir: &Entries, entry: &DirEntry) -> EntryResult {
 async fn read_directory<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (dir,): (Resource<Descriptor>,),
-) -> Result<Answer<Resource<OpenListing>>> {
+) -> Result<FilesResult<Resource<OpenListing>>> {
     let mut files = store.data_mut().files();
     files.looked_up(dir.rep());
     answer(open(&mut files, &dir).await)
@@ -125,7 +125,7 @@ async fn open(files: &mut FilesCtxView<'_>, dir: &Resource<Descriptor>) -> FsRes
 async fn read_directory_entry<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (listing,): (Resource<OpenListing>,),
-) -> Result<Answer<Option<DirectoryEntry>>> {
+) -> Result<FilesResult<Option<DirectoryEntry>>> {
     let mut files = store.data_mut().files();
     match next(&mut files, &listing).await {
         Ok(None) => Ok((Ok(None),)),

@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::quota::OpenFilePermit;
-use super::{Answer, FilesCtxView, answer};
+use super::{FilesCtxView, FilesResult, answer};
 use crate::wasi::grant_audit::MissingGrant;
 
 /// Data about the descriptors of one instance, by their handles.
@@ -81,7 +81,7 @@ impl FilesCtxView<'_> {
 
     /// Returns the result of a change, and reports a change that was refused because the directory is granted
     /// read-only. WASI's own checks refuse it.
-    pub(super) fn changed<T>(&mut self, descriptors: &[u32], result: FsResult<T>) -> Result<Answer<T>> {
+    pub(super) fn changed<T>(&mut self, descriptors: &[u32], result: FsResult<T>) -> Result<FilesResult<T>> {
         let (answer,) = answer(result)?;
         descriptors.iter().for_each(|descriptor| self.looked_up(*descriptor));
         if answer.is_ok() {

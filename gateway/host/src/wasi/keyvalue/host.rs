@@ -45,7 +45,7 @@ impl KeyValueState {
         self.config.limits.state.as_u64()
     }
 
-    fn answer<T>(&self, result: std::result::Result<T, KeyValueError>) -> Answer<T> {
+    fn answer<T>(&self, result: std::result::Result<T, KeyValueError>) -> KeyValueResult<T> {
         Ok(result.map_err(|error| self.error(&error)))
     }
 
@@ -67,7 +67,7 @@ impl KeyValueState {
     }
 }
 
-type Answer<T> = Result<std::result::Result<T, kv_store::Error>>;
+type KeyValueResult<T> = Result<std::result::Result<T, kv_store::Error>>;
 
 /// The parts of a store that these functions need.
 pub(crate) struct KeyValueView<'a> {
@@ -92,7 +92,7 @@ impl KeyValueView<'_> {
 
     /// Keeps a value for a swap. Together, these values are no larger than the maximum that can be passed to the guest
     /// at once.
-    fn push_cas(&mut self, cas: Cas) -> Answer<Resource<Cas>> {
+    fn push_cas(&mut self, cas: Cas) -> KeyValueResult<Resource<Cas>> {
         let size = cas.size();
         if !self.state.cas_bytes.take(size) {
             let message = "the values that were read for swaps are larger than `limits.transfer`";
@@ -115,7 +115,7 @@ impl KeyValueView<'_> {
 }
 
 impl kv_store::Host for KeyValueView<'_> {
-    fn open(&mut self, identifier: String) -> Answer<Resource<Bucket>> {
+    fn open(&mut self, identifier: String) -> KeyValueResult<Resource<Bucket>> {
         let KeyValueState { access, config, audit, .. } = &*self.state;
         let store = match access {
             StoreAccess::Granted(store) => Arc::clone(store),
@@ -137,22 +137,22 @@ impl kv_store::Host for KeyValueView<'_> {
 }
 
 impl kv_store::HostBucket for KeyValueView<'_> {
-    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
+    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> KeyValueResult<Option<Vec<u8>>> {
         let value = self.store(&bucket)?.get(key).await;
         self.state.answer(value.map(|value| value.map(|value| value.to_vec())))
     }
 
-    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
+    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> KeyValueResult<()> {
         let result = self.store(&bucket)?.set(key, value, self.state.limit()).await;
         self.state.answer(result)
     }
 
-    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
+    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> KeyValueResult<()> {
         let result = self.store(&bucket)?.delete(key).await;
         self.state.answer(result)
     }
 
-    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
+    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> KeyValueResult<bool> {
         let exists = self.store(&bucket)?.exists(key).await;
         self.state.answer(exists)
     }
@@ -161,7 +161,7 @@ impl kv_store::HostBucket for KeyValueView<'_> {
         &mut self,
         bucket: Resource<Bucket>,
         cursor: Option<String>,
-    ) -> Answer<kv_store::KeyResponse> {
+    ) -> KeyValueResult<kv_store::KeyResponse> {
         let page = self.store(&bucket)?.first_page(cursor).await;
         self.state.answer(page.map(|page| kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
     }
@@ -173,7 +173,7 @@ impl kv_store::HostBucket for KeyValueView<'_> {
 }
 
 impl kv_atomics::Host for KeyValueView<'_> {
-    async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
+    async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> KeyValueResult<i64> {
         let sum = self.store(&bucket)?.increment(key, delta, self.state.limit()).await;
         self.state.answer(sum)
     }
@@ -200,7 +200,7 @@ impl kv_atomics::Host for KeyValueView<'_> {
 }
 
 impl kv_atomics::HostCas for KeyValueView<'_> {
-    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
+    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> KeyValueResult<Resource<Cas>> {
         let store = self.store(&bucket)?;
         match store.get(key.clone()).await {
             Ok(seen) => self.push_cas(Cas { store, key, seen }),
@@ -208,7 +208,7 @@ impl kv_atomics::HostCas for KeyValueView<'_> {
         }
     }
 
-    fn current(&mut self, cas: Resource<Cas>) -> Answer<Option<Vec<u8>>> {
+    fn current(&mut self, cas: Resource<Cas>) -> KeyValueResult<Option<Vec<u8>>> {
         Ok(Ok(self.table.get(&cas)?.seen.as_ref().map(|value| value.to_vec())))
     }
 

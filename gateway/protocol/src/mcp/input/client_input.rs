@@ -192,8 +192,9 @@ impl ClientInput<'_> {
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {
             let params = question.params(member.id(), revision);
-            let params = params
-                .map_err(|lacks| RequestError::unanswered(member, format!("the client doesn't support {lacks}")))?;
+            let params = params.map_err(|lacks| {
+                RequestError::unanswered(member, format!("the client doesn't support {lacks}"))
+            })?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {

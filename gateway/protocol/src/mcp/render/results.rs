@@ -116,7 +116,7 @@ impl Serialize for View<'_, PromptMessage> {
 #[derive(Debug)]
 pub(in crate::mcp) struct InputRequired<'a> {
     /// The questions: key, method, parameters.
-    pub(in crate::mcp) requests: &'a [Request<'a>],
+    pub(in crate::mcp) requests: &'a [ClientRequestParts<'a>],
     /// The state that the client sends back.
     pub(in crate::mcp) state: &'a str,
     /// The plugin's `_meta`.
@@ -140,9 +140,9 @@ impl Serialize for View<'_, InputRequired<'_>> {
 }
 
 /// A question: key, method, parameters.
-pub(in crate::mcp) type Request<'a> = (&'a str, &'static str, Option<Json>);
+pub(in crate::mcp) type ClientRequestParts<'a> = (&'a str, &'static str, Option<Json>);
 
-struct Requests<'a>(&'a [Request<'a>]);
+struct Requests<'a>(&'a [ClientRequestParts<'a>]);
 
 impl Serialize for Requests<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
