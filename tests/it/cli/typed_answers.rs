@@ -214,7 +214,11 @@ fn rejects_invalid_answers_before_sending_them() {
     let http = Http::start(&workspace);
     for (tool, answer, what) in [
         ("test_elicitation_sep1034_defaults", "defaults.age=old", "age"),
-        ("test_elicitation_sep1034_defaults", "defaults.agee=3", "no field `agee`; its fields are `name`, `age`"),
+        (
+            "test_elicitation_sep1034_defaults",
+            "defaults.agee=3",
+            "no field `agee`; its fields are `name`, `age`",
+        ),
         (ENUMS, "choices.titledSingle=value9", "titledSingle"),
         (MULTI_ROUND, "step1.step1.name=x", "no field `step1.name`; its fields are `name`"),
         ("test_input_required_result_sampling", "capital_question.x=1", "has no fields"),

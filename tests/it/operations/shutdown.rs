@@ -226,7 +226,10 @@ fn signal_after_stdin_eof_does_not_shorten_calls() {
     send_signal(child.id(), "TERM");
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
-    assert!(log.iter().any(|line| line.contains("unfinished calls were aborted") && line.contains("calls=zoo 1")), "{log:?}");
+    assert!(
+        log.iter().any(|line| line.contains("unfinished calls were aborted") && line.contains("calls=zoo 1")),
+        "{log:?}"
+    );
 }
 
 #[test]

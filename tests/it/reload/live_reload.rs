@@ -85,7 +85,7 @@ fn broken_builds_keep_the_running_version_and_log_the_cause() {
         let known = http.log().len();
         broken.write_to(file.file(), newest + 1, &machine_code);
         let rejection_line = |log: &str| {
-            let line = log[known..].lines().find(|line| line.contains("the earlier version keeps serving"));
+            let line = log[known..].lines().find(|line| line.contains("earlier version"));
             line.map(str::to_owned)
         };
         wait_until(&format!("{broken:?} is logged: {}", http.log()), || {

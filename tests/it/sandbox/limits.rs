@@ -49,11 +49,11 @@ const ENDED: &[(&str, &str, &[&str])] = &[
     ("unreachable_trap", "{}", &["crashed"]),
     ("exit", "{}", &["it exited instead of returning a result"]),
     ("random_flood", "{}", &["crashed", "exceeds limit"]),
-    ("deep_structured", r#"{"levels":1000}"#, &["can't be used"]),
-    ("bad_structured", "{}", &["can't be used"]),
-    ("missing_structured", "{}", &["can't be used"]),
-    ("broken_structured", "{}", &["can't be used"]),
-    ("doubled_structured", "{}", &["can't be used"]),
+    ("deep_structured", r#"{"levels":1000}"#, &["invalid answer: "]),
+    ("bad_structured", "{}", &["invalid answer: "]),
+    ("missing_structured", "{}", &["invalid answer: "]),
+    ("broken_structured", "{}", &["invalid answer: "]),
+    ("doubled_structured", "{}", &["invalid answer: "]),
 ];
 
 /// Tools that are denied something or whose excess output is dropped, and that continue; with their arguments.

@@ -24,7 +24,7 @@ fn state_is_visible_to_later_calls() {
     assert_eq!(call("get", json!({ "key": "a" })), "one");
     assert_eq!(call("exists", json!({ "key": "a" })), "true");
     assert_eq!(call("add", json!({ "key": "n", "count": -3 })), "-3");
-    assert!(call("add", json!({ "key": "a" })).contains("no whole number"), "`one` isn't a number");
+    assert!(call("add", json!({ "key": "a" })).contains("isn't a 64-bit integer"), "`one` isn't a number");
     assert_eq!(call("keys", json!({})), "a asked n");
     assert_eq!(call("delete", json!({ "key": "a" })), "deleted");
     assert_eq!(call("exists", json!({ "key": "a" })), "false");
@@ -63,7 +63,7 @@ fn denies_state_without_a_grant_and_logs_the_line_to_add() {
     let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
     assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
     let (_, _, log) = stdio.finish();
-    assert!(log.contains("`state = true` in `[plugins.keeper.allow]`"), "{log}");
+    assert!(log.contains("add `state = true` to `[plugins.keeper.allow]`"), "{log}");
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn suggests_swapping_a_reversed_rename() {
         config.tools.rename = [("get".to_owned(), PublicName::new("fetch").unwrap())].into();
     });
     let said = said(&Catalog::build(1, vec![turned], None));
-    assert!(said.len() == 1 && said[0].contains("write `fetch = \"get\"`"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("`fetch = \"get\"`"), "{said:?}");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn reports_all_errors_of_a_plugin() {
         said[1]
     );
     assert!(
-        said[2].contains("the output schema") && said[2].contains("refers to another document"),
+        said[2].contains("invalid output schema") && said[2].contains("refers to another document"),
         "{}",
         said[2]
     );

@@ -123,8 +123,8 @@ pub enum QuestionError {
     /// The client has reached the limit on open questions.
     #[error("{0} questions to this client are already open")]
     TooMany(usize),
-    /// The client answered, but the gateway is out of memory for the answer.
-    #[error("the gateway is out of memory for the answer; try again later")]
+    /// The client answered, but the limit on the memory of waiting answers is reached.
+    #[error("too many long answers are waiting; try again later")]
     NoMemory,
     /// The connection is closed.
     #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]

@@ -103,9 +103,7 @@ fn answer_questions(
             Err(why) => open.errors.push(why),
         }
         match result["_meta"][UNUSABLE_ANSWERS_KEY][&question.key].as_str() {
-            Some(why) => {
-                open.errors.push(format!("invalid answer to `{key}`: {}", print::inline(why)))
-            }
+            Some(why) => open.errors.push(format!("invalid answer to `{key}`: {}", print::inline(why))),
             None if before => {
                 open.errors.push(format!("the tool asks `{key}` again, and there is only one answer for it"))
             }

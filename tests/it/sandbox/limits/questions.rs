@@ -75,7 +75,7 @@ fn rejects_oversized_questions() {
     let many: Vec<Value> =
         (0..17).map(|at| json!({ "key": format!("k{at}"), "method": "roots/list" })).collect();
     let answer = stdio.call("zoo_ask", json!({ "questions": many }));
-    assert!(text(&answer).contains("17 questions at once; 16 are allowed"), "{answer}");
+    assert!(text(&answer).contains("17 questions at once; at most 16 are allowed"), "{answer}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ async fn an_answer_that_the_gateway_rejects_is_reported() {
     let (end, _) =
         run(&mut answers(&["first=1"]), vec![asks(&["first"]), RoundResult::InputRequired(again)]).await;
     let CallEnd::Unanswered(open) = end else { panic!() };
-    assert_eq!(open.errors, ["the answer to `first` doesn't fit: too\\nlong"]);
+    assert_eq!(open.errors, ["invalid answer to `first`: too\\nlong"]);
 }
 
 #[tokio::test]

@@ -274,7 +274,7 @@ async fn conflicting_code_waits_until_it_fits() {
     gateway.write("/b", "one three").await;
     assert_eq!(gateway.tools(), ["one", "two"]);
     let reason = gateway.failure("b").unwrap();
-    assert!(reason.contains("`one`") && reason.contains("as it was before"), "{reason}");
+    assert!(reason.contains("`one`") && reason.contains("keeps serving its earlier version"), "{reason}");
     gateway.write("/a", "four").await;
     assert_eq!(
         (gateway.tools(), gateway.failure("b")),

@@ -198,7 +198,7 @@ fn validates_sampling_requests() {
                 "messages",
                 json!([turn("assistant", uses("1")), turn("user", json!([result("1"), text()]))]),
             ),
-            "nothing but",
+            "contain only tool results",
         ),
     ] {
         let said = wrong("sampling/createMessage", &params);

@@ -280,6 +280,6 @@ async fn limits_the_answers_of_one_call() {
         Ok(said)
     });
     let why = told(&gateway, &client).await;
-    assert!(why.contains("longer than 4 MiB together"), "{why}");
+    assert!(why.contains("longer than 4 MiB in total"), "{why}");
     assert_eq!((gateway.calls(), peer.asked.lock().unwrap().len()), (3, 42));
 }
