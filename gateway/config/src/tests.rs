@@ -59,7 +59,6 @@ pub(crate) fn updates_goldens() -> bool {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn reads_every_key() {
     let config = config(&fs::read_to_string(goldens_dir().join("good.toml")).unwrap());
     let Config {

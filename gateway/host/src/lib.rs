@@ -22,6 +22,7 @@ mod load;
 mod plugin;
 mod sandbox;
 #[cfg(any(test, feature = "test-support"))]
+#[expect(clippy::unwrap_used, reason = "a test reports failures by panicking")]
 pub mod test_support;
 mod wasi;
 

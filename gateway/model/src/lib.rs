@@ -25,4 +25,5 @@ pub mod plugin;
 pub mod test_support;
 // Runs a corpus and fixed mutations of it, in place of a fuzzer.
 #[cfg(any(test, feature = "test-support"))]
+#[expect(clippy::unwrap_used, reason = "a test reports failures by panicking")]
 pub mod seeded;

@@ -165,7 +165,7 @@ impl Call {
                 failure.notes(&table.unwrap_or_default()).notes(&unused_answers_note(&answers))
             }
             Err(LocalCallError::Process(error)) => error.into(),
-            Err(LocalCallError::Tool(trouble)) => self.call_error(&trouble, schema.as_ref(), &supervisor),
+            Err(LocalCallError::Tool(trouble)) => self.call_error(&trouble, schema.as_ref(), supervisor),
         };
         Err(match (explained, self.format) {
             (Some(GrantExplanation { text, .. }), OutputFormat::Text) => failure.notes(&text),

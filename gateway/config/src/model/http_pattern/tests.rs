@@ -26,7 +26,6 @@ fn covers(pattern: &str, url: &str) -> bool {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn errors_name_the_wrong_part() {
     // The wrong part is between `<` and `>`.
     let rows = [
@@ -141,7 +140,6 @@ fn normalizes_spelling() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn grants_cover_exactly_their_pattern() {
     let rows: [(&str, &[&str], &[&str]); 9] = [
         (
