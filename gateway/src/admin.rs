@@ -2,7 +2,7 @@
 //!
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. It has no authentication, so it listens on loopback
-//! only and rejects requests from web pages. `app` binds it before anything is loaded and [opens](Opener::open) it
+//! only and rejects requests from web pages. `app` binds it before anything is loaded and opens it
 //! afterwards; until then, it reports that the gateway is starting.
 
 use std::fmt;

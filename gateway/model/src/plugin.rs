@@ -20,7 +20,7 @@ pub type PluginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>>
 ///
 /// An implementation answers within the plugin's limits, never panics because of a guest, and releases everything the
 /// guest held when the future is dropped. It doesn't limit the number of concurrent calls; that is the task of the
-/// [gate](crate::gate).
+/// concurrency limiter.
 pub trait Plugin: fmt::Debug + Send + Sync {
     /// The plugin's key in `gateway.toml`.
     fn id(&self) -> &PluginId;

@@ -1,6 +1,6 @@
 //! Everything that all plugins offer together, immutable once built.
 //!
-//! A plugin is added in two steps. [`Member::new`] examines it alone: public names, compiled schemas, digests. That
+//! A plugin is added in two steps. [`CatalogPlugin::new`] examines it alone: public names, compiled schemas, digests. That
 //! takes time and is done once per load, so that an unchanged plugin isn't compiled again, and an invalid one is
 //! rejected before it replaces a valid one. [`Catalog::build`] then examines all plugins together, which is fast.
 

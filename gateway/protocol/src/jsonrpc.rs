@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 messages, independent of MCP.
 //!
 //! [`parse`] turns the bytes of one line or one body into messages: the envelope is checked, and `params` and `result`
-//! stay text. Invalid input becomes a [`Malformed`], with the id if it is readable. It also determines whether the
+//! stay text. Invalid input becomes a [`MalformedMessage`], with the id if it is readable. It also determines whether the
 //! input may be answered at all. The writers append one line of JSON without its line end.
 //!
 //! Two rules are stricter than the specification, as MCP requires: an id is a string or an integer and never null, and

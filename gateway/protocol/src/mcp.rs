@@ -1,8 +1,8 @@
 //! The Model Context Protocol in every revision (2025-11-25, basic; 2026-07-28, basic and basic/versioning).
 //!
 //! This module turns a request of any revision into a call through [`crate::dispatch`], and the outcome into that
-//! revision's JSON. It doesn't depend on transports and keeps no sessions: the caller of [`Protocol::begin`] has
-//! already determined the revision and the principal, and passes them in an [`Exchange`].
+//! revision's JSON. It doesn't depend on transports and keeps no sessions: the caller of [`Protocol::start`] has
+//! already determined the revision and the principal, and passes them in a [`RequestContext`].
 
 use std::num::NonZeroU32;
 use std::pin::Pin;

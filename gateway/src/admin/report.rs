@@ -8,7 +8,7 @@
 //! - `config`: its `file`; `since` when it is in use; `rejected`: the reason that the file's current content isn't used;
 //!   `needs_restart`: changed keys that wait for a restart; `waiting`: changed keys that wait for the operator.
 //! - `watching`: `by` is `events`, `polling` (`reason` is the cause) or `off`.
-//! - `plugins`: in the order of `gateway.toml`, see [`plugins`].
+//! - `plugins`: in the order of `gateway.toml`.
 //! - `reloads`: counts since the start: `replaced`, `unchanged`, `failed`, `configured`, `rejected`.
 //! - `history`: the last reloads, newest first: `at`, `took_seconds`, `plugin` (`null` for the configuration), `ok`,
 //!   `outcome`.

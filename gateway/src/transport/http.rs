@@ -32,7 +32,7 @@ pub const MCP_PATH: &str = "/mcp";
 /// than hosts open; together with plugins' descriptors, below the usual limit of 1,024 open files.
 const MAX_CONNECTIONS: usize = 768;
 
-/// A bound address. Connections wait until [`Bound::serve`].
+/// A bound address. Connections wait until [`BoundEndpoint::serve`].
 #[derive(Debug)]
 pub struct BoundEndpoint(HttpListener);
 

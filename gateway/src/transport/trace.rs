@@ -100,7 +100,7 @@ impl TraceError {
     }
 }
 
-/// The trace. Clones share it. [`Trace::end`] writes it completely, as does dropping all clones.
+/// The trace. Clones share it. [`Trace::flush`] writes it completely, as does dropping all clones.
 #[derive(Clone)]
 pub struct Trace {
     sender: Sender<TraceItem>,

@@ -77,10 +77,10 @@ pub fn create(dir: &Path) -> Result<(), PrivateDirError> {
     check(dir, &fs::symlink_metadata(dir).map_err(io)?)
 }
 
-/// Checks that [`private`] would succeed and that the directory is writable, without creating anything.
+/// Checks that [`create`] would succeed and that the directory is writable, without creating anything.
 ///
 /// # Errors
-/// [`private`] would fail, as far as this can be checked.
+/// [`create`] would fail, as far as this can be checked.
 pub fn check_creatable(dir: &Path) -> Result<(), PrivateDirError> {
     let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
     match fs::symlink_metadata(dir) {

@@ -30,7 +30,7 @@ pub enum BrokenPlugin {
     Text,
     /// A function whose type differs from the contract.
     WrongSignature,
-    /// A plugin that offers the tool [`TAKEN`].
+    /// A plugin that offers the tool [`TAKEN_TOOL`].
     Conflict,
     /// `describe` traps.
     TrapsInDescribe,
@@ -40,7 +40,7 @@ pub enum BrokenPlugin {
     TrapsInList,
     /// `list-tools` loops forever.
     LoopsInList,
-    /// A file larger than [`LARGEST`].
+    /// A file larger than [`MAX_FILE_SIZE`].
     Oversized,
     /// Precompiled machine code.
     Precompiled,

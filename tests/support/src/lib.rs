@@ -81,7 +81,7 @@ pub fn is_unsafe_character(c: char) -> bool {
 /// Polls until the condition holds.
 ///
 /// # Panics
-/// If the condition still doesn't hold after [`PATIENCE`].
+/// If the condition still doesn't hold after [`WAIT_TIMEOUT`].
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();

@@ -68,7 +68,7 @@ pub struct RequestTarget {
     is_unambiguous_path: bool,
 }
 
-/// The error of a URL that isn't a valid [`Target`].
+/// The error of a URL that isn't a valid [`RequestTarget`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTargetError {
     /// Not an absolute `http` or `https` URL, or one that a parser would have to repair.

@@ -126,7 +126,7 @@ impl LimitUnit {
     }
 }
 
-/// Reads the value of a limit as [`Limits::value`] writes it.
+/// Reads the value of a limit as `Limits` writes it.
 fn unit_and_amount(value: &str) -> Option<(LimitUnit, u64)> {
     let text = value.trim_matches('"');
     if let Ok(number) = value.parse() {

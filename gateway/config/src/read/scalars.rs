@@ -10,13 +10,13 @@ use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
 use crate::spec::keys::{Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 
-/// The value of a key of [`Kind::NameOrBoolean`].
+/// The value of a key of `ValueKind::NameOrBoolean`.
 pub(crate) enum NameOrBoolean {
     Name(TomlString),
     Boolean(bool),
 }
 
-/// An item of [`Kind::TextOrTable`].
+/// An item of `ValueKind::StringOrTable`.
 pub(crate) enum TextOrTable<'t> {
     Text(TomlString),
     Table(TomlTable<'t>),

@@ -24,7 +24,7 @@ pub struct HttpConfig {
     /// gateway.
     pub tokens: Vec<BearerToken>,
     /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
-    /// [`Loaded::for_http`](crate::Loaded::for_http).
+    /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
     /// Host names that requests may be addressed to, in addition to loopback names and the listening address. In lower
     /// case, without a port.

@@ -85,7 +85,7 @@ impl CatalogPlugin {
     /// The same plugin after its lists have changed. A denied tool can be temporarily absent.
     ///
     /// # Errors
-    /// As for [`Member::new`], except for unknown denied tools.
+    /// As for [`CatalogPlugin::new`], except for unknown denied tools.
     pub fn with_changed_lists(&self, plugin: Arc<dyn Plugin>) -> Result<Self, Vec<Diagnostic>> {
         let anew = Self::build_offer(plugin, Arc::clone(&self.policy), Vec::new())?;
         Ok(Self { reported_features: Arc::clone(&self.reported_features), ..anew })
@@ -210,7 +210,7 @@ impl CatalogPlugin {
     }
 }
 
-/// A [`Member`] under construction.
+/// A [`CatalogPlugin`] under construction.
 struct OfferBuilder<'a> {
     manifest: &'a Manifest,
     policy: &'a PluginPolicy,

@@ -21,7 +21,7 @@ pub(super) struct ObservedRequest {
 }
 
 impl Observed for ObservedRequest {
-    /// The error as [`Answer::error_kind`] names it. `None` means success.
+    /// The error as [`RequestAnswer::error_kind`](crate::mcp::RequestAnswer::error_kind) names it. `None` means success.
     type End<'e> = Option<&'static str>;
 
     fn report(&self, observer: Option<&dyn Observer>, error: Option<&'static str>) {

@@ -1,7 +1,7 @@
 //! `wasi:http` in the linker.
 //!
 //! The memory of requests is counted until they are sent, and the memory of responses after they arrive, see
-//! [`buffered`](super::buffered). Each part of a request has a maximum length, and a guest can't set headers that are
+//! [`super::buffered`]. Each part of a request has a maximum length, and a guest can't set headers that are
 //! reserved for the gateway.
 
 use moongate_config::ReservedHeader;

@@ -80,7 +80,7 @@ impl Form {
             return Ok(form_schema(&self.fields, &self.required, Field::latest_schema));
         }
         if self.fields.iter().any(|field| field.kind == FieldKind::MultipleChoice) {
-            return Err("multiple choice in forms".to_owned());
+            return Err("choosing several values in a form".to_owned());
         }
         Ok(form_schema(&self.fields, &self.required, Field::schema_2025_06_18))
     }

@@ -172,7 +172,7 @@ async fn names_features_missing_in_the_revision() {
         json!({ "message": "?", "requestedSchema": { "type": "object", "properties": { "x": several } } });
     let (client, _) = Client::answering(Revision::V2025_06_18, friendly);
     let said = told(&asking("elicitation/create", many), &client).await;
-    assert!(said.contains("its revision (2025-06-18) doesn't support multiple choice in forms"), "{said}");
+    assert!(said.contains("its revision (2025-06-18) doesn't support choosing several values in a form"), "{said}");
 
     let sound = json!({ "type": "audio", "data": "AQI=", "mimeType": "audio/wav" });
     let loud = json!({ "messages": [{ "role": "user", "content": sound }], "maxTokens": 1 });
