@@ -19,17 +19,6 @@ mod type_names;
 /// A longer file, tests apart, contains two concepts.
 const MAX_FILE_LINES: usize = 600;
 
-/// The severity of a type name that a crate defines twice.
-const DUPLICATE_TYPE_NAMES: Severity = Severity::Warning;
-
-/// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(dead_code, reason = "one of the two is chosen by a constant")]
-enum Severity {
-    Warning,
-    Error,
-}
-
 /// A broken convention and its place.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
@@ -64,24 +53,11 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
         check_source(path, text, &mut findings);
         spec::check(path, text, &mut findings);
     }
-    let duplicates = type_names::check(&sources);
-    let mut warnings = Vec::new();
-    match DUPLICATE_TYPE_NAMES {
-        Severity::Warning => warnings = duplicates,
-        Severity::Error => findings.extend(duplicates),
-    }
-    for Finding { place, message } in &warnings {
-        report::print(&format!("warning: {place}: {message}\n"));
-    }
+    findings.extend(type_names::check(&sources));
     for Finding { place, message } in &findings {
         report::print(&format!("{place}: {message}\n"));
     }
-    report::print(&format!(
-        "{} files, {} warnings, {} findings\n",
-        sources.len(),
-        warnings.len(),
-        findings.len()
-    ));
+    report::print(&format!("{} files, {} findings\n", sources.len(), findings.len()));
     Ok(if findings.is_empty() { Tally::PASS } else { Tally::FAIL })
 }
 

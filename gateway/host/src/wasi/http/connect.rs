@@ -111,8 +111,8 @@ impl RequestSender {
 
     /// The addresses that the request can be sent to.
     ///
-    /// No address is allowed.
-    /// There is none.
+    /// # Errors
+    /// No address is allowed, or the host has none.
     fn allowed(
         &self,
         request: &GrantedRequest<'_>,
