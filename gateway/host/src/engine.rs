@@ -24,7 +24,7 @@ const SPARE_SLOTS: u32 = 4;
 pub(super) const CORE_INSTANCES: u32 = 64;
 /// The maximum number of memories in one component. Nearly all components have one.
 pub(super) const MEMORIES: u32 = 4;
-/// The maximum number of tables in one component. Builds of `wit-component` have two.
+/// The maximum number of tables in one component. Components built with `wit-component` have two.
 pub(super) const TABLES: u32 = 32;
 /// The maximum number of elements in one table. JavaScript and Python need tens of thousands.
 pub(super) const TABLE_ELEMENTS: u32 = 100_000;

@@ -120,7 +120,7 @@ pub struct Annotations {
 /// An action that a model may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// The plugin's own name for it.
+    /// The tool's name as the plugin defines it, without a prefix.
     pub name: ToolName,
     /// Its display name.
     pub title: Option<String>,

@@ -10,7 +10,7 @@ use moongate_model::names::StoreName;
 /// The grants of a plugin. Nothing is allowed by default.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
-    /// Directories.
+    /// Directories that the plugin can access.
     pub dirs: Vec<DirGrant>,
     /// Environment variables with their values.
     pub env: Vec<(String, String)>,

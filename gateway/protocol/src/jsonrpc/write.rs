@@ -59,7 +59,7 @@ pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&R
     write_call(out, method, params);
 }
 
-/// The common end of requests and notifications.
+/// Writes the members that requests and notifications share: `method` and `params`.
 fn write_call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
     out.extend_from_slice(b",\"method\":");
     quote(out, method);

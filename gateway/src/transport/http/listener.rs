@@ -47,7 +47,7 @@ pub(crate) enum ListenerPurpose {
     Admin,
 }
 
-/// An address can't be bound.
+/// The error when an address can't be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("can't listen on {address}: {}", reason(.source))]
 pub struct BindError {
