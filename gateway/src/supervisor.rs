@@ -60,7 +60,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Supervisor {
     host: Arc<WasmHost>,
-    gate: Arc<ConcurrencyLimiter>,
+    limiter: Arc<ConcurrencyLimiter>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
     updates: Arc<ResourceUpdates>,
     /// The plugins' configurations at the start.
@@ -221,7 +221,7 @@ impl Supervisor {
         let (state, state_problem) = find_state(&config, purpose).await;
         let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(ConcurrencyLimiter::new(config.concurrency));
+        let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
         let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
@@ -232,7 +232,7 @@ impl Supervisor {
             inbox,
             watch,
             requests,
-            gate: Arc::clone(&gate),
+            limiter: Arc::clone(&limiter),
             updates: Arc::clone(&updates),
             catalog: catalog.clone(),
         };
@@ -255,7 +255,7 @@ impl Supervisor {
         tasks.reconciler = Some(AbortOnDropHandle::new(tokio::spawn(run)));
         Ok(Self {
             host,
-            gate,
+            limiter,
             catalog,
             updates,
             plugin_configs,
@@ -282,7 +282,7 @@ impl Supervisor {
     /// Calls the plugins by their public names.
     #[must_use]
     pub fn dispatcher(&self) -> Dispatcher {
-        Dispatcher::new(self.catalog(), Arc::clone(&self.gate))
+        Dispatcher::new(self.catalog(), Arc::clone(&self.limiter))
     }
 
     /// The catalog, with updates.
@@ -317,8 +317,8 @@ impl Supervisor {
 
     /// The call permits of all plugins.
     #[must_use]
-    pub fn gate(&self) -> &Arc<ConcurrencyLimiter> {
-        &self.gate
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
+        &self.limiter
     }
 
     /// Problems of plugins at the start, in configuration order.

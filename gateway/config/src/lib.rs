@@ -28,7 +28,6 @@ mod restart;
 mod sections;
 mod spec;
 
-pub use grant_guard as overlap; // until its callers use the new name
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
 pub use load::{LoadedConfig, load_config, parse_config};

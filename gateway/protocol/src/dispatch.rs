@@ -37,7 +37,7 @@ use observer::PluginCall;
 #[derive(Debug, Clone)]
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
-    gate: Arc<ConcurrencyLimiter>,
+    limiter: Arc<ConcurrencyLimiter>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -62,8 +62,8 @@ pub enum CompletionOwner<'a> {
 impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
-    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, gate: Arc<ConcurrencyLimiter>) -> Self {
-        Self { catalog, gate, observer: None }
+    pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
+        Self { catalog, limiter, observer: None }
     }
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
@@ -93,7 +93,7 @@ impl Dispatcher {
     /// The limits on concurrent calls.
     #[must_use]
     pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
-        &self.gate
+        &self.limiter
     }
 
     /// Calls the tool with the public name `name`.
@@ -225,7 +225,8 @@ impl Dispatcher {
     ) -> Result<T, CallError> {
         let member = span.member();
         let limits = member.policy();
-        let permit = self.gate.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
+        let permit =
+            self.limiter.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
         span.admitted();
         // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
         // whole.

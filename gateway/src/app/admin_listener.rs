@@ -32,7 +32,7 @@ pub(super) struct AdminListener {
 /// The sources of the metrics.
 struct MetricsSources {
     host: Arc<WasmHost>,
-    gate: Arc<ConcurrencyLimiter>,
+    limiter: Arc<ConcurrencyLimiter>,
     status: watch::Receiver<Arc<SupervisorStatus>>,
     server: Arc<Server>,
     metrics: Arc<Metrics>,
@@ -66,7 +66,7 @@ impl AdminListener {
     ) {
         let sources = MetricsSources {
             host: Arc::clone(supervisor.host()),
-            gate: Arc::clone(supervisor.gate()),
+            limiter: Arc::clone(supervisor.limiter()),
             status: supervisor.status(),
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
@@ -97,7 +97,7 @@ impl MetricsSources {
             generations: self.host.generations(),
             idle: self.host.idle_instances(),
             requests: self.host.http_requests(),
-            loads: self.gate.loads(),
+            loads: self.limiter.loads(),
             clients: self.server.gauges(),
         })
     }

@@ -54,8 +54,8 @@ pub struct AbandonedWork {
 }
 
 impl AbandonedWork {
-    fn now(gate: &ConcurrencyLimiter) -> Self {
-        let mut calls: Vec<_> = gate
+    fn now(limiter: &ConcurrencyLimiter) -> Self {
+        let mut calls: Vec<_> = limiter
             .loads()
             .into_iter()
             .map(|(plugin, CallLoad { running, waiting })| (plugin, running + waiting))
@@ -167,12 +167,12 @@ impl App {
 
     /// Waits for running requests.
     async fn drain(&mut self, grace: Duration, hurry: impl Future) -> StopOutcome {
-        let gate = self.supervisor.gate();
+        let limiter = self.supervisor.limiter();
         let mut transports = std::mem::take(&mut self.transports);
         let mut hurry = pin!(hurry);
         let all_ended = async {
             transports.join().await;
-            gate.idle().await;
+            limiter.idle().await;
         };
         let outcome = tokio::select! {
             () = all_ended => WaitOutcome::AllEnded,
@@ -184,15 +184,15 @@ impl App {
                 0 => StopOutcome::Clean,
                 requests => StopOutcome::TimedOut(AbandonedWork { requests, calls: Vec::new() }),
             },
-            WaitOutcome::CutShort => StopOutcome::CutShort(AbandonedWork::now(gate)),
+            WaitOutcome::CutShort => StopOutcome::CutShort(AbandonedWork::now(limiter)),
             WaitOutcome::GraceOver => {
-                let abandoned = AbandonedWork::now(gate);
+                let abandoned = AbandonedWork::now(limiter);
                 self.ending.time_up.cancel();
                 self.server.cancel_all();
                 let dropped = async {
                     tokio::join!(
                         timeout(TRANSPORT_TIMEOUT, transports.join()),
-                        timeout(CLEANUP_TIMEOUT, gate.idle())
+                        timeout(CLEANUP_TIMEOUT, limiter.idle())
                     )
                 };
                 tokio::select! {

@@ -56,7 +56,7 @@ pub(super) struct ReconcilerDeps {
     pub(super) watch: WatchClient,
     /// Reload requests.
     pub(super) requests: mpsc::Receiver<ReloadRequest>,
-    pub(super) gate: Arc<ConcurrencyLimiter>,
+    pub(super) limiter: Arc<ConcurrencyLimiter>,
     pub(super) updates: Arc<ResourceUpdates>,
     pub(super) catalog: watch::Sender<Arc<Catalog>>,
 }

@@ -19,6 +19,22 @@ const SECRET_WORDS: [&str; 11] = [
     "cookie",
 ];
 
+/// Words that name a secret also as a part of a longer word, such as in `PGPASSWORD` or `secretkey`.
+const SECRET_WORD_PARTS: [&str; 9] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "authorization",
+    "credential",
+    "cookie",
+];
+
+/// What can follow such a part without a separator.
+const SECRET_WORD_ENDINGS: [&str; 6] = ["key", "value", "text", "string", "hash", "header"];
+
 /// Last words of names that are about the location or size of a secret, not the secret itself.
 const HARMLESS_LAST_WORDS: [&str; 11] =
     ["env", "file", "name", "path", "url", "timeout", "ttl", "limit", "count", "size", "length"];
@@ -37,11 +53,20 @@ const AUTH_SCHEMES: [&str; 6] = ["bearer", "basic", "token", "bot", "apikey", "k
 pub(crate) fn is_secret_name(name: &str) -> bool {
     name.split('.').any(|part| {
         let words = words(part);
-        let is_secret = |word: &String| SECRET_WORDS.contains(&word.trim_end_matches('s'));
         let last = words.last().map_or("", String::as_str);
         let is_limit = words.first().is_some_and(|first| first == "max" || first == "min");
-        !is_limit && !HARMLESS_LAST_WORDS.contains(&last) && words.iter().any(is_secret)
+        !is_limit && !HARMLESS_LAST_WORDS.contains(&last) && words.iter().any(|word| is_secret_word(word))
     })
+}
+
+/// Reports whether a word names a secret, with any number at its end.
+fn is_secret_word(word: &str) -> bool {
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('s');
+    let has_part = |part: &&str| {
+        word.ends_with(*part)
+            || word.strip_prefix(*part).is_some_and(|rest| SECRET_WORD_ENDINGS.contains(&rest))
+    };
+    SECRET_WORDS.contains(&word) || SECRET_WORD_PARTS.iter().any(has_part)
 }
 
 /// The words of a name such as `api-key`, `API_KEY` or `apiKey`, in lower case.

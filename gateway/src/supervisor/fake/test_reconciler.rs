@@ -48,7 +48,7 @@ pub(in crate::supervisor) struct TestReconciler {
     pub(in crate::supervisor) reloader: Reloader,
     pub(in crate::supervisor) catalog: watch::Receiver<Arc<Catalog>>,
     pub(in crate::supervisor) status: watch::Receiver<Arc<SupervisorStatus>>,
-    pub(in crate::supervisor) gate: Arc<ConcurrencyLimiter>,
+    pub(in crate::supervisor) limiter: Arc<ConcurrencyLimiter>,
     pub(in crate::supervisor) inbox: Arc<ChangeInbox>,
     watch: WatchServer,
     stop: CancellationToken,
@@ -67,7 +67,7 @@ impl TestReconciler {
         let (client, watch_server) = files::channel();
         let (request_sender, requests) = mpsc::channel(4);
         let (catalog, _) = watch::channel(Arc::new(Catalog::empty()));
-        let gate = Arc::new(ConcurrencyLimiter::new(4));
+        let limiter = Arc::new(ConcurrencyLimiter::new(4));
         let inbox: Arc<ChangeInbox> = Arc::default();
         let updates: Arc<ResourceUpdates> = Arc::default();
         let deps = ReconcilerDeps {
@@ -76,7 +76,7 @@ impl TestReconciler {
             inbox: Arc::clone(&inbox),
             watch: client,
             requests,
-            gate: Arc::clone(&gate),
+            limiter: Arc::clone(&limiter),
             updates,
             catalog: catalog.clone(),
         };
@@ -88,7 +88,7 @@ impl TestReconciler {
             reloader: Reloader::new(request_sender),
             catalog: catalog.subscribe(),
             status: reconciler.status(),
-            gate,
+            limiter,
             inbox,
             watch: watch_server,
             task: AbortOnDropHandle::new(tokio::spawn(reconciler.run(stop.clone()))),

@@ -99,7 +99,7 @@ impl Reconciler {
         }
         self.catalog_problems = problems;
         let plugins = &self.plugins;
-        self.deps.gate.retain(|id| plugins.iter().any(|plugin| plugin.id() == id));
+        self.deps.limiter.retain(|id| plugins.iter().any(|plugin| plugin.id() == id));
         for RetiredCode { code, delay } in self.retired.drain(..) {
             code.retire(delay);
         }

@@ -159,7 +159,13 @@ fn escape(text: &str) -> (char, usize) {
         let escape = text.get(..length)?;
         Some((serde_json::from_str::<char>(&format!("\"{escape}\"")).ok()?, length))
     };
-    lengths.iter().find_map(|length| parse(*length)).unwrap_or(('\\', 1))
+    // A lone surrogate is an escape, too, but no character.
+    let is_lone = || {
+        let digits = text.get(2..6);
+        is_unicode && digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+    };
+    let parsed = lengths.iter().find_map(|length| parse(*length));
+    parsed.unwrap_or_else(|| if is_lone() { (char::REPLACEMENT_CHARACTER, 6) } else { ('\\', 1) })
 }
 
 /// The hidden parts of request states.

@@ -16,9 +16,26 @@ fn load(text: String, variables: &[(&str, &str)]) -> LoadedConfig {
 
 #[test]
 fn recognises_names_of_secrets() {
-    for name in
-        ["token", "CI_TOKEN", "API-KEY", "authToken", "TOKENS", "a.token.b", "tokenValue", "apikey", "x-key"]
-    {
+    for name in [
+        "token",
+        "CI_TOKEN",
+        "API-KEY",
+        "authToken",
+        "TOKENS",
+        "a.token.b",
+        "tokenValue",
+        "apikey",
+        "x-key",
+        "PGPASSWORD",
+        "DBPassword",
+        "APIToken",
+        "accesstoken",
+        "clientsecret",
+        "secretkey",
+        "TOKEN2",
+        "sessioncookie",
+        "passwordhash",
+    ] {
         assert!(is_secret_name(name), "{name}");
     }
     for name in [

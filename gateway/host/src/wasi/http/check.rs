@@ -173,7 +173,10 @@ fn contains_setting(path: &str, config: &PluginConfig) -> bool {
     let decoded = percent_decode_str(path).decode_utf8_lossy();
     let contains = |setting: &str| {
         let setting = setting.trim();
-        setting.len() >= MIN_SECRET_BYTES && (path.contains(setting) || decoded.contains(setting))
+        // A setting can be percent-encoded itself, and the path in another way.
+        let plain = percent_decode_str(setting).decode_utf8_lossy();
+        setting.len() >= MIN_SECRET_BYTES
+            && (path.contains(setting) || decoded.contains(setting) || decoded.contains(&*plain))
     };
     let settings = config.settings.values().map(|setting| setting.expose());
     settings.chain(config.allow.env.iter().map(|(_, value)| value.as_str())).any(|setting| {

@@ -30,7 +30,7 @@ type Script = Arc<dyn Fn(&CallContext) -> Result<Outcome<String>, CallError> + S
 struct Gateway {
     protocol: Arc<Protocol>,
     catalog: watch::Sender<Arc<Catalog>>,
-    gate: Arc<ConcurrencyLimiter>,
+    limiter: Arc<ConcurrencyLimiter>,
     script: Script,
     calls: Arc<AtomicU32>,
 }
@@ -114,15 +114,15 @@ impl Gateway {
         let script: Script = Arc::new(script);
         let calls = Arc::new(AtomicU32::new(0));
         let (catalog, seen) = watch::channel(plugin("p", 1, &script, &calls, grants));
-        let gate = Arc::new(ConcurrencyLimiter::new(8));
+        let limiter = Arc::new(ConcurrencyLimiter::new(8));
         let options = ProtocolOptions {
             identity: Identity::default(),
             cache_scope: CacheScope::Public,
             page_size: None,
             sealing_key: SealingKey::shared("test"),
         };
-        let protocol = Arc::new(Protocol::new(Dispatcher::new(seen, Arc::clone(&gate)), options));
-        Self { protocol, catalog, gate, script, calls }
+        let protocol = Arc::new(Protocol::new(Dispatcher::new(seen, Arc::clone(&limiter)), options));
+        Self { protocol, catalog, limiter, script, calls }
     }
 
     /// Replaces the plugin.

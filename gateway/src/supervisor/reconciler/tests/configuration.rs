@@ -42,10 +42,10 @@ async fn plugins_are_added_removed_and_renamed() {
 async fn permits_of_a_removed_plugin_are_dropped() {
     let mut gateway = TestReconciler::start(ONE, FILES).await;
     let id = moongate_model::names::PluginId::new("a").unwrap();
-    drop(gateway.gate.admit(&id, 1, 1, &tokio_util::sync::CancellationToken::new()).await.unwrap());
-    assert_eq!(gateway.gate.loads().len(), 1);
+    drop(gateway.limiter.admit(&id, 1, 1, &tokio_util::sync::CancellationToken::new()).await.unwrap());
+    assert_eq!(gateway.limiter.loads().len(), 1);
     gateway.configure("").await;
-    assert_eq!((gateway.tools().len(), gateway.gate.loads().len()), (0, 0));
+    assert_eq!((gateway.tools().len(), gateway.limiter.loads().len()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]

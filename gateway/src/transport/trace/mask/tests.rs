@@ -30,6 +30,11 @@ fn redacts_escaped_secrets_and_keeps_json_valid() {
 }
 
 #[test]
+fn redacts_a_short_secret_after_a_lone_surrogate() {
+    assert_eq!(over(&mask(&["abc123"]), r#"{"a":"\ud800abc123"}"#), r#"{"a":"\ud800<secret>"}"#);
+}
+
+#[test]
 fn redacts_secrets_in_nested_json() {
     let mask = mask(&[SECRET]);
     let mut text = json!({ "key": SECRET }).to_string();

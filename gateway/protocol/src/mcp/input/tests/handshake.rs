@@ -134,7 +134,7 @@ async fn waiting_holds_no_permit_and_can_be_cancelled() {
     let (one, caller) = (Arc::clone(&gateway), client.clone());
     let call = tokio::spawn(async move { one.call(&caller, json!({})).await });
     peer.0.notified().await;
-    let load = gateway.gate.load(gateway.protocol.dispatcher.catalog().plugins()[0].id());
+    let load = gateway.limiter.load(gateway.protocol.dispatcher.catalog().plugins()[0].id());
     assert_eq!((load.running, load.waiting), (0, 0));
     client.cancel.cancel();
     assert_eq!(call.await.unwrap().unwrap_err().error.code, -32800);
@@ -172,7 +172,10 @@ async fn names_features_missing_in_the_revision() {
         json!({ "message": "?", "requestedSchema": { "type": "object", "properties": { "x": several } } });
     let (client, _) = Client::answering(Revision::V2025_06_18, friendly);
     let said = told(&asking("elicitation/create", many), &client).await;
-    assert!(said.contains("its revision (2025-06-18) doesn't support choosing several values in a form"), "{said}");
+    assert!(
+        said.contains("its revision (2025-06-18) doesn't support choosing several values in a form"),
+        "{said}"
+    );
 
     let sound = json!({ "type": "audio", "data": "AQI=", "mimeType": "audio/wav" });
     let loud = json!({ "messages": [{ "role": "user", "content": sound }], "maxTokens": 1 });
