@@ -1,7 +1,7 @@
 //! Limits on concurrent calls, per plugin and in total.
 //!
 //! A call first takes one of its plugin's permits and then one of the gateway's, so a call that waits for a slow plugin
-//! holds nothing that another plugin needs. Both kinds are handed out in order of request. The gate knows plugins by id
+//! holds nothing that another plugin needs. Both kinds are handed out in order of request. The limiter knows plugins by id
 //! only: it outlives their versions, so a plugin that is replaced under load can't run twice as many calls. Dispatch
 //! needs a [`CallPermit`] to call a plugin.
 
@@ -221,7 +221,7 @@ impl ConcurrencyLimiter {
 }
 
 async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    Arc::clone(semaphore).acquire_owned().await.expect("the gate's semaphores are never closed")
+    Arc::clone(semaphore).acquire_owned().await.expect("the semaphores are never closed")
 }
 
 impl CallPermit {

@@ -26,7 +26,7 @@ fn protocol_findings(path: &str, opening: &str) -> Vec<String> {
 
 #[test]
 fn a_file_of_the_protocol_names_its_page() {
-    let file = "gateway/core/src/mcp/lists.rs";
+    let file = "gateway/protocol/src/mcp/lists.rs";
     for good in [
         "//! Lists (2025-11-25, server/tools).",
         "//! Lists (2025-11-25, server/tools, \"Data types\").",
@@ -48,9 +48,11 @@ fn a_file_of_the_protocol_names_its_page() {
     }
     let module = "gateway/protocol/src/mcp.rs";
     assert_eq!(protocol_findings(module, "//! All.").len(), 1);
-    for other in
-        ["gateway/core/src/mcp/tests.rs", "gateway/core/src/mcp/lists/tests.rs", "gateway/core/src/gate.rs"]
-    {
+    for other in [
+        "gateway/protocol/src/mcp/tests.rs",
+        "gateway/protocol/src/mcp/lists/tests.rs",
+        "gateway/protocol/src/limiter.rs",
+    ] {
         assert_eq!(protocol_findings(other, "//! All.").len(), 0, "{other}");
     }
 }

@@ -32,7 +32,7 @@ const SECRET_WORD_PARTS: [&str; 9] = [
     "cookie",
 ];
 
-/// What can follow such a part without a separator.
+/// Words that can follow such a part without a separator.
 const SECRET_WORD_ENDINGS: [&str; 6] = ["key", "value", "text", "string", "hash", "header"];
 
 /// Last words of names that are about the location or size of a secret, not the secret itself.

@@ -12,7 +12,7 @@ fn finds_a_type_that_a_crate_defines_twice() {
     let files = [
         ("gateway/src/a.rs", "pub struct Slot {\n"),
         ("gateway/src/b.rs", "//!\npub(in crate::a) enum Slot<T> {\n"),
-        ("gateway/core/src/a.rs", "trait Slot: Send {\n"),
+        ("gateway/protocol/src/a.rs", "trait Slot: Send {\n"),
         ("plugins/a/src/a.rs", "struct Slot;\nmod x {\n    struct Slot;\n}\n"),
     ];
     let expected = "gateway: `Slot` is defined 2 times: gateway/src/a.rs:1, gateway/src/b.rs:2";
