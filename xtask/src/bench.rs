@@ -83,7 +83,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     if options.rebuild == Rebuild::Yes {
         binaries.build(project)?;
     }
-    let scratch = config::ScratchFolder::new(project)?;
+    let scratch = config::ScratchDirectory::new(project)?;
     let figures = measure(&binaries, &scratch, &options)?;
     report::print(&table::markdown(&figures));
     match &options.json {
@@ -98,7 +98,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 }
 
 /// Makes the measurements; returns one JSON object.
-fn measure(binaries: &Binaries, scratch: &config::ScratchFolder, options: &BenchOptions) -> Result<Value> {
+fn measure(binaries: &Binaries, scratch: &config::ScratchDirectory, options: &BenchOptions) -> Result<Value> {
     let mut figures = json!({
         "machine": machine(),
         "build": options.build.name(),

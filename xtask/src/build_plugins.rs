@@ -1,7 +1,7 @@
 //! `build-plugins`: builds all guests with one cargo command and copies them to `plugins/dist`.
 //!
 //! A component is replaced by renaming, and only if its content changed, so that a running gateway that watches the
-//! folder sees complete and new files only.
+//! directory sees complete and new files only.
 
 use std::fs;
 use std::path::Path;

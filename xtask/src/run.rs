@@ -48,8 +48,8 @@ impl ProcessRun {
     }
 
     /// Sets the working directory.
-    pub(crate) fn current_dir(mut self, folder: &Path) -> Self {
-        self.command.current_dir(folder);
+    pub(crate) fn current_dir(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
         self
     }
 

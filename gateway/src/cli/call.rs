@@ -74,7 +74,7 @@ pub(super) struct Call {
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, requires = "url", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// Answer a question of the tool: KEY.FIELD=VALUE for a field of a form, KEY={…}, KEY=decline or KEY=cancel for a
-    /// whole form, KEY=opened for a page, KEY=TEXT for the model, KEY=PATH for a folder. Each answer is printed when it
+    /// whole form, KEY=opened for a page, KEY=TEXT for the model, KEY=PATH for a directory. Each answer is printed when it
     /// is sent
     #[arg(long = "answer", value_name = "KEY=VALUE")]
     answers: Vec<String>,

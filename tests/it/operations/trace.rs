@@ -488,8 +488,8 @@ fn tracing_does_not_change_responses() {
     assert_eq!(added, [TRACE_FILE]);
 }
 
-fn file_names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn file_names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 

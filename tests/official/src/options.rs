@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Parses the arguments: `--gateway PATH --plugins FOLDER --node PATH --modules FOLDER --python PATH [--page PATH]
+    /// Parses the arguments: `--gateway PATH --plugins DIRECTORY --node PATH --modules DIRECTORY --python PATH [--page PATH]
     /// [plugin…]`.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::ScratchFolder;
+use super::config::ScratchDirectory;
 use super::poll::PollingClient;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{median, run};
@@ -77,7 +77,7 @@ struct ReloadBench {
 }
 
 impl ReloadBench {
-    fn start(binaries: &Binaries, scratch: &ScratchFolder, size: PluginSize) -> Result<Self> {
+    fn start(binaries: &Binaries, scratch: &ScratchDirectory, size: PluginSize) -> Result<Self> {
         let file = scratch.file(&format!("{}.wasm", size.name()));
         let mut components = [Vec::new(), Vec::new()];
         for (version, component) in (1..).zip(&mut components) {
@@ -133,7 +133,7 @@ fn add_unique_section(component: &mut Vec<u8>, count: usize) {
 /// Measures plugins of all sizes.
 pub(super) fn all(
     binaries: &Binaries,
-    scratch: &ScratchFolder,
+    scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
 ) -> Result<Value> {

@@ -124,8 +124,9 @@ impl ClientTable {
             ));
             return Ok(Tally::FAIL);
         }
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("`{}` can't be created", directory.display()))?;
         }
         fs::write(&path, page).with_context(|| format!("`{RESULTS_PAGE}` can't be written"))?;
         report::note(&format!("updated `{RESULTS_PAGE}`: review and commit it"));

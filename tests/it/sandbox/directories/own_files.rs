@@ -12,8 +12,8 @@ use super::{WRITE_OPERATIONS, step};
 /// A workspace that contains all of the gateway's own files, with these directories granted to `zoo`.
 fn workspace(dirs: &str) -> Workspace {
     let workspace = Workspace::new(&config_with(dirs));
-    for folder in ["own/cache", "own/state", "notes"] {
-        fs::create_dir_all(workspace.path().join(folder)).unwrap();
+    for directory in ["own/cache", "own/state", "notes"] {
+        fs::create_dir_all(workspace.path().join(directory)).unwrap();
     }
     workspace.write("plugins/neighbour.wasm", fs::read(component("time")).unwrap());
     workspace.write("keys/key", "a-key-of-some-length");

@@ -91,7 +91,7 @@ fn check(comparison: &mut Comparison<'_>) -> Result<()> {
 /// Starts both servers with an empty graph. `name` must be unused.
 fn start(comparison: &mut Comparison<'_>, name: &str) -> Result<()> {
     let mut official = comparison.node("server-memory/dist/index.js");
-    official.env("MEMORY_FILE_PATH", comparison.folder().join(format!("{name}.jsonl")));
+    official.env("MEMORY_FILE_PATH", comparison.directory().join(format!("{name}.jsonl")));
     comparison.start(official, "allow.state = true\n")
 }
 

@@ -26,21 +26,21 @@ fn granted(stores: &KeyValueStores, id: &str, state: StateGrant) -> Arc<KeyValue
     }
 }
 
-fn on_disk(folder: &Path) -> KeyValueStores {
-    KeyValueStores::new(Some(folder.join("state")))
+fn on_disk(directory: &Path) -> KeyValueStores {
+    KeyValueStores::new(Some(directory.join("state")))
 }
 
 /// An empty store of each kind.
 struct Both {
-    _folder: TempDir,
+    _directory: TempDir,
     stores: [Arc<KeyValueStore>; 2],
 }
 
 impl Both {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let stores = [KeyValueStores::default(), on_disk(folder.path())];
-        Self { stores: stores.map(|stores| granted(&stores, "a", StateGrant::Own)), _folder: folder }
+        let directory = TempDir::new().unwrap();
+        let stores = [KeyValueStores::default(), on_disk(directory.path())];
+        Self { stores: stores.map(|stores| granted(&stores, "a", StateGrant::Own)), _directory: directory }
     }
 
     fn each(&self) -> impl Iterator<Item = &Arc<KeyValueStore>> {
@@ -65,8 +65,8 @@ impl KeyValueStore {
 
 #[tokio::test]
 async fn a_plugin_has_a_store_only_if_granted() {
-    let folder = TempDir::new().unwrap();
-    for stores in [KeyValueStores::default(), on_disk(folder.path())] {
+    let directory = TempDir::new().unwrap();
+    for stores in [KeyValueStores::default(), on_disk(directory.path())] {
         let name = StoreName::new("a").unwrap();
         assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
         let own = granted(&stores, "a", StateGrant::Own);

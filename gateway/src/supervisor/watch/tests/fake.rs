@@ -114,7 +114,7 @@ impl FakeSystem {
         self.state().sinks.last().expect("nothing was started").clone()
     }
 
-    /// Blocks probes of this file, and attempts to watch this folder.
+    /// Blocks probes of this file, and attempts to watch this directory.
     pub(in super::super) fn stall(&self, path: &Path) {
         self.state().stalled.insert(path.to_owned());
     }
