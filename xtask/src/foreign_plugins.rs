@@ -75,7 +75,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
     Ok(total)
 }
 
-/// Does `plugins/dist` contain all plugins, built from the current sources?
+/// Returns true if `plugins/dist` contains all plugins, built from the current sources.
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
     for (name, _) in PLUGINS {
         let output = output_directory(project, name);
@@ -107,7 +107,7 @@ fn sources_hash(project: &Project, name: &str) -> Result<String> {
     for file in files {
         let name = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
         parts.push(name.into_bytes());
-        parts.push(fs::read(&file).with_context(|| format!("`{}` can't be read", file.display()))?);
+        parts.push(fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?);
     }
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     Ok(format!("{:016x}", install::hash(&parts)))
@@ -143,9 +143,9 @@ impl ForeignPlugin {
         if !(is_same && built.is_file()) {
             self.compile(project, &built)?;
         }
-        fs::write(&file, fingerprint).with_context(|| format!("`{}` can't be written", file.display()))?;
+        fs::write(&file, fingerprint).with_context(|| format!("can't write `{}`", file.display()))?;
         let dist = project.dist();
-        fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be created", dist.display()))?;
+        fs::create_dir_all(&dist).with_context(|| format!("can't create `{}`", dist.display()))?;
         let word =
             if place(&built, &dist.join(format!("{}.wasm", self.name)))? { "new" } else { "unchanged" };
         report::note(&format!("plugins/dist/{}.wasm: {word}", self.name));
@@ -156,10 +156,10 @@ impl ForeignPlugin {
     fn compile(&self, project: &Project, built: &Path) -> Result<()> {
         if self.output.exists() {
             fs::remove_dir_all(&self.output)
-                .with_context(|| format!("`{}` can't be removed", self.output.display()))?;
+                .with_context(|| format!("can't remove `{}`", self.output.display()))?;
         }
         fs::create_dir_all(&self.output)
-            .with_context(|| format!("`{}` can't be created", self.output.display()))?;
+            .with_context(|| format!("can't create `{}`", self.output.display()))?;
         match self.language {
             Language::JavaScript => {
                 let script = self.source.join("build.mjs");
@@ -227,9 +227,7 @@ impl ForeignPlugin {
 
 /// Adds the files of a directory, except ignored directories and Markdown.
 fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in
-        fs::read_dir(directory).with_context(|| format!("`{}` can't be read", directory.display()))?
-    {
+    for entry in fs::read_dir(directory).with_context(|| format!("can't read `{}`", directory.display()))? {
         let entry = entry?;
         if !entry.file_type()?.is_dir() {
             if entry.path().extension().is_none_or(|kind| kind != "md") {

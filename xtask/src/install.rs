@@ -128,7 +128,7 @@ pub(crate) fn npm_packages(
     install_once(&directory, || {
         for file in ["package.json", "package-lock.json"] {
             fs::copy(source.join(file), directory.join(file))
-                .with_context(|| format!("`{file}` can't be copied"))?;
+                .with_context(|| format!("can't copy `{file}`"))?;
         }
         // None of these packages needs an install script.
         let ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -188,7 +188,7 @@ fn program(directory: &Path) -> Option<PathBuf> {
 
 /// The directory for a lockfile's content and the version of what reads it.
 fn install_dir(project: &Project, name: &str, lock: &Path, version: &str) -> Result<PathBuf> {
-    let bytes = fs::read(lock).with_context(|| format!("`{}` can't be read", lock.display()))?;
+    let bytes = fs::read(lock).with_context(|| format!("can't read `{}`", lock.display()))?;
     Ok(project.tools().join(format!("{name}-{:016x}", hash(&[&bytes, version.as_bytes()]))))
 }
 
@@ -199,13 +199,13 @@ fn install_once(directory: &Path, install: impl FnOnce() -> Result<()>) -> Resul
         remove_unused(directory);
         if directory.exists() {
             fs::remove_dir_all(directory)
-                .with_context(|| format!("`{}` can't be removed", directory.display()))?;
+                .with_context(|| format!("can't remove `{}`", directory.display()))?;
         }
-        fs::create_dir_all(directory).with_context(|| format!("`{}` can't be made", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("can't create `{}`", directory.display()))?;
         install()?;
     }
     fs::write(directory.join(STAMP_FILE), "")
-        .with_context(|| format!("`{}` can't be written", directory.display()))
+        .with_context(|| format!("can't write `{}`", directory.display()))
 }
 
 /// Removes directories next to `directory` that weren't used for [`MAX_UNUSED`]. A failure only wastes disk space.

@@ -79,7 +79,7 @@ impl Project {
         let directory = self.root.join("plugins");
         let mut guests = Vec::new();
         for entry in
-            fs::read_dir(&directory).with_context(|| format!("`{}` can't be read", directory.display()))?
+            fs::read_dir(&directory).with_context(|| format!("can't read `{}`", directory.display()))?
         {
             let entry = entry?;
             if entry.path().join("Cargo.toml").is_file() {

@@ -78,7 +78,7 @@ fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Is this the path of a test? Unit tests have a separate file, and other tests a directory.
+/// Returns true if this is the path of a test. Unit tests have a separate file, and other tests a directory.
 fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }

@@ -130,7 +130,7 @@ impl WatchThread {
     pub(super) async fn stop(mut self) {
         self.mailbox.stop();
         if timeout(STOP_TIMEOUT, &mut self.ended).await.is_err() {
-            tracing::debug!("watch thread still busy at shutdown");
+            tracing::debug!("the watch thread is still busy at shutdown");
         }
     }
 }

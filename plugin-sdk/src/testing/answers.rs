@@ -1,4 +1,4 @@
-//! Answers of a client, as results of the methods in its questions.
+//! A client's answers, as results of the methods in its questions.
 
 use serde_json::{Value, json};
 

@@ -110,7 +110,7 @@ fn warns_of_a_world_writable_cache_with_a_fix() {
     assert_eq!(check().status.code(), Some(78), "{stderr}");
     let suggestion = format!("chmod 700 {}", cache.display());
     assert!(
-        stderr.contains("warning: compiled code can't be cached") && stderr.contains(&suggestion),
+        stderr.contains("warning: can't cache compiled code") && stderr.contains(&suggestion),
         "{stderr}"
     );
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).unwrap();

@@ -444,7 +444,7 @@ fn reload_cannot_grant_the_trace_directory() {
     workspace.write("gateway.toml", configured("{ host = \"traces\", guest = \"/t\", mode = \"ro\" }"));
     let reload = http.admin().reload();
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
-    http.wait_for_log("the one in use stays in force");
+    http.wait_for_log("the current one stays in effect");
     assert!(http.terminate().0.success());
 }
 

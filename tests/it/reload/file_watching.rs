@@ -1,6 +1,6 @@
 //! File changes while the gateway serves, in every way in which programs write files.
 //!
-//! Polling runs once an hour here unless a test configures it, so changes are detected by notifications of the system.
+//! Polling runs once an hour here unless a test configures it, so the system's notifications are what detects changes.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
             "version = 1\ngateway.require_all = true\n[plugins.{plugin}]\nsource = {source}\nprefix = \"\"\n{rest}"
         );
         let config = self.directory().join("gateway.toml");
-        fs::write(&config, text).with_context(|| format!("`{}` can't be written", config.display()))?;
+        fs::write(&config, text).with_context(|| format!("can't write `{}`", config.display()))?;
         let mut gateway = Command::new(&self.options.gateway);
         gateway.args(["serve", "--stdio", "-c"]).arg(&config);
         gateway.env_remove("MOONGATE_STATE_DIR"); // every start has empty state
@@ -277,7 +277,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Waits for a notification of both servers, and compares its parameters.
+    /// Waits for a notification from both servers, and compares its parameters.
     ///
     /// # Errors
     /// A server doesn't send the notification.

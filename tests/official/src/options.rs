@@ -57,7 +57,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Is this plugin selected?
+    /// Returns true if this plugin is selected.
     pub(crate) fn includes(&self, plugin: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| name == plugin)
     }

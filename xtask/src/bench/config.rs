@@ -22,8 +22,7 @@ impl ScratchDirectory {
     /// Creates the directory in cargo's target directory.
     pub(super) fn new(project: &Project) -> Result<Self> {
         let directory = project.target().join(format!("bench-{}", std::process::id()));
-        fs::create_dir_all(&directory)
-            .with_context(|| format!("`{}` can't be created", directory.display()))?;
+        fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
         Ok(Self { directory })
     }
 
@@ -36,7 +35,7 @@ impl ScratchDirectory {
     pub(super) fn clear_cache(&self) -> Result<()> {
         match fs::remove_dir_all(self.cache()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("`{}` can't be removed", self.cache().display()))
+                Err(error).with_context(|| format!("can't remove `{}`", self.cache().display()))
             }
             _ => Ok(()),
         }
@@ -92,7 +91,7 @@ impl ScratchDirectory {
             "version = 1\n\n[gateway]\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}"
         );
         let path = self.directory.join(name);
-        fs::write(&path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
+        fs::write(&path, text).with_context(|| format!("can't write `{}`", path.display()))?;
         Ok(path)
     }
 }

@@ -1,4 +1,4 @@
-//! The effect of looping guests on the calls of another plugin: with no loop, one, and the highest number that the limit
+//! The effect of looping guests on the calls to another plugin: with no loop, one, and the highest number that the limit
 //! of the looping plugin allows.
 //!
 //! The loops are calls over connections that stay open; all must still run when the load ends. The settings take turns in

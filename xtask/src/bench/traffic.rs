@@ -115,10 +115,8 @@ pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut C
 
 /// Runs the load generator and parses its results.
 pub(super) fn run(command: &mut Command) -> Result<Value> {
-    let output = command
-        .env_remove(CACHE_VARIABLE)
-        .output()
-        .with_context(|| format!("{command:?} can't be started"))?;
+    let output =
+        command.env_remove(CACHE_VARIABLE).output().with_context(|| format!("can't start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

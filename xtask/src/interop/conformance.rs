@@ -93,10 +93,9 @@ fn failures(results: &Path) -> Result<String> {
 fn results_directory(project: &Project, name: &str) -> Result<PathBuf> {
     let directory = project.target().join("conformance").join(name);
     if directory.exists() {
-        fs::remove_dir_all(&directory)
-            .with_context(|| format!("`{}` can't be removed", directory.display()))?;
+        fs::remove_dir_all(&directory).with_context(|| format!("can't remove `{}`", directory.display()))?;
     }
-    fs::create_dir_all(&directory).with_context(|| format!("`{}` can't be created", directory.display()))?;
+    fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
     Ok(directory)
 }
 

@@ -126,9 +126,9 @@ impl ClientTable {
         }
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)
-                .with_context(|| format!("`{}` can't be created", directory.display()))?;
+                .with_context(|| format!("can't create `{}`", directory.display()))?;
         }
-        fs::write(&path, page).with_context(|| format!("`{RESULTS_PAGE}` can't be written"))?;
+        fs::write(&path, page).with_context(|| format!("can't write `{RESULTS_PAGE}`"))?;
         report::note(&format!("updated `{RESULTS_PAGE}`: review and commit it"));
         Ok(Tally::PASS)
     }

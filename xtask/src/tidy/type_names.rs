@@ -85,7 +85,7 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
     declared.collect()
 }
 
-/// Is the file one of these modules, or inside one?
+/// Returns true if the file is one of these modules, or inside one.
 fn is_in_module(path: &str, modules: &BTreeSet<String>) -> bool {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     modules.iter().any(|module| {

@@ -62,7 +62,7 @@ pub(crate) fn linked_file(path: &Path) -> Option<FileIdentity> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkedFiles {
     pub(crate) files: Vec<(FileIdentity, OsString)>,
-    /// Whether there can be more: the directory has too many entries, or can't be read.
+    /// True if there can be more: the directory has too many entries, or can't be read.
     pub(crate) is_incomplete: bool,
 }
 

@@ -18,10 +18,10 @@ pub use hint::PathOrigin;
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The engine or its linker can't be set up.
-    #[error("the Wasm engine can't be started: {0}")]
+    #[error("can't start the Wasm engine: {0}")]
     Engine(String),
     /// The thread that advances the engine's epoch can't be started.
-    #[error("the epoch thread of the Wasm engine can't be started")]
+    #[error("can't start the Wasm engine's epoch thread")]
     Ticker(#[source] std::io::Error),
     /// The CA file for plugins' requests is invalid.
     #[error(transparent)]

@@ -95,9 +95,9 @@ struct FileStamp {
     device: u64,
     inode: u64,
     length: u64,
-    /// The last change of its contents: seconds and nanoseconds since 1970.
+    /// The last change to its contents: seconds and nanoseconds since 1970.
     modified: (i64, i64),
-    /// The last change of contents or metadata. Programs can't set it.
+    /// The last change to contents or metadata. Programs can't set it.
     changed: (i64, i64),
 }
 

@@ -1,4 +1,4 @@
-//! The questions of a tool, and the options that answer them. Used by `call`.
+//! A tool's questions, and the options that answer them. Used by `call`.
 
 use serde_json::{Value, json};
 

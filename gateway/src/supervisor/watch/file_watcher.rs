@@ -223,7 +223,7 @@ impl FileWatcher {
                 Some(probe) => probes.push((file, probe)),
                 None if self.mailbox.is_stopped() => return,
                 None => {
-                    tracing::warn!(file = %file.display(), "can't stat file: file system not responding");
+                    tracing::warn!(file = %file.display(), "can't stat the file: its file system isn't responding");
                     let device = self.device(&file);
                     self.stalled.insert(file, device);
                 }
@@ -304,7 +304,7 @@ impl FileWatcher {
         match result {
             Some(JobResult::FoldersFitted(watches, outcome)) => self.apply_fit(watches, outcome),
             Some(JobResult::Probed(..)) | None => {
-                let reason = "can't watch a directory yet: file system not responding";
+                let reason = "can't watch a directory yet: its file system isn't responding";
                 self.folders.trouble.get_or_insert_with(|| reason.to_owned());
                 false
             }
@@ -321,7 +321,7 @@ impl FileWatcher {
     fn apply_late_result(&mut self, result: JobResult, now: Instant) {
         match result {
             JobResult::Probed(file, probe) => {
-                tracing::info!(file = %file.display(), "file system responding again");
+                tracing::info!(file = %file.display(), "the file system responds again");
                 self.stalled.remove(&file);
                 if let Some(tracked) = self.files.get_mut(&file)
                     && tracked.last_probe().is_none()

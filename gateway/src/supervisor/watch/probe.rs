@@ -21,7 +21,7 @@ pub(in crate::supervisor) struct FileProbe {
     pub(super) stamp: FileStamp,
     /// In the order of the path. The last one is the file itself, or the first name that doesn't exist.
     pub(super) steps: Vec<PathStep>,
-    /// The last change of the file, or of a symlink on the path, by the file system's clock.
+    /// The last change to the file, or to a symlink on the path, by the file system's clock.
     pub(super) changed_at: Option<SystemTime>,
 }
 

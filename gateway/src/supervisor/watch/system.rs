@@ -27,13 +27,13 @@ pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
 
 /// Reports changes until it is dropped. Can block for a moment.
 pub(in crate::supervisor) trait FolderWatcher: fmt::Debug + Send {
-    /// Starts reporting changes of a directory and of the names in it.
+    /// Starts reporting changes to a directory and to the names in it.
     ///
     /// # Errors
     /// The directory can't be watched.
     fn watch(&mut self, folder: &Path) -> Result<(), WatchError>;
 
-    /// Stops reporting changes of a directory, which may be gone.
+    /// Stops reporting changes to a directory, which may be gone.
     fn unwatch(&mut self, folder: &Path);
 }
 
@@ -129,7 +129,7 @@ fn watch_error(error: &notify::Error) -> WatchError {
 fn describe(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
-            "this user can't watch more directories (`fs.inotify.max_user_watches`)".to_owned()
+            "the user's limit on watched directories is reached (`fs.inotify.max_user_watches`)".to_owned()
         }
         ErrorKind::Io(io) if is_exhaustion(io) => {
             format!("{io}; each program that watches files uses one of `fs.inotify.max_user_instances`")

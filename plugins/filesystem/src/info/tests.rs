@@ -20,8 +20,8 @@ fn returns_size_times_and_type() {
     assert_eq!(lines[2], "modified: Tue Nov 14 2023 22:13:20 GMT+0000 (Coordinated Universal Time)");
     assert!(lines[3].starts_with("accessed: "));
     assert_eq!(lines[4..], ["isDirectory: false", "isFile: true", "permissions: read, write"]);
-    let directory = text_of("get_file_info", json!({ "path": "." }));
-    assert!(directory.contains("isDirectory: true\nisFile: false"), "{directory}");
+    let directory_info = text_of("get_file_info", json!({ "path": "." }));
+    assert!(directory_info.contains("isDirectory: true\nisFile: false"), "{directory_info}");
     let gone = directory.path("gone");
     assert_eq!(
         error_of("get_file_info", json!({ "path": gone })),

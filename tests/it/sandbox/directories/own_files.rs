@@ -185,9 +185,13 @@ fn a_reload_never_exposes_the_gateways_own_files() {
         ("keys/key", "notes/key", "reach the secret file `key`"),
         ("own/state", "notes/state", "reach the plugins' state"),
     ] {
-        let seen = http.log().matches("the one in use stays in force").count();
+        let seen = http.log().matches("the current one stays in effect").count();
         reload(good.replace(from, to));
-        assert!(http.log().matches("the one in use stays in force").count() > seen, "{from}: {}", http.log());
+        assert!(
+            http.log().matches("the current one stays in effect").count() > seen,
+            "{from}: {}",
+            http.log()
+        );
         assert!(http.log().contains(what), "{what}: {}", http.log());
     }
     reload(good);

@@ -336,7 +336,7 @@ fn official(comparison: &Comparison<'_>) -> Result<Command> {
     let modules = comparison.modules().canonicalize().context("the packages from npm are missing")?;
     if fs::read_link(&directory).ok().as_ref() != Some(&modules) {
         let _old = fs::remove_file(&directory);
-        link(&modules, &directory).with_context(|| format!("`{}` can't be linked", directory.display()))?;
+        link(&modules, &directory).with_context(|| format!("can't link `{}`", directory.display()))?;
     }
     // The server starts `node` by name.
     let node_dir = comparison.node_program().parent().map(Path::to_path_buf);

@@ -23,7 +23,7 @@ use directory::Directory;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "filesystem",
     package: "@modelcontextprotocol/server-filesystem",
-    compared: "Calls of every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
+    compared: "Calls to every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
                files, files with CRLF or without a final newline, names with spaces and accents, links, \
                edits that match exactly, except for white space, or not at all, moves onto existing files, \
                many kinds of patterns, and invalid arguments. After each call that can change something, \
@@ -37,7 +37,7 @@ pub(super) const SUBJECT: Subject = Subject {
 /// The tools that can change files.
 const WRITE_TOOLS: [&str; 4] = ["write_file", "edit_file", "create_directory", "move_file"];
 
-/// Both directories, and calls of both servers in them.
+/// Both directories, and calls to both servers in them.
 struct Both<'a, 'b> {
     comparison: &'a mut Comparison<'b>,
     theirs: Directory,

@@ -11,7 +11,7 @@ use crate::random::Random;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "memory",
     package: "@modelcontextprotocol/server-memory",
-    compared: "Sequences of calls of all nine tools, each starting with an empty graph. They use few \
+    compared: "Sequences of calls to all nine tools, each starting with an empty graph. They use few \
                names, so that the same entities come up repeatedly, texts in many scripts, and invalid \
                arguments. After each change, the whole graph is compared, through the tool and through the \
                resource, and so are the notifications to a subscriber.",

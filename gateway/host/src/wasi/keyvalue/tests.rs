@@ -74,7 +74,7 @@ async fn a_plugin_has_a_store_only_if_granted() {
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await.as_deref(), Some("own"));
         assert_eq!(granted(&stores, "b", StateGrant::Own).text("key").await, None);
         let shared = granted(&stores, "a", StateGrant::Shared(name.clone()));
-        assert_eq!(shared.text("key").await, None, "a name is no plugin");
+        assert_eq!(shared.text("key").await, None, "a name isn't a plugin");
         shared.set("key".into(), b"shared".into(), PLENTY).await.unwrap();
         let same = granted(&stores, "b", StateGrant::Shared(name));
         assert_eq!(same.text("key").await.as_deref(), Some("shared"));
@@ -154,7 +154,7 @@ async fn the_limit_includes_keys_and_values() {
             assert_eq!(set, Err(KeyValueError::Full(limit)), "{key}");
         }
         assert_eq!(kept.increment("c".into(), 1, limit).await, Err(KeyValueError::Full(limit)));
-        assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "what was there stays");
+        assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "existing data is kept");
         assert_eq!(kept.size().await, limit);
         // A change that makes it smaller works even if the limit was lowered.
         kept.set("a".into(), vec![0; 3], 1).await.unwrap();
@@ -200,7 +200,7 @@ async fn increments_are_64_bit() {
                 Err(KeyValueError::NotANumber),
                 "{text:?}"
             );
-            assert_eq!(kept.text("n").await.as_deref(), Some(text), "it stays as it is");
+            assert_eq!(kept.text("n").await.as_deref(), Some(text), "the value is unchanged");
         }
     }
 }

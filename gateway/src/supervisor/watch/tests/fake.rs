@@ -100,12 +100,12 @@ impl FakeSystem {
         self.state().stamps.insert(file.to_owned(), stamp);
     }
 
-    /// Sets the time of the last change of all files.
+    /// Sets the time of the last change to all files.
     pub(in super::super) fn set_changed_at(&self, time: SystemTime) {
         self.state().changed_at = Some(time);
     }
 
-    /// Reports a change of a path.
+    /// Reports a change to a path.
     pub(in super::super) fn report(&self, path: &Path, change: ChangeKind) {
         self.sink().report(path, change);
     }

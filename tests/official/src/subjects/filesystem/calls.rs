@@ -59,7 +59,7 @@ const PATTERNS: [&str; 12] = [
     "[ab].*",
 ];
 
-/// Fills both directories and makes random calls of all tools.
+/// Fills both directories and makes random calls to all tools.
 pub(super) fn random_calls(both: &mut Both<'_, '_>, random: &mut Random) -> Result<()> {
     both.clear()?;
     for _ in 0..4 + random.below(20) {

@@ -226,7 +226,7 @@ async fn a_full_disk_is_an_error_and_keeps_data() {
     assert_eq!(large, Err(KeyValueError::Unavailable));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
-    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "what didn't happen costs nothing");
+    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "failed writes aren't counted");
     kept.set("small".into(), b"fits".into(), PLENTY).await.unwrap();
     assert_eq!(stores.problem().await, None);
 }
