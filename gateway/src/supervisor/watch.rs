@@ -5,8 +5,8 @@
 //! [`WatchMode`] contains the reason.
 //!
 //! `file_watcher` contains the decisions. It runs on one thread and receives the time as an argument, so tests need
-//! neither threads nor sleeps. `helper` runs calls that can block for ever. `mailbox` delivers everything to the
-//! thread.
+//! neither threads nor sleeps. `helper` runs calls that can block for ever. `event_sink` filters the system's
+//! reports, and `mailbox` delivers everything to the thread.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use super::status::WatchMode;
 
 mod burst;
+mod event_sink;
 mod file_watcher;
 mod folders;
 mod helper;
@@ -34,7 +35,7 @@ mod tracked_file;
 pub(super) use system::{NativeSystem, System};
 #[cfg(test)]
 pub(super) use {
-    mailbox::EventSink,
+    event_sink::EventSink,
     system::{FolderWatcher, WatchError},
 };
 

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 use moongate_config::WatchConfig;
 
 use super::burst::Burst;
+use super::event_sink::SystemReports;
 use super::folders::{FitOutcome, FolderWatches, LostWatches, WantedFolders};
 use super::helper::{Helper, JobResult};
-use super::mailbox::{EventSink, Mail, Mailbox, ReportWakeUp, SystemReports};
+use super::mailbox::{Mail, Mailbox, ReportWakeUp};
 use super::probe::{FileProbe, FolderEntry};
 use super::system::System;
 use super::tracked_file::{ProbeOutcome, ProbeReason, SystemReport, TrackedFile};
@@ -68,7 +69,7 @@ pub(super) struct FolderState {
 impl FileWatcher {
     /// `since` is the time when the caller began to read the files that it names first.
     pub(super) fn new(mailbox: Arc<Mailbox>, system: Arc<dyn System>, since: SystemTime) -> Self {
-        let watches = FolderWatches::new(Arc::clone(&system), EventSink(Arc::clone(&mailbox)));
+        let watches = FolderWatches::new(Arc::clone(&system), mailbox.event_sink());
         Self {
             helper: Helper::new(Arc::clone(&mailbox)),
             mailbox,
@@ -188,7 +189,7 @@ impl FileWatcher {
     /// Probes all files and reports those that changed.
     fn end_burst(&mut self, now: Instant) {
         self.burst = None;
-        self.reports.merge(self.mailbox.take_reports());
+        self.reports.merge(self.mailbox.reports.take());
         let SystemReports { any_change: _, changed_entries, removed_folders, overflowed, failed } =
             std::mem::take(&mut self.reports);
         let lost = &mut self.folders.lost;
@@ -289,7 +290,7 @@ impl FileWatcher {
         let Some(mut watches) = self.folders.watches.take() else { return false };
         let lost = std::mem::take(&mut self.folders.lost);
         // Before the first report can arrive.
-        self.mailbox.set_watched_names(wanted.names());
+        self.mailbox.reports.set_watched_names(wanted.names());
         self.folders.fitted = Some(wanted.clone());
         let is_on = self.config.watches_files;
         let result = self.helper.run(move || {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::mailbox::{EventSink, NamesInFolder, WatchedNames};
+use super::event_sink::{EventSink, NamesInFolder, WatchedNames};
 use super::probe::{FileId, PathStep, StepKind};
 use super::system::{FolderWatcher, System, WatchError};
 

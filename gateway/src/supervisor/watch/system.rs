@@ -8,7 +8,7 @@ use std::path::Path;
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::mailbox::{ChangeKind, EventSink};
+use super::event_sink::{ChangeKind, EventSink};
 use super::probe::{FileProbe, probe};
 
 /// The system calls for watching.

@@ -1,6 +1,6 @@
 //! A system that reports nothing, or not everything.
 
-use super::super::mailbox::ChangeKind;
+use super::super::event_sink::ChangeKind;
 use super::fake::FakeSystem;
 use super::*;
 

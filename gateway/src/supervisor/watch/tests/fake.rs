@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::SystemTime;
 
-use super::super::mailbox::{ChangeKind, EventSink};
+use super::super::event_sink::{ChangeKind, EventSink};
 use super::super::probe::{FileId, FileProbe, FileStamp, PathStep, StepKind};
 use super::super::{FolderWatcher, System, WatchError};
 
