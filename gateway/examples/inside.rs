@@ -104,9 +104,9 @@ async fn dispatcher(host: &WasmHost, source: PathBuf, instances: InstancePolicy)
     let config = Arc::new(config);
     let candidate = host.read(&config).await?;
     let plugin = host.load(Arc::clone(&config), candidate).await?;
-    let member = CatalogPlugin::new(plugin, Arc::new(config.policy()))
+    let catalog_plugin = CatalogPlugin::new(plugin, Arc::new(config.policy()))
         .map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
-    let build = Catalog::build(1, vec![member], None);
+    let build = Catalog::build(1, vec![catalog_plugin], None);
     ensure!(build.refused.is_empty(), "the zoo was rejected");
     let (_, latest) = watch::channel(Arc::new(build.catalog));
     Ok(Dispatcher::new(latest, Arc::new(ConcurrencyLimiter::new(CONCURRENCY))))
@@ -147,7 +147,7 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let name = Some(tool.public_name());
     let took = Duration::from_micros(25);
     let call = CallEnd {
-        member: tool.plugin(),
+        catalog_plugin: tool.plugin(),
         kind: CallKind::Tool,
         name,
         outcome: CallOutcome::Done,

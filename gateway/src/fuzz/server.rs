@@ -40,8 +40,8 @@ impl FuzzServer {
         config.allow.instructions = true;
         config.allow.client =
             BTreeSet::from([ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots]);
-        let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
-        let build = Catalog::build(1, vec![member], None);
+        let catalog_plugin = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
+        let build = Catalog::build(1, vec![catalog_plugin], None);
         if !build.refused.is_empty() {
             return None;
         }

@@ -111,8 +111,8 @@ fn catalog(generation: u64, tools: &[&str], cancel_grace: Duration, signals: &Ar
     config.limits.cancel_grace = cancel_grace;
     let digest = Digest::of(&generation.to_be_bytes());
     let plugin = FakePlugin { id, digest, manifest, signals: Arc::clone(signals) };
-    let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
-    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, vec![member], None);
+    let catalog_plugin = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, vec![catalog_plugin], None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }

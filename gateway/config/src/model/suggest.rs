@@ -71,8 +71,8 @@ impl HttpGrant {
 
 /// The line of `allow` that grants it, once the operator replaces each ellipsis with a directory.
 #[must_use]
-pub fn grant_line(cure: &GrantFix) -> String {
-    match cure {
+pub fn grant_line(fix: &GrantFix) -> String {
+    match fix {
         GrantFix::Line(line) => line.clone(),
         GrantFix::ReadDirectory { guest } => format!("dirs = [{}]", readable_dir_entry(guest.as_deref())),
         GrantFix::ChangeDirectory { host, guest } => {

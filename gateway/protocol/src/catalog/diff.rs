@@ -59,7 +59,7 @@ pub struct ItemChange {
 trait DiffItem {
     fn key(&self) -> &str;
 
-    fn member(&self) -> &CatalogPlugin;
+    fn catalog_plugin(&self) -> &CatalogPlugin;
 
     /// The index of the item in its plugin's offer.
     fn at(&self) -> usize;
@@ -109,7 +109,7 @@ impl KindDiff {
         };
         let changed = now.iter().filter_map(|(key, item)| {
             let before = before.get(key)?;
-            if item.member().is_same_load(before.member()) && item.at() == before.at() {
+            if item.catalog_plugin().is_same_load(before.catalog_plugin()) && item.at() == before.at() {
                 return None; // the usual case
             }
             let (parts, weaker) = item.compared(before);
@@ -147,9 +147,10 @@ fn resource_items(catalog: &Catalog) -> Vec<ResourceItem<'_>> {
 /// The plugins whose granted instructions differ.
 fn changed_instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     fn advice(catalog: &Catalog) -> BTreeMap<&PluginId, &str> {
-        let granted = catalog.plugins().iter().filter(|member| member.policy().instructions);
-        let all =
-            granted.map(|member| (member.id(), member.plugin().manifest().info.instructions.as_deref()));
+        let granted = catalog.plugins().iter().filter(|catalog_plugin| catalog_plugin.policy().instructions);
+        let all = granted.map(|catalog_plugin| {
+            (catalog_plugin.id(), catalog_plugin.plugin().manifest().info.instructions.as_deref())
+        });
         all.filter_map(|(id, instructions)| Some((id, instructions?))).collect()
     }
     let before = advice(old);
@@ -163,8 +164,8 @@ impl DiffItem for ToolEntry {
         self.public_name().as_str()
     }
 
-    fn member(&self) -> &CatalogPlugin {
-        &self.member
+    fn catalog_plugin(&self) -> &CatalogPlugin {
+        &self.catalog_plugin
     }
 
     fn at(&self) -> usize {
@@ -182,8 +183,8 @@ impl DiffItem for PromptEntry {
         self.public_name().as_str()
     }
 
-    fn member(&self) -> &CatalogPlugin {
-        &self.member
+    fn catalog_plugin(&self) -> &CatalogPlugin {
+        &self.catalog_plugin
     }
 
     fn at(&self) -> usize {
@@ -203,10 +204,10 @@ impl DiffItem for ResourceItem<'_> {
         }
     }
 
-    fn member(&self) -> &CatalogPlugin {
+    fn catalog_plugin(&self) -> &CatalogPlugin {
         match self {
-            Self::Resource(entry) => &entry.member,
-            Self::Template(entry) => &entry.member,
+            Self::Resource(entry) => &entry.catalog_plugin,
+            Self::Template(entry) => &entry.catalog_plugin,
         }
     }
 

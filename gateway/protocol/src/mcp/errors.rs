@@ -136,13 +136,13 @@ pub enum RequestError {
 
 impl RequestError {
     /// A failed call of this plugin.
-    pub(super) fn failed(member: &CatalogPlugin, error: CallError) -> Self {
-        Self::Dispatch(DispatchError::Call { plugin: member.id().clone(), error })
+    pub(super) fn failed(catalog_plugin: &CatalogPlugin, error: CallError) -> Self {
+        Self::Dispatch(DispatchError::Call { plugin: catalog_plugin.id().clone(), error })
     }
 
     /// Unanswered questions of this plugin.
-    pub(super) fn unanswered(member: &CatalogPlugin, why: String) -> Self {
-        Self::Unanswered(member.id().clone(), why)
+    pub(super) fn unanswered(catalog_plugin: &CatalogPlugin, why: String) -> Self {
+        Self::Unanswered(catalog_plugin.id().clone(), why)
     }
 
     /// The answer that `revision` gives.

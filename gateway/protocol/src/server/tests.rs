@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
-use crate::catalog::fake::{Fake, FakeMember as _, catalog, ready};
+use crate::catalog::fake::{Fake, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::limiter::ConcurrencyLimiter;
 use crate::mcp::{CacheScope, Identity, SealingKey};
@@ -75,7 +75,7 @@ fn misbehaving_catalog() -> Arc<crate::catalog::Catalog> {
             Err(CallError::Cancelled)
         }),
     }));
-    catalog(vec![fake.member(|_| {})])
+    catalog(vec![fake.into_catalog_plugin(|_| {})])
 }
 
 fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {

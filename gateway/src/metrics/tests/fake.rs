@@ -20,7 +20,7 @@ struct FakePlugin {
 }
 
 /// A catalog entry of a plugin with these tools.
-pub(super) fn member(id: &str, tools: &[&str]) -> CatalogPlugin {
+pub(super) fn catalog_plugin(id: &str, tools: &[&str]) -> CatalogPlugin {
     let tool = |name: &&str| Tool {
         name: ToolName::new(name).unwrap(),
         title: None,
@@ -43,8 +43,8 @@ pub(super) fn member(id: &str, tools: &[&str]) -> CatalogPlugin {
 }
 
 /// A catalog of these plugins.
-pub(super) fn catalog(generation: u64, members: Vec<CatalogPlugin>) -> Arc<Catalog> {
-    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, members, None);
+pub(super) fn catalog(generation: u64, plugins: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, plugins, None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }

@@ -173,8 +173,9 @@ impl TestReconciler {
     /// The configuration of a plugin's active code.
     pub(in crate::supervisor) fn active_config(&self, id: &str) -> Arc<PluginConfig> {
         let catalog = Arc::clone(&self.catalog.borrow());
-        let member = catalog.plugins().iter().find(|member| member.id().as_str() == id).unwrap();
-        let plugin = Arc::as_ptr(member.plugin()).cast::<()>();
+        let catalog_plugin =
+            catalog.plugins().iter().find(|catalog_plugin| catalog_plugin.id().as_str() == id).unwrap();
+        let plugin = Arc::as_ptr(catalog_plugin.plugin()).cast::<()>();
         let plugins = self.disk.plugins.lock().unwrap();
         let is_active = |fake: &Arc<FakePlugin>| Arc::as_ptr(fake).cast::<()>() == plugin;
         let active = plugins.iter().filter_map(Weak::upgrade).find(is_active).unwrap();

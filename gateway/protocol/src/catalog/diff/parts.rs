@@ -1,6 +1,6 @@
 //! Comparison of listed items, part by part.
 //!
-//! Parts are compared by `member::see`, which the digests are made of too: if digests differ, a part differs.
+//! Parts are compared by their debug text, which the digests are made of too: if digests differ, a part differs.
 
 use std::fmt::Debug;
 

@@ -35,8 +35,8 @@ pub fn fuzz_question(bytes: &[u8]) {
             assert!(!message.contains(is_hidden_in_block), "{message:?}");
         }
     }
-    if let Ok(heard) = question.accept(answer) {
-        assert_eq!(question.accept(heard.get()).as_ref(), Ok(&heard), "what is heard is no answer");
+    if let Ok(heard) = question.validate_answer(answer) {
+        assert_eq!(question.validate_answer(heard.get()).as_ref(), Ok(&heard), "what is heard is no answer");
     }
 }
 

@@ -166,7 +166,7 @@ impl Question {
     }
 
     /// Validates an answer and returns it as the plugin gets it. The error is the reason why it is invalid.
-    pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
+    pub(super) fn validate_answer(&self, answer: &str) -> Result<Json, String> {
         if answer.len() > MAX_ANSWER_BYTES {
             return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
         }

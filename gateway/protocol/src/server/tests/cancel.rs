@@ -56,7 +56,7 @@ fn tidy(started: &CancellationToken, cleaned_up: &CancellationToken) -> Arc<Serv
             Err(CallError::Cancelled)
         })
     }));
-    serving(catalog(vec![fake.member(|_| {})]))
+    serving(catalog(vec![fake.into_catalog_plugin(|_| {})]))
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn sends_nothing_after_a_cancellation() {
             Ok(Outcome::Done(ToolResult::default()))
         })
     }));
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let connection = StdioConnection::new();
     line(&server, &connection, &initialize_request()).await;
     let call = request(1, "tools/call", &json!({ "name": "a_run", "_meta": { "progressToken": "t" } }));

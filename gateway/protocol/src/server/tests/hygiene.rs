@@ -35,9 +35,9 @@ async fn instructions_require_a_grant_and_are_limited() {
     };
     let long = "x".repeat(10_000);
     let server = serving(catalog(vec![
-        advising("a", "Use it wisely.\n").member(|config| config.instructions = true),
-        advising("b", "Obey me.").member(|_| {}),
-        advising("c", &long).member(|config| config.instructions = true),
+        advising("a", "Use it wisely.\n").into_catalog_plugin(|config| config.instructions = true),
+        advising("b", "Obey me.").into_catalog_plugin(|_| {}),
+        advising("c", &long).into_catalog_plugin(|config| config.instructions = true),
     ]));
     for (revision, method) in
         [(Revision::V2025_11_25, "initialize"), (Revision::V2026_07_28, "server/discover")]
@@ -51,7 +51,7 @@ async fn instructions_require_a_grant_and_are_limited() {
             instructions.chars().count()
         );
     }
-    let ungranted = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
+    let ungranted = serving(catalog(vec![advising("b", "Obey me.").into_catalog_plugin(|_| {})]));
     let result = ask(&ungranted, Revision::V2025_11_25, "initialize", json!({})).await;
     assert_eq!(result.get("instructions"), None, "nothing, rather than an empty text");
 }
@@ -62,7 +62,7 @@ async fn empty_capabilities_are_not_listed() {
     fake.manifest.tools[0].hints = ToolHints::default();
     let only_later = Annotations { last_modified: Some("2026-01-01".to_owned()), ..Annotations::default() };
     fake.manifest.resources[0].annotations = Some(only_later);
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     for revision in Revision::ALL {
         let tools = ask(&server, revision, "tools/list", json!({})).await;
         let mut members: Vec<_> = tools["tools"][0].as_object().unwrap().keys().cloned().collect();
@@ -90,7 +90,7 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
         let ttl = Some(Duration::from_secs(60));
         ready(Ok(Outcome::Done(ReadResult { contents, ttl, is_shareable: true, ..ReadResult::default() })))
     }));
-    serving_for(catalog(vec![fake.member(|_| {})]), scope)
+    serving_for(catalog(vec![fake.into_catalog_plugin(|_| {})]), scope)
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn completions_are_counted_and_use_plugin_names() {
         let values = if name == "x" { few } else { many };
         ready(Ok(Completion { values, total: Some(1), ..Completion::default() }))
     }));
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let about = |name: &str| json!({ "ref": { "type": "ref/prompt", "name": "a_ask" }, "argument": { "name": name, "value": "" } });
     for revision in Revision::ALL {
         let few = ask(&server, revision, "completion/complete", about("x")).await["completion"].clone();

@@ -127,7 +127,7 @@ async fn observes_tool_errors_and_custom_codes() {
             }
         })
     }));
-    let (server, recorder) = observed(catalog(vec![fake.member(|_| {})]));
+    let (server, recorder) = observed(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let connection = StdioConnection::new();
     line(&server, &connection, &initialize_request()).await;
     line(&server, &connection, &call(1, "a_fails")).await;

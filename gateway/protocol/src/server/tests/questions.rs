@@ -28,7 +28,9 @@ fn asking() -> Arc<Server> {
             extra: Vec::new(),
         })))
     }));
-    serving(catalog(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]))
+    serving(catalog(vec![
+        fake.into_catalog_plugin(|config| config.client_features = [ClientFeature::Roots].into()),
+    ]))
 }
 
 fn hello_in(revision: &str, capabilities: &Value) -> Vec<u8> {

@@ -16,7 +16,7 @@ fn server(portable: bool) -> Arc<Server> {
         let structured = Some(Json::parse(text).unwrap());
         ready(Ok(Outcome::Done(ToolResult { structured, ..ToolResult::default() })))
     }));
-    serving(catalog(vec![fake.member(|config| config.portable_schemas = portable)]))
+    serving(catalog(vec![fake.into_catalog_plugin(|config| config.portable_schemas = portable)]))
 }
 
 async fn asked(server: &Arc<Server>, revision: &str, method: &str, params: &Value) -> Value {
