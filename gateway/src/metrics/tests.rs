@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_model::call::CallError;
-use moongate_protocol::catalog::CatalogPlugin;
+use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
+use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
+use serde_json::json;
 
 use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PluginIssue, PluginState, PluginStatus, ReloadCounts, SupervisorStatus,
@@ -19,10 +21,8 @@ use moongate_host::{HostGauges, RequestCounts};
 
 use super::*;
 
-mod fake;
 mod text;
 
-use fake::{catalog, catalog_plugin};
 use text::{Sample, read};
 
 fn name(text: &str) -> PublicName {
@@ -31,6 +31,21 @@ fn name(text: &str) -> PublicName {
 
 fn id(text: &str) -> PluginId {
     PluginId::new(text).unwrap()
+}
+
+/// A plugin with these tools.
+fn catalog_plugin(id: &str, tools: &[&str]) -> CatalogPlugin {
+    let schema = json!({ "type": "object" });
+    let mut plugin = tools.iter().fold(FakePlugin::new(id), |plugin, name| plugin.tool(name, &schema, None));
+    plugin.peak_memory = Some(64 << 10);
+    plugin.into_catalog_plugin(|_| {})
+}
+
+/// A catalog of these plugins.
+fn catalog(generation: u64, plugins: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, plugins, None);
+    assert_eq!(refused, []);
+    Arc::new(catalog)
 }
 
 fn plugin(id: &str, state: PluginState) -> PluginStatus {

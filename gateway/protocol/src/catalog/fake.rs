@@ -10,7 +10,7 @@ use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, ToolFilter};
 
 use super::{Catalog, CatalogBuild, CatalogPlugin};
 
-pub use crate::test_support::{FakePlugin, FakePlugin as Fake, ready};
+pub use crate::test_support::{FakePlugin, ready};
 
 /// The policy of a plugin without grants, with the default limits.
 #[must_use]

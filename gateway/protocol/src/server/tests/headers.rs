@@ -16,7 +16,7 @@ fn server() -> Arc<Server> {
         },
         "required": ["region"],
     });
-    let mut fake = Fake::new("a").tool("fine", &schema, None);
+    let mut fake = FakePlugin::new("a").tool("fine", &schema, None);
     fake.on_tool = Some(Box::new(|_, (_, text)| {
         let content = vec![crate::call::Content::text(text)];
         ready(Ok(Outcome::Done(ToolResult { content, ..ToolResult::default() })))
@@ -187,7 +187,7 @@ async fn hides_invalid_header_annotations() {
         "properties": { "a": { "type": "number", "x-mcp-header": "A" }, "b": { "type": "string", "x-mcp-header": "B" } },
     });
     let catalog_plugin =
-        Fake::new("a").tool("fine", &schema, None).into_catalog_plugin(|config| config.place = 3..4);
+        FakePlugin::new("a").tool("fine", &schema, None).into_catalog_plugin(|config| config.place = 3..4);
     let [warning] = catalog_plugin.problems().try_into().unwrap();
     assert!(warning.message.contains("`/properties/a`") && warning.message.contains("`fine`"), "{warning}");
     assert_eq!((warning.is_error(), warning.span), (false, Some(3..4)));

@@ -29,7 +29,7 @@ async fn ask(server: &Arc<Server>, revision: Revision, method: &str, mut params:
 #[tokio::test]
 async fn instructions_require_a_grant_and_are_limited() {
     let advising = |id: &str, advice: &str| {
-        let mut fake = Fake::new(id);
+        let mut fake = FakePlugin::new(id);
         fake.manifest.info.instructions = Some(advice.to_owned());
         fake
     };
@@ -58,7 +58,7 @@ async fn instructions_require_a_grant_and_are_limited() {
 
 #[tokio::test]
 async fn empty_capabilities_are_not_listed() {
-    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None).resource("test://a");
+    let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None).resource("test://a");
     fake.manifest.tools[0].hints = ToolHints::default();
     let only_later = Annotations { last_modified: Some("2026-01-01".to_owned()), ..Annotations::default() };
     fake.manifest.resources[0].annotations = Some(only_later);
@@ -77,7 +77,7 @@ async fn empty_capabilities_are_not_listed() {
 
 /// A gateway with a resource that may be cached for a minute.
 fn lasting(scope: CacheScope) -> Arc<Server> {
-    let mut fake = Fake::new("a").resource("test://a");
+    let mut fake = FakePlugin::new("a").resource("test://a");
     fake.on_read = Some(Box::new(|_, uri| {
         let contents = ResourceContents {
             uri: ResourceUri::new(&uri).unwrap(),
@@ -109,7 +109,7 @@ async fn results_are_not_cached_across_callers() {
 
 #[tokio::test]
 async fn completions_are_counted_and_use_plugin_names() {
-    let mut fake = Fake::new("a").prompt("ask", &["x!", "y"]);
+    let mut fake = FakePlugin::new("a").prompt("ask", &["x!", "y"]);
     fake.manifest.has_completions = true;
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {
         let CompletionTarget::Prompt(prompt) = target else { panic!() };
