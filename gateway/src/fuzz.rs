@@ -5,7 +5,8 @@
 //! message and can validate it against the official schemas.
 
 use moongate_model::json::parse_strict;
-use moongate_model::names::{PluginId, is_hidden};
+use moongate_model::names::PluginId;
+use moongate_model::text::is_hidden;
 use moongate_protocol::mcp::Revision;
 use serde_json::Value;
 

@@ -11,8 +11,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::{is_hidden_in_uri, quotable};
 
-pub use crate::text::{is_hidden, nearest_name as alike};
-
 /// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
 pub const MAX_PUBLIC_NAME: usize = 64;
 

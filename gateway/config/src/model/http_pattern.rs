@@ -13,7 +13,7 @@ use url::Host;
 use super::diagnostic::{quoted, visible};
 use super::http_path::{PatternError, parse_path};
 use super::{HostPattern, HttpScheme};
-use moongate_model::names::is_hidden;
+use moongate_model::text::is_hidden;
 
 /// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use crate::model::{
 };
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::spec::keys::{ROOT, ValueKind};
-use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName, alike};
+use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
+use moongate_model::text::nearest_name;
 
 const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
 
@@ -248,7 +249,7 @@ fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_
         return None;
     }
     let loaded = all.iter().filter(|(other, value)| *other != name && value.inner.get("source").is_some());
-    let near = alike(name, loaded.map(|(other, _)| *other))?;
+    let near = nearest_name(name, loaded.map(|(other, _)| *other))?;
     let problem = Diagnostic::error(format!("missing key `source` in `[{}]`", value.path));
     Some(problem.with_span(value.key_span.clone()).with_hint(format!("did you mean `[plugins.{near}]`?")))
 }

@@ -6,7 +6,8 @@ use moongate_config::{LimitKey, Limits};
 use moongate_model::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
-use moongate_model::names::{PromptName, ResourceUri, ToolName, is_hidden};
+use moongate_model::names::{PromptName, ResourceUri, ToolName};
+use moongate_model::text::is_hidden;
 
 use super::{
     At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,

@@ -61,7 +61,7 @@ fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
-        if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if c.is_control() || text::is_removed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }

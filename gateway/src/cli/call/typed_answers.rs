@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use moongate_model::json;
+use moongate_model::text::escaped_line;
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -184,7 +185,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 
 /// A value, shortened so that it can't hide the text after it.
 fn shown(value: &Value) -> String {
-    print::safe_line(&value.to_string(), MAX_SHOWN_CHARS)
+    escaped_line(&value.to_string(), MAX_SHOWN_CHARS)
 }
 
 enum WholeForm<'a> {
