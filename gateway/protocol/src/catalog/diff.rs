@@ -18,6 +18,8 @@ mod parts;
 pub use hints::WeakerHint;
 pub use parts::ItemPart;
 
+use parts::{differing_parts, prompt_parts, resource_parts, template_parts, tool_parts};
+
 /// All differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogDiff {
@@ -174,7 +176,7 @@ impl DiffItem for ToolEntry {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let weaker = WeakerHint::between(&before.tool().hints, &self.tool().hints);
-        (parts::tool_parts(before, self), weaker)
+        (differing_parts(&tool_parts(before), &tool_parts(self)), weaker)
     }
 }
 
@@ -192,7 +194,7 @@ impl DiffItem for PromptEntry {
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
-        (parts::prompt_parts(before, self), Vec::new())
+        (differing_parts(&prompt_parts(before), &prompt_parts(self)), Vec::new())
     }
 }
 
@@ -220,8 +222,12 @@ impl DiffItem for ResourceItem<'_> {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let parts = match (before, self) {
-            (Self::Resource(before), Self::Resource(now)) => parts::resource_parts(before, now),
-            (Self::Template(before), Self::Template(now)) => parts::template_parts(before, now),
+            (Self::Resource(before), Self::Resource(now)) => {
+                differing_parts(&resource_parts(before), &resource_parts(now))
+            }
+            (Self::Template(before), Self::Template(now)) => {
+                differing_parts(&template_parts(before), &template_parts(now))
+            }
             // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
                 vec![ItemPart::Origin]
