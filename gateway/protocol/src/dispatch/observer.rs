@@ -273,7 +273,9 @@ impl Observed for PluginCall<'_> {
             CallKind::Resource | CallKind::Completion => (None, None),
         };
         let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
-        let (plugin, kind, outcome) = (catalog_plugin.id(), kind.as_str(), outcome.kind());
+        let plugin = catalog_plugin.id();
+        let kind = kind.as_str();
+        let outcome = outcome.kind();
         tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "plugin call ended");
     }
 
