@@ -22,7 +22,7 @@ use moongate_model::text::nearest_name;
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// The methods in use (RFC 9110, 5789, 4918, 3253, 5323).
-const METHODS: [&str; 17] = [
+const KNOWN_METHODS: [&str; 17] = [
     "GET",
     "HEAD",
     "POST",
@@ -232,7 +232,7 @@ fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<
             Diagnostic::error(format!("{shown} can't be granted"))
                 .with_hint("remove it: plugins can't use it")
         } else {
-            let near = nearest_name(&method, METHODS.into_iter()).filter(|known| *known != method);
+            let near = nearest_name(&method, KNOWN_METHODS.into_iter()).filter(|known| *known != method);
             match (methods.insert(method), near) {
                 (false, _) => Diagnostic::warning(format!("duplicate method {shown}")).with_hint("remove it"),
                 (true, Some(known)) => Diagnostic::warning(format!("unusual method {shown}"))

@@ -223,13 +223,14 @@ fn read_renames(
     reader: &mut ConfigReader<'_>,
     renamed: &[(&str, TomlValue<'_>)],
 ) -> BTreeMap<String, PublicName> {
-    const WHAT: &str = "invalid tool name";
+    const TOOL_NAME_PROBLEM: &str = "invalid tool name";
     let mut renames = BTreeMap::new();
     let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
     for (name, value) in renamed {
-        or_report_name(reader, ToolName::new(name), &value.key_span, WHAT, TOOL_HINT);
+        or_report_name(reader, ToolName::new(name), &value.key_span, TOOL_NAME_PROBLEM, TOOL_HINT);
         let Some(text) = reader.as_string(value, &ValueKind::String("a public name")) else { continue };
-        let public = or_report_name(reader, PublicName::new(&text.text), &text.span, WHAT, NAME_HINT);
+        let public =
+            or_report_name(reader, PublicName::new(&text.text), &text.span, TOOL_NAME_PROBLEM, NAME_HINT);
         let Some(public) = public else { continue };
         if let Some(first) = taken.get(&public) {
             let problem = Diagnostic::error(format!("duplicate public name {}", quoted(public.as_str())));

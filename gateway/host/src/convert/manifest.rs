@@ -203,7 +203,7 @@ fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Conv
         extra: more,
     } = given;
     let covered = ["uriTemplate", "name", "title", "description", "mimeType", "icons", "annotations"];
-    if uri_template.len() > ResourceUri::MAX {
+    if uri_template.len() > ResourceUri::MAX_BYTES {
         return Err(ConvertError::new("longer than 4,096 bytes"));
     }
     let uri_template =

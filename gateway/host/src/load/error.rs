@@ -325,11 +325,13 @@ impl LoadError {
 
 /// The first names in backticks, each truncated, because a component can have a million.
 pub(crate) fn quoted_list(names: &[String]) -> String {
-    const FIRST: usize = 8;
-    let first =
-        names.iter().take(FIRST).map(|name| format!("`{}`", text::clean_line(name, text::MAX_WORD_BYTES)));
+    const MAX_LISTED_NAMES: usize = 8;
+    let first = names
+        .iter()
+        .take(MAX_LISTED_NAMES)
+        .map(|name| format!("`{}`", text::clean_line(name, text::MAX_WORD_BYTES)));
     let first = first.collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(FIRST) {
+    match names.len().checked_sub(MAX_LISTED_NAMES) {
         None | Some(0) => first,
         Some(more) => format!("{first} and {more} more"),
     }

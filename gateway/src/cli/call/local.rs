@@ -61,7 +61,7 @@ impl LocalCall {
         };
         let client = ClientInfo {
             name: CLIENT_NAME.to_owned(),
-            version: version::SHORT.to_owned(),
+            version: version::GATEWAY_VERSION.to_owned(),
             ..ClientInfo::default()
         };
         let request_context = RequestContext {

@@ -14,7 +14,7 @@ use moongate_model::text::escaped_line;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::questions::{OPENED, Question, QuestionKind};
+use super::questions::{OPENED_ANSWER, Question, QuestionKind};
 use crate::cli::print;
 use crate::cli::schema_fields::{SchemaField, parse_typed};
 
@@ -118,12 +118,14 @@ impl AnswerParts<'_> {
         match asks {
             QuestionKind::Form => self.form(question),
             QuestionKind::Page => match self.single_value()? {
-                OPENED => Ok(SentAnswer {
+                OPENED_ANSWER => Ok(SentAnswer {
                     response: json!({ "action": "accept" }),
-                    shown: format!("{OPENED} {}", question.member("url")),
+                    shown: format!("{OPENED_ANSWER} {}", question.member("url")),
                 }),
                 action @ ("decline" | "cancel") => Ok(refusal(action)),
-                other => Err(format!("`{}` isn't `{OPENED}`, `decline` or `cancel`", print::inline(other))),
+                other => {
+                    Err(format!("`{}` isn't `{OPENED_ANSWER}`, `decline` or `cancel`", print::inline(other)))
+                }
             },
             QuestionKind::Model => {
                 let text = self.single_value()?;
