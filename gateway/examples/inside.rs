@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 /// The limit on concurrent calls, which the measurements don't reach.
-const CONCURRENCY: u32 = 64;
+const MAX_CONCURRENT_CALLS: u32 = 64;
 
 /// The duration of each measurement. The warm-up takes a tenth of it.
 const MEASUREMENT_TIME: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
     let options = HostOptions {
         cache_dir: cache.path().join("code"),
         state_dir: None,
-        max_concurrent_calls: CONCURRENCY,
+        max_concurrent_calls: MAX_CONCURRENT_CALLS,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     };
@@ -104,12 +104,12 @@ async fn dispatcher(host: &WasmHost, source: PathBuf, instances: InstancePolicy)
     let config = Arc::new(config);
     let candidate = host.read(&config).await?;
     let plugin = host.load(Arc::clone(&config), candidate).await?;
-    let member = CatalogPlugin::new(plugin, Arc::new(config.policy()))
+    let catalog_plugin = CatalogPlugin::new(plugin, Arc::new(config.policy()))
         .map_err(|problems| anyhow::anyhow!("{problems:?}"))?;
-    let build = Catalog::build(1, vec![member], None);
+    let build = Catalog::build(1, vec![catalog_plugin], None);
     ensure!(build.refused.is_empty(), "the zoo was rejected");
     let (_, latest) = watch::channel(Arc::new(build.catalog));
-    Ok(Dispatcher::new(latest, Arc::new(ConcurrencyLimiter::new(CONCURRENCY))))
+    Ok(Dispatcher::new(latest, Arc::new(ConcurrencyLimiter::new(MAX_CONCURRENT_CALLS))))
 }
 
 fn context() -> Arc<CallContext> {
@@ -147,7 +147,7 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let name = Some(tool.public_name());
     let took = Duration::from_micros(25);
     let call = CallEnd {
-        member: tool.plugin(),
+        catalog_plugin: tool.plugin(),
         kind: CallKind::Tool,
         name,
         outcome: CallOutcome::Done,

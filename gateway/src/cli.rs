@@ -94,7 +94,12 @@ Exit codes:
 
 /// An MCP gateway whose tools are WebAssembly components
 #[derive(Debug, Parser)]
-#[command(name = "moongate", version = version::SHORT, long_version = version::long(), after_help = AFTER_HELP)]
+#[command(
+    name = "moongate",
+    version = version::GATEWAY_VERSION,
+    long_version = version::long(),
+    after_help = AFTER_HELP
+)]
 #[command(arg_required_else_help = true, infer_subcommands = false, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(flatten)]

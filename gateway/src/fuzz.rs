@@ -1,15 +1,16 @@
 //! Fuzz targets for the whole path from a plugin to a client: plain functions, for seeded tests and for fuzzers.
 //!
-//! An [`ArbitraryPlugin`] serves a client of each protocol revision. The invariants: nothing panics, each message is
+//! An arbitrary plugin serves a client of each protocol revision. The invariants: nothing panics, each message is
 //! one line of JSON without duplicate keys, and only data contains invisible characters. The caller receives every
 //! message and can validate it against the official schemas.
 
 use moongate_model::json::parse_strict;
-use moongate_model::names::{PluginId, is_hidden};
+use moongate_model::names::PluginId;
+use moongate_model::text::is_hidden;
 use moongate_protocol::mcp::Revision;
 use serde_json::Value;
 
-use moongate_host::fuzz::ArbitraryPlugin;
+use moongate_host::fuzz;
 
 mod server;
 
@@ -23,7 +24,7 @@ pub type MessageSink<'a> = dyn FnMut(Revision, &[u8], Option<&[u8]>) + 'a;
 /// # Panics
 /// An invariant is violated.
 pub fn fuzz_manifest(bytes: &[u8], sink: &mut MessageSink<'_>) {
-    let Some(plugin) = ArbitraryPlugin::described_by(plugin_id(), bytes) else { return };
+    let Some(plugin) = fuzz::described_by(&plugin_id(), bytes) else { return };
     let Some(server) = FuzzServer::new(plugin) else { return };
     for revision in Revision::ALL {
         server.request_all(revision, server::LIST_METHODS, sink);
@@ -35,7 +36,7 @@ pub fn fuzz_manifest(bytes: &[u8], sink: &mut MessageSink<'_>) {
 /// # Panics
 /// An invariant is violated.
 pub fn fuzz_answer(bytes: &[u8], sink: &mut MessageSink<'_>) {
-    let plugin = ArbitraryPlugin::answering(plugin_id(), bytes);
+    let plugin = fuzz::answering(&plugin_id(), bytes);
     let server = FuzzServer::new(plugin).expect("a plain plugin can be served");
     for revision in Revision::ALL {
         server.request_all(revision, server::CALL_METHODS, sink);

@@ -169,12 +169,12 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { member, kind, name, outcome, took } = call;
+        let &CallEnd { catalog_plugin, kind, name, outcome, took } = call;
         let tool = match kind {
             CallKind::Tool => name.cloned(),
             CallKind::Resource | CallKind::Prompt | CallKind::Completion => None,
         };
-        let plugin = NameLabel(member.id().clone());
+        let plugin = NameLabel(catalog_plugin.id().clone());
         let labels = CallLabels {
             plugin: plugin.clone(),
             kind: kind.as_str(),

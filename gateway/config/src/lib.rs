@@ -8,7 +8,7 @@
 //! - `spec`: the key table, and the JSON Schema and `docs/config.md` that are generated from it.
 //! - `read`: the reader, which gives typed access to the file.
 //! - `sections` and `grants`: the tables of the file.
-//! - `grant_guard`: keeps grants away from the gateway's own files.
+//! - `protected_paths`: keeps grants away from the gateway's own files.
 //! - `report`: diagnostics, redaction, and the resolved configuration.
 //! - `restart`: the differences between two configurations that need a restart.
 
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub mod grant_guard;
+pub mod protected_paths;
 mod grants;
 mod load;
 mod model;

@@ -22,7 +22,7 @@ use super::sections::gateway::{
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
-use super::{Config, Secret, grant_guard};
+use super::{Config, Secret, protected_paths};
 
 /// The largest configuration. A larger file was probably named by mistake, such as a log or a disk.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -146,7 +146,7 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         reader.check_keys(&root, &[]);
         let read = read_sections(&mut reader, &root, file);
         check_disclosed(&mut reader, &read);
-        reader.problems.extend(grant_guard::check(&read));
+        reader.problems.extend(protected_paths::check(&read));
         if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);
         }

@@ -4,7 +4,7 @@
 //! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with.
 //! New grants must not reach these, even if the new file contains others.
 
-use super::{Config, Diagnostic, HttpConfig, PluginConfig, Secret, grant_guard};
+use super::{Config, Diagnostic, HttpConfig, PluginConfig, Secret, protected_paths};
 
 impl Config {
     /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
@@ -47,8 +47,8 @@ impl Config {
     }
 
     /// The grants in `new` that reach files or secrets that the gateway uses until it restarts, although `new` replaces
-    /// them. `self` is the configuration that the gateway started with. Checked in addition to [`grant_guard::check`]
-    /// at every reload.
+    /// them. `self` is the configuration that the gateway started with. Checked in addition to
+    /// [`protected_paths::check`] at every reload.
     #[must_use]
     pub fn unsafe_until_restart(&self, new: &Self) -> Vec<Diagnostic> {
         let pending = self.needs_restart(new);
@@ -57,9 +57,9 @@ impl Config {
         if is_pending("http.auth.tokens") || is_pending("gateway.sealing_key") {
             kept.secret_files.clone_from(&self.secret_files);
         }
-        let mut problems = grant_guard::check(&kept);
+        let mut problems = protected_paths::check(&kept);
         // Problems of the new file itself are reported elsewhere.
-        let known = grant_guard::check(new);
+        let known = protected_paths::check(new);
         problems.retain(|problem| !known.contains(problem));
         for plugin in &new.plugins {
             problems.extend(

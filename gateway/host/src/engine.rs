@@ -23,9 +23,9 @@ const SPARE_SLOTS: u32 = 4;
 /// The maximum number of core instances in one component. A Python interpreter with its libraries has about twenty.
 pub(super) const CORE_INSTANCES: u32 = 64;
 /// The maximum number of memories in one component. Nearly all components have one.
-pub(super) const MEMORIES: u32 = 4;
+pub(super) const MAX_MEMORIES: u32 = 4;
 /// The maximum number of tables in one component. Components built with `wit-component` have two.
-pub(super) const TABLES: u32 = 32;
+pub(super) const MAX_TABLES: u32 = 32;
 /// The maximum number of elements in one table. JavaScript and Python need tens of thousands.
 pub(super) const TABLE_ELEMENTS: u32 = 100_000;
 /// The size of one instance's metadata. JavaScript and Python need several megabytes.
@@ -78,14 +78,14 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
         .total_stacks(slots)
         // Enough for all instances: with fewer, one plugin with many could use them all, and other plugins' calls would be
         // rejected. They cost only address space: 4 GiB for each memory.
-        .total_memories(slots.saturating_mul(MEMORIES))
-        .total_tables(slots.saturating_mul(TABLES))
+        .total_memories(slots.saturating_mul(MAX_MEMORIES))
+        .total_tables(slots.saturating_mul(MAX_TABLES))
         .total_core_instances(slots.saturating_mul(CORE_INSTANCES))
         .max_core_instances_per_component(CORE_INSTANCES)
-        .max_memories_per_component(MEMORIES)
-        .max_tables_per_component(TABLES)
-        .max_memories_per_module(MEMORIES)
-        .max_tables_per_module(TABLES)
+        .max_memories_per_component(MAX_MEMORIES)
+        .max_tables_per_component(MAX_TABLES)
+        .max_memories_per_module(MAX_MEMORIES)
+        .max_tables_per_module(MAX_TABLES)
         .table_elements(TABLE_ELEMENTS as usize)
         .max_component_instance_size(INSTANCE_METADATA_BYTES)
         .max_core_instance_size(INSTANCE_METADATA_BYTES)

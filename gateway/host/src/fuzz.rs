@@ -2,16 +2,14 @@
 //!
 //! The bytes choose values of the contract's types. These are converted like those of a real plugin.
 
-use std::fmt;
 use std::sync::Arc;
 
 use moongate_config::Limits;
-use moongate_model::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
-};
+use moongate_model::call::CallError;
 use moongate_model::manifest::Manifest;
-use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_model::plugin::{Plugin, PluginFuture};
+use moongate_model::names::{Digest, PluginId};
+use moongate_model::plugin::PluginFuture;
+use moongate_model::test_support::{FakePlugin, ready};
 
 use super::bindings::types;
 use super::convert::{self, ConvertError};
@@ -20,49 +18,53 @@ mod arbitrary;
 
 use arbitrary::Arbitrary;
 
-/// A plugin whose results, and optionally its description, are chosen by bytes.
-pub struct ArbitraryPlugin {
-    id: PluginId,
-    digest: Digest,
-    manifest: Manifest,
-    bytes: Vec<u8>,
+/// A plugin whose description and results are chosen by `bytes`. `None` if the description is invalid.
+#[must_use]
+pub fn described_by(id: &PluginId, bytes: &[u8]) -> Option<FakePlugin> {
+    Some(plugin(id, manifest(&mut Arbitrary::new(bytes)).ok()?, bytes))
 }
 
-impl fmt::Debug for ArbitraryPlugin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArbitraryPlugin").field("id", &self.id).finish_non_exhaustive()
-    }
+/// A plugin with a plain description and results chosen by `bytes`.
+///
+/// # Panics
+/// The plain description is invalid.
+#[must_use]
+pub fn answering(id: &PluginId, bytes: &[u8]) -> FakePlugin {
+    let manifest = manifest(&mut Arbitrary::new(&[])).expect("the plain description is valid");
+    plugin(id, manifest, bytes)
 }
 
-impl ArbitraryPlugin {
-    /// A plugin with a description chosen by `bytes`. `None` if the description is invalid.
-    #[must_use]
-    pub fn described_by(id: PluginId, bytes: &[u8]) -> Option<Self> {
-        let manifest = manifest(&mut Arbitrary::new(bytes)).ok()?;
-        Some(Self { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() })
-    }
+fn plugin(id: &PluginId, manifest: Manifest, bytes: &[u8]) -> FakePlugin {
+    let bytes: Arc<[u8]> = Arc::from(bytes);
+    let mut plugin = FakePlugin::new(id.as_str());
+    plugin.digest = Digest::of(&bytes);
+    plugin.manifest = manifest;
+    let chosen = Arc::clone(&bytes);
+    plugin.on_tool = Some(Box::new(move |_, _| {
+        answer(&chosen, |arbitrary| arbitrary.tool_outcome(), convert::tool_outcome)
+    }));
+    let chosen = Arc::clone(&bytes);
+    plugin.on_read = Some(Box::new(move |_, _| {
+        answer(&chosen, |arbitrary| arbitrary.read_outcome(), convert::read_outcome)
+    }));
+    let chosen = Arc::clone(&bytes);
+    plugin.on_prompt = Some(Box::new(move |_, _| {
+        answer(&chosen, |arbitrary| arbitrary.prompt_outcome(), convert::prompt_outcome)
+    }));
+    plugin.on_complete =
+        Some(Box::new(move |_, _| answer(&bytes, |arbitrary| arbitrary.completion(), convert::completion)));
+    plugin
+}
 
-    /// A plugin with a plain description and results chosen by `bytes`.
-    ///
-    /// # Panics
-    /// The plain description is invalid.
-    #[must_use]
-    pub fn answering(id: PluginId, bytes: &[u8]) -> Self {
-        let manifest = manifest(&mut Arbitrary::new(&[])).expect("the plain description is valid");
-        Self { id, digest: Digest::of(bytes), manifest, bytes: bytes.to_vec() }
-    }
-
-    fn answer<'a, G, T: Send + 'a>(
-        &self,
-        choose: impl FnOnce(&mut Arbitrary<'_>) -> Result<G, types::Failure>,
-        convert: impl FnOnce(G) -> Result<T, ConvertError>,
-    ) -> PluginFuture<'a, T> {
-        let answer = match choose(&mut Arbitrary::new(&self.bytes)) {
-            Ok(given) => convert(given).map_err(|error| CallError::InvalidOutput(error.to_string())),
-            Err(failure) => Err(CallError::Refused(convert::failure(failure))),
-        };
-        Box::pin(std::future::ready(answer))
-    }
+fn answer<G, T: Send + 'static>(
+    bytes: &[u8],
+    choose: impl FnOnce(&mut Arbitrary<'_>) -> Result<G, types::Failure>,
+    convert: impl FnOnce(G) -> Result<T, ConvertError>,
+) -> PluginFuture<'static, T> {
+    ready(match choose(&mut Arbitrary::new(bytes)) {
+        Ok(given) => convert(given).map_err(|error| CallError::InvalidOutput(error.to_string())),
+        Err(failure) => Err(CallError::Refused(convert::failure(failure))),
+    })
 }
 
 fn manifest(arbitrary: &mut Arbitrary<'_>) -> Result<Manifest, ConvertError> {
@@ -75,55 +77,4 @@ fn manifest(arbitrary: &mut Arbitrary<'_>) -> Result<Manifest, ConvertError> {
         prompts: convert::prompts(arbitrary.list(Arbitrary::prompt), &limits)?,
         has_completions: true,
     })
-}
-
-impl Plugin for ArbitraryPlugin {
-    fn id(&self) -> &PluginId {
-        &self.id
-    }
-
-    fn digest(&self) -> &Digest {
-        &self.digest
-    }
-
-    fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    fn call_tool<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ToolName,
-        _: &'a str,
-    ) -> PluginFuture<'a, Outcome<ToolResult>> {
-        self.answer(|arbitrary| arbitrary.tool_outcome(), convert::tool_outcome)
-    }
-
-    fn read_resource<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ResourceUri,
-    ) -> PluginFuture<'a, Outcome<ReadResult>> {
-        self.answer(|arbitrary| arbitrary.read_outcome(), convert::read_outcome)
-    }
-
-    fn get_prompt<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a PromptName,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Outcome<PromptResult>> {
-        self.answer(|arbitrary| arbitrary.prompt_outcome(), convert::prompt_outcome)
-    }
-
-    fn complete<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a CompletionTarget,
-        _: &'a str,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Completion> {
-        self.answer(|arbitrary| arbitrary.completion(), convert::completion)
-    }
 }

@@ -37,7 +37,7 @@ pub(super) struct LinkedComponent {
 
 /// Rejects files that aren't components, by their first bytes.
 fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
-    const MAGIC: &[u8] = b"\0asm";
+    const WASM_MAGIC: &[u8] = b"\0asm";
     match Engine::detect_precompiled(bytes) {
         Some(Precompiled::Component | Precompiled::Module) => return Err(LoadError::Precompiled),
         None => {}
@@ -45,7 +45,7 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     if bytes.is_empty() {
         return Err(LoadError::NotWasm { found: "it is empty" });
     }
-    if !bytes.starts_with(MAGIC) {
+    if !bytes.starts_with(WASM_MAGIC) {
         let text = bytes.trim_ascii_start();
         let found =
             if text.starts_with(b"(component") || text.starts_with(b"(module") || text.starts_with(b";;") {

@@ -11,8 +11,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::{is_hidden_in_uri, quotable};
 
-pub use crate::text::{is_hidden, nearest_name as alike};
-
 /// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
 pub const MAX_PUBLIC_NAME: usize = 64;
 
@@ -89,14 +87,14 @@ macro_rules! name {
 
         impl $Name {
             /// The longest such name, in characters.
-            pub const MAX: usize = $most;
+            pub const MAX_CHARS: usize = $most;
 
             /// Validates `text`.
             ///
             /// # Errors
             /// The text is empty, too long, or contains a character other than letters, digits, `_` and `-`.
             pub fn new(text: &str) -> Result<Self, NameError> {
-                check(text, Self::MAX)?;
+                check(text, Self::MAX_CHARS)?;
                 Ok(Self(text.into()))
             }
 
@@ -186,7 +184,7 @@ pub struct ResourceUri(Arc<str>);
 
 impl ResourceUri {
     /// The longest URI, in bytes.
-    pub const MAX: usize = 4096;
+    pub const MAX_BYTES: usize = 4096;
 
     /// Validates `text`.
     ///
@@ -195,7 +193,7 @@ impl ResourceUri {
     /// is too long.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let bad = |reason| Err(NameError::BadUri { uri: quotable(text), reason });
-        if text.len() > Self::MAX {
+        if text.len() > Self::MAX_BYTES {
             return bad("it is longer than 4,096 bytes");
         }
         let Some((scheme, rest)) = text.split_once(':') else { return bad("it has no scheme") };

@@ -42,7 +42,7 @@ pub use crate::plugin::{Plugin, PluginFuture};
 #[derive(Debug)]
 pub struct Catalog {
     generation: u64,
-    members: Vec<Arc<CatalogPlugin>>,
+    plugins: Vec<Arc<CatalogPlugin>>,
     tools: Vec<ToolEntry>,
     prompts: Vec<PromptEntry>,
     resources: Vec<ResourceEntry>,
@@ -101,13 +101,13 @@ impl Catalog {
     /// The plugins that serve.
     #[must_use]
     pub fn plugins(&self) -> &[Arc<CatalogPlugin>] {
-        &self.members
+        &self.plugins
     }
 
     /// The plugin with that id.
     #[must_use]
     pub fn plugin(&self, id: &PluginId) -> Option<&Arc<CatalogPlugin>> {
-        self.members.iter().find(|member| member.id() == id)
+        self.plugins.iter().find(|catalog_plugin| catalog_plugin.id() == id)
     }
 
     /// The tools.
@@ -162,7 +162,7 @@ impl Catalog {
     /// matching literal prefix.
     #[must_use]
     pub fn resource_owner(&self, uri: &str) -> Option<&Arc<CatalogPlugin>> {
-        self.claims.owner(uri).map(|owner| &self.members[owner])
+        self.claims.owner(uri).map(|owner| &self.plugins[owner])
     }
 
     /// The digest of everything that clients see of one kind, order included. It changes if and only if clients would

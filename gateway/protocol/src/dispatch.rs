@@ -45,7 +45,7 @@ pub struct Dispatcher {
 #[derive(Debug)]
 pub struct DispatchOutcome<T> {
     /// The plugin that was called.
-    pub member: Arc<CatalogPlugin>,
+    pub catalog_plugin: Arc<CatalogPlugin>,
     /// The outcome.
     pub outcome: Outcome<T>,
 }
@@ -110,15 +110,16 @@ impl Dispatcher {
         let view = catalog.visible_to(&context.principal);
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         arguments.check(entry.input_schema()).await?;
-        let member = entry.plugin();
-        let mut span = self.span(member, CallKind::Tool, Some(entry.public_name()));
-        let call = || member.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
+        let catalog_plugin = entry.plugin();
+        let mut span = self.span(catalog_plugin, CallKind::Tool, Some(entry.public_name()));
+        let call =
+            || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
         let answer = match self.invoke(&mut span, context, call).await {
             Ok(outcome) => output::check_tool_outcome(entry, context, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = span.finish(answer)?;
-        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
+        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Reads the resource at `uri`.
@@ -133,15 +134,16 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
         let view = catalog.visible_to(&context.principal);
         let unknown = || DispatchError::resource_not_found(uri, view);
-        let member = view.resource_owner(uri).ok_or_else(unknown)?;
+        let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
-        let mut span = self.span(member, CallKind::Resource, None);
-        let call = || member.plugin().read_resource(Arc::clone(context), &uri);
+        let mut span = self.span(catalog_plugin, CallKind::Resource, None);
+        let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome = span.finish(
-            answer.and_then(|outcome| output::check_read_outcome(view, member, context, &uri, outcome)),
-        )?;
-        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
+        let outcome = span
+            .finish(answer.and_then(|outcome| {
+                output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)
+            }))?;
+        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Fills in the prompt with the public name `name`.
@@ -158,13 +160,15 @@ impl Dispatcher {
         let view = catalog.visible_to(&context.principal);
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
-        let member = entry.plugin();
-        let mut span = self.span(member, CallKind::Prompt, Some(entry.public_name()));
-        let call = || member.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
+        let catalog_plugin = entry.plugin();
+        let mut span = self.span(catalog_plugin, CallKind::Prompt, Some(entry.public_name()));
+        let call =
+            || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.invoke(&mut span, context, call).await;
-        let outcome =
-            span.finish(answer.and_then(|outcome| output::check_prompt_outcome(member, context, outcome)))?;
-        Ok(DispatchOutcome { member: Arc::clone(member), outcome })
+        let outcome = span.finish(
+            answer.and_then(|outcome| output::check_prompt_outcome(catalog_plugin, context, outcome)),
+        )?;
+        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
@@ -181,7 +185,7 @@ impl Dispatcher {
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
         let view = catalog.visible_to(&context.principal);
-        let (member, target) = match whose {
+        let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
@@ -197,22 +201,22 @@ impl Dispatcher {
                 (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
-        if !member.plugin().manifest().has_completions {
+        if !catalog_plugin.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
-        let mut span = self.span(member, CallKind::Completion, None);
-        let call = || member.plugin().complete(Arc::clone(context), &target, name, value, others);
+        let mut span = self.span(catalog_plugin, CallKind::Completion, None);
+        let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.invoke(&mut span, context, call).await;
         span.finish(answer).map(output::limit_completion)
     }
 
     fn span<'a>(
         &'a self,
-        member: &'a CatalogPlugin,
+        catalog_plugin: &'a CatalogPlugin,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> RequestSpan<PluginCall<'a>> {
-        RequestSpan::of_call(self.observer.as_ref(), member, kind, name)
+        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, kind, name)
     }
 
     /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call can keep running for the
@@ -223,10 +227,12 @@ impl Dispatcher {
         context: &CallContext,
         call: impl FnOnce() -> PluginFuture<'a, T>,
     ) -> Result<T, CallError> {
-        let member = span.member();
-        let limits = member.policy();
-        let permit =
-            self.limiter.admit(member.id(), limits.concurrency, limits.queue, &context.cancel).await?;
+        let catalog_plugin = span.catalog_plugin();
+        let limits = catalog_plugin.policy();
+        let permit = self
+            .limiter
+            .admit(catalog_plugin.id(), limits.concurrency, limits.queue, &context.cancel)
+            .await?;
         span.admitted();
         // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
         // whole.
@@ -235,7 +241,11 @@ impl Dispatcher {
             biased;
             answer = answer => answer.unwrap_or_else(|panic| {
                 // The text is for developers, not for the caller.
-                tracing::error!(plugin = %member.id(), "internal error: a call panicked: {}", error::panic_text(&*panic));
+                tracing::error!(
+                    plugin = %catalog_plugin.id(),
+                    "internal error: a call panicked: {}",
+                    error::panic_text(&*panic)
+                );
                 Err(CallError::Internal("internal error; see the gateway's log".to_owned()))
             }),
             () = wait_for_cancel_and_grace(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
@@ -243,7 +253,7 @@ impl Dispatcher {
         drop(permit);
         // A late answer to a cancelled call is discarded.
         let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
-        answer.map_err(|error| output::explain_missing_grant(member, context, error))
+        answer.map_err(|error| output::explain_missing_grant(catalog_plugin, context, error))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The modules are in reading order: a module uses only those above it. There are no sockets and no Wasm here.
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
 use moongate_model::{call, diagnostic, json, manifest, names, plugin, policy, text};
 

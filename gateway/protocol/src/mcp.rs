@@ -45,14 +45,15 @@ pub use input::{
 };
 #[cfg(any(test, feature = "fuzz"))]
 pub use input::{fuzz_question, fuzz_state};
-pub use lists::CacheScope;
 pub use method::Method;
 pub use notifier::{NotificationPrefs, Notifier, SideMessage, side_message_channel};
 pub use params::Params;
+pub use render::CacheScope;
 pub use revision::{Era, Feature, Revision};
 pub use seal::{RandomnessError, SealingKey};
 
-use lists::{ListCache, ListedItems};
+use lists::ListCache;
+use render::ListedItems;
 
 /// The context of a request, independent of its method.
 #[derive(Debug, Clone)]
@@ -180,12 +181,14 @@ impl Protocol {
     /// Starts a request. Only calls to plugins take time; everything else is answered immediately.
     pub fn start(
         self: &Arc<Self>,
-        exchange: RequestContext,
+        request_context: RequestContext,
         method: Method,
         params: Params,
     ) -> StartedRequest {
         let list = |kind| {
-            StartedRequest::Ready(self.list(&exchange, kind, &params).unwrap_or_else(RequestAnswer::Error))
+            StartedRequest::Ready(
+                self.list(&request_context, kind, &params).unwrap_or_else(RequestAnswer::Error),
+            )
         };
         match method {
             Method::ListTools => list(ListedItems::Tools),
@@ -194,12 +197,12 @@ impl Protocol {
             Method::ListPrompts => list(ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
             Method::Discover => {
-                StartedRequest::Ready(RequestAnswer::Result(self.discover(exchange.revision)))
+                StartedRequest::Ready(RequestAnswer::Result(self.discover(request_context.revision)))
             }
-            Method::CallTool => self.start_call(exchange, params, calls::call_tool),
-            Method::ReadResource => self.start_call(exchange, params, calls::read_resource),
-            Method::GetPrompt => self.start_call(exchange, params, calls::get_prompt),
-            Method::Complete => self.start_call(exchange, params, calls::complete),
+            Method::CallTool => self.start_call(request_context, params, calls::call_tool),
+            Method::ReadResource => self.start_call(request_context, params, calls::read_resource),
+            Method::GetPrompt => self.start_call(request_context, params, calls::get_prompt),
+            Method::Complete => self.start_call(request_context, params, calls::complete),
             Method::Initialize
             | Method::SetLevel
             | Method::Subscribe
@@ -212,7 +215,7 @@ impl Protocol {
 
     fn start_call<F, T>(
         self: &Arc<Self>,
-        exchange: RequestContext,
+        request_context: RequestContext,
         params: Params,
         call: fn(Arc<Self>, RequestContext, Params) -> F,
     ) -> StartedRequest
@@ -220,7 +223,7 @@ impl Protocol {
         F: Future<Output = Result<T, ProtocolError>> + Send + 'static,
         T: Into<RequestAnswer>,
     {
-        let answer = call(Arc::clone(self), exchange, params);
+        let answer = call(Arc::clone(self), request_context, params);
         StartedRequest::Pending(Box::pin(async move {
             answer.await.map_or_else(RequestAnswer::Error, Into::into)
         }))

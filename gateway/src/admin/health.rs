@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use moongate_model::names::is_hidden;
+use moongate_model::text::is_hidden;
 
 use crate::admin::AdminContext;
 use crate::supervisor::status::{PluginIssue, PluginState, SupervisorStatus};
@@ -87,7 +87,7 @@ impl Readiness {
         let mut text = String::new();
         for (severity, line) in shown {
             // Text from plugins is already sanitized. Each result stays on one line in any case.
-            let line: String = line.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
+            let line = line.replace(is_hidden, " ");
             let _ = writeln!(text, "{} {line}", severity.symbol());
         }
         text.push_str(if self.is_ready() { "ready\n" } else { "not ready\n" });

@@ -29,8 +29,8 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The maximum number of requests waiting for a reload: far below the number of connections.
 pub(super) const MAX_WAITING_RELOADS: usize = 16;
 
-const TEXT: &str = "text/plain; charset=utf-8";
-const JSON: &str = "application/json";
+const TEXT_MEDIA_TYPE: &str = "text/plain; charset=utf-8";
+const JSON_MEDIA_TYPE: &str = "application/json";
 
 /// A path of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl AdminRouter {
             return Err(Rejection::Method(route.methods()).into());
         }
         match route {
-            AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT, "alive\n".to_owned())),
+            AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT_MEDIA_TYPE, "alive\n".to_owned())),
             AdminRoute::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
             AdminRoute::Metrics => {
                 Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)()))
@@ -149,7 +149,7 @@ impl AdminRouter {
     fn ready(&self, query: &str) -> Response {
         let readiness = Readiness::of(self.admin.get());
         let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        respond(status, TEXT, readiness.text(health::ReadinessDetail::of(query)))
+        respond(status, TEXT_MEDIA_TYPE, readiness.text(health::ReadinessDetail::of(query)))
     }
 
     async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
@@ -206,7 +206,7 @@ fn check_options(body: &[u8]) -> Result<(), AdminRejection> {
 }
 
 fn document(document: &Value) -> Response {
-    respond(StatusCode::OK, JSON, format!("{document}\n"))
+    respond(StatusCode::OK, JSON_MEDIA_TYPE, format!("{document}\n"))
 }
 
 pub(super) fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response {

@@ -147,14 +147,14 @@ impl Call {
         let arguments = self.arguments(tool, schema.as_ref(), common)?;
         let plugin =
             entry.filter(|_| self.explain).and_then(|entry| supervisor.plugin_config(entry.plugin().id()));
-        let ledger = plugin.map(|plugin| (Arc::new(GrantReport::default()), plugin));
-        let noted = ledger.as_ref().map(|(ledger, _)| Arc::clone(ledger));
+        let explained = plugin.map(|plugin| (Arc::new(GrantReport::default()), plugin));
+        let noted = explained.as_ref().map(|(grant_report, _)| Arc::clone(grant_report));
         let here = LocalCall::new(dispatcher, &rounds::capabilities(!self.no_answers), noted)?;
         let called =
             rounds::run_rounds(&mut answers, async |more| here.request(name, &arguments, more).await).await;
-        let explained = ledger.as_ref().map(|(ledger, plugin)| GrantExplanation {
-            text: explain::explanation_text(ledger, plugin),
-            document: explain::document(ledger, plugin),
+        let explained = explained.as_ref().map(|(grant_report, plugin)| GrantExplanation {
+            text: explain::explanation_text(grant_report, plugin),
+            document: explain::document(grant_report, plugin),
         });
         let failure = match called {
             Ok(CallEnd::Done(result)) => return self.print(result::document(&result), explained, &answers),

@@ -53,9 +53,9 @@ impl Check {
             problems.extend(supervisor.state_problem().await);
             problems.extend(supervisor.cache_problem());
             let catalog = Arc::clone(&supervisor.catalog().borrow());
-            for member in catalog.plugins() {
-                let Some(config) = supervisor.plugin_config(member.id()) else { continue };
-                problems.extend(misfits(member, config, state.as_deref()));
+            for catalog_plugin in catalog.plugins() {
+                let Some(config) = supervisor.plugin_config(catalog_plugin.id()) else { continue };
+                problems.extend(misfits(catalog_plugin, config, state.as_deref()));
                 problems.extend(inaccessible_dirs(config));
             }
             problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
@@ -172,8 +172,8 @@ fn problem_count(problems: &[Diagnostic], source: &ConfigSource) -> String {
 }
 
 /// The plugin's needs that aren't granted, and the grants that it doesn't need.
-fn misfits(member: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
-    let plugin = member.plugin();
+fn misfits(catalog_plugin: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
+    let plugin = catalog_plugin.plugin();
     let misfits = |interfaces| config.grant_warnings(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(misfits).unwrap_or_default()
 }

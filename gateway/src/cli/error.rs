@@ -1,6 +1,7 @@
 //! The error of a command: text on stderr, and with `--format json` also a document on stdout.
 
 use moongate_config::{ConfigSource, Diagnostic};
+use moongate_model::text::{escape_hidden_in_block, escaped_line};
 use serde_json::{Value, json};
 
 use crate::cli::print::MAX_LINE_CHARS;
@@ -59,7 +60,7 @@ impl CommandError {
 
     /// Adds lines to the text.
     pub(super) fn notes(self, text: &str) -> Self {
-        self.append_text(&print::safe_lines(text))
+        self.append_text(&escape_hidden_in_block(text))
     }
 
     fn append_text(mut self, text: &str) -> Self {
@@ -89,7 +90,7 @@ impl CommandError {
 }
 
 fn error(message: &str, hint: Option<&str>) -> Value {
-    let line = |text: &str| print::safe_line(text, MAX_LINE_CHARS);
+    let line = |text: &str| escaped_line(text, MAX_LINE_CHARS);
     let message = line(message);
     let hint = hint.map(line);
     json!({ "message": message, "hint": hint })

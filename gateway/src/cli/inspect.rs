@@ -49,7 +49,7 @@ impl Inspect {
         let state = config.state.clone();
         let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
-        let [member] = catalog.plugins() else {
+        let [catalog_plugin] = catalog.plugins() else {
             let failure = CommandError::new(ExitKind::Configuration);
             let problems = supervisor.problems();
             return Err(match &source {
@@ -60,8 +60,8 @@ impl Inspect {
             });
         };
         let entry = if source.is_some() { PluginEntry::Present { state } } else { PluginEntry::Absent };
-        let config = supervisor.plugin_config(member.id()).expect("the plugin was started with it");
-        let shown = PluginReport::new(member, config, entry);
+        let config = supervisor.plugin_config(catalog_plugin.id()).expect("the plugin was started with it");
+        let shown = PluginReport::new(catalog_plugin, config, entry);
         match self.format {
             OutputFormat::Text => print::untrusted(&text::page(&shown))?,
             OutputFormat::Json => print::json(&shown.document())?,
@@ -116,7 +116,7 @@ enum PluginEntry {
 
 /// Everything that `inspect` shows of a plugin.
 struct PluginReport<'a> {
-    member: &'a CatalogPlugin,
+    catalog_plugin: &'a CatalogPlugin,
     config: &'a PluginConfig,
     entry: PluginEntry,
     manifest: &'a Manifest,
@@ -125,10 +125,17 @@ struct PluginReport<'a> {
 }
 
 impl<'a> PluginReport<'a> {
-    fn new(member: &'a CatalogPlugin, config: &'a PluginConfig, entry: PluginEntry) -> Self {
-        let interfaces = member.plugin().interfaces().cloned().unwrap_or_default();
+    fn new(catalog_plugin: &'a CatalogPlugin, config: &'a PluginConfig, entry: PluginEntry) -> Self {
+        let interfaces = catalog_plugin.plugin().interfaces().cloned().unwrap_or_default();
         let matches = config.compare_with_imports(&interfaces);
-        Self { member, config, entry, manifest: member.plugin().manifest(), interfaces, matches }
+        Self {
+            catalog_plugin,
+            config,
+            entry,
+            manifest: catalog_plugin.plugin().manifest(),
+            interfaces,
+            matches,
+        }
     }
 
     /// The version of the contract, from the exports.
@@ -189,7 +196,7 @@ impl<'a> PluginReport<'a> {
         json!({
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
-            "digest": self.member.plugin().digest().to_string(),
+            "digest": self.catalog_plugin.plugin().digest().to_string(),
             "size": self.interfaces.file_size,
             "contract": self.contract(),
             "name": info.name, "version": info.version, "title": info.title, "description": info.description,

@@ -196,7 +196,7 @@ impl McpClient {
         parameters["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": PROTOCOL_REVISION,
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-            "io.modelcontextprotocol/clientInfo": { "name": CLIENT_NAME, "version": version::SHORT },
+            "io.modelcontextprotocol/clientInfo": { "name": CLIENT_NAME, "version": version::GATEWAY_VERSION },
         });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
         let mut request = Request::post(self.endpoint.as_str())

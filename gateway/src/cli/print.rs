@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
 use moongate_config::{ConfigSource, Diagnostic, RenderStyle, render_diagnostics};
-use moongate_model::names::is_hidden;
+use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is_hidden};
 use serde_json::Value;
 
 /// The maximum length of text quoted within a line, in characters.
@@ -32,20 +32,7 @@ pub(super) fn untrusted(text: &str) -> Result<()> {
     if !io::stdout().is_terminal() {
         return stdout(text);
     }
-    stdout(&safe_lines(text))
-}
-
-/// The text with control characters escaped, except line ends and tabs.
-pub(super) fn safe_lines(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) && !matches!(c, '\n' | '\t') {
-            shown.extend(c.escape_default())
-        } else {
-            shown.push(c)
-        }
-    }
-    shown
+    stdout(&escape_hidden_in_block(text))
 }
 
 /// Prints a JSON document, indented. On a terminal, control characters are escaped as in JSON, so that the value stays
@@ -72,12 +59,12 @@ fn json_for_terminal(text: &str) -> String {
 
 /// Prints several lines on stderr. Quoted text must have gone through [`inline`].
 pub(super) fn stderr_lines(text: &str) {
-    stderr(&safe_lines(text));
+    stderr(&escape_hidden_in_block(text));
 }
 
 /// Prints a note of one line on stderr.
 pub(super) fn note(text: &str) {
-    stderr(&format!("note: {}\n", safe_line(text, MAX_LINE_CHARS)));
+    stderr(&format!("note: {}\n", escaped_line(text, MAX_LINE_CHARS)));
 }
 
 /// Prints text on stderr that is already escaped, or has the gateway's own colours. A closed stderr can't be reported.
@@ -87,28 +74,14 @@ pub(super) fn stderr(text: &str) {
 
 /// External text for use within a line: control characters and line ends are escaped, and it is shortened.
 pub(super) fn inline(text: &str) -> String {
-    safe_line(text, MAX_INLINE_CHARS)
-}
-
-/// At most `most` characters of a text as one line, with control characters and line ends escaped.
-pub(super) fn safe_line(text: &str, most: usize) -> String {
-    let mut line = String::with_capacity(text.len().min(most));
-    for c in text.chars().take(most) {
-        if is_hidden(c) { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    if text.chars().nth(most).is_some() {
-        line.push('…');
-    }
-    line
+    escaped_line(text, MAX_INLINE_CHARS)
 }
 
 /// The first line of a text, shortened, for use within a line.
 pub(super) fn summary(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match line.char_indices().nth(MAX_SUMMARY_CHARS) {
-        Some((end, _)) => format!("{}…", inline(line[..end].trim_end())),
-        None => inline(line),
-    }
+    let (start, is_cut) = first_chars(line, MAX_SUMMARY_CHARS);
+    if is_cut { format!("{}…", inline(start.trim_end())) } else { inline(line) }
 }
 
 /// Prints an error and its hint, each on one line.
@@ -118,9 +91,13 @@ pub(super) fn error(message: &str, hint: Option<&str>) {
 
 /// An error, its details on lines of their own, and its hint.
 pub(super) fn error_text(message: &str, about: &str, hint: Option<&str>) -> String {
-    let message = safe_line(message, MAX_LINE_CHARS);
-    let about = if about.is_empty() { String::new() } else { format!("{}\n", safe_lines(about.trim_end())) };
-    let hint = hint.map(|hint| format!("hint: {}\n", safe_line(hint, MAX_LINE_CHARS))).unwrap_or_default();
+    let message = escaped_line(message, MAX_LINE_CHARS);
+    let about = if about.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", escape_hidden_in_block(about.trim_end()))
+    };
+    let hint = hint.map(|hint| format!("hint: {}\n", escaped_line(hint, MAX_LINE_CHARS))).unwrap_or_default();
     format!("error: {message}\n{about}{hint}")
 }
 

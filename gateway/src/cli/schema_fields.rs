@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use moongate_model::json;
+use moongate_model::text::escaped_line;
 use serde_json::{Value, json};
 
 use crate::cli::print;
@@ -170,7 +171,7 @@ pub(super) fn line(
     }
     let about = about.map(print::summary).filter(|about| !about.is_empty());
     line.extend(about.map(|about| format!("; {about}")));
-    print::safe_line(&line, MAX_FIELD_LINE_CHARS)
+    escaped_line(&line, MAX_FIELD_LINE_CHARS)
 }
 
 /// A value in command-line form, which parses as the same value.

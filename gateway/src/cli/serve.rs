@@ -136,7 +136,7 @@ impl Serve {
     /// The banner, in at most six lines.
     fn banner(&self, config: &Config, app: &App) -> String {
         let file = print::inline(&config.file.to_string_lossy());
-        let mut lines = vec![format!("moongate {}", version::SHORT), format!("config    {file}")];
+        let mut lines = vec![format!("moongate {}", version::GATEWAY_VERSION), format!("config    {file}")];
         if let Some(address) = app.address() {
             lines.push(format!("endpoint  http://{address}{MCP_PATH}"));
         }

@@ -8,7 +8,7 @@ use crate::cli::error::CommandError;
 use crate::cli::{ExitKind, print};
 
 /// Replaces the user name and password of a URL.
-const REDACTED: &str = "…";
+const REDACTED_MARK: &str = "…";
 
 /// Prints the error, or the help that was requested; returns the exit code.
 pub(super) fn report(error: clap::Error) -> ExitKind {
@@ -80,7 +80,7 @@ fn without_password(text: &str) -> String {
     let redacted = |word: &str| {
         let (scheme, rest) = word.split_once("://")?;
         let (_, host) = rest.rsplit_once('@')?;
-        Some(format!("{scheme}://{REDACTED}@{host}"))
+        Some(format!("{scheme}://{REDACTED_MARK}@{host}"))
     };
     let words = text.split_inclusive(char::is_whitespace);
     words.map(|word| redacted(word).unwrap_or_else(|| word.to_owned())).collect()

@@ -6,12 +6,12 @@ use moongate_host::WASMTIME_VERSION;
 use moongate_protocol::mcp::Revision;
 
 /// The version of the gateway.
-pub(super) const SHORT: &str = env!("CARGO_PKG_VERSION");
+pub(super) const GATEWAY_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The versions of the gateway and the engine, and the supported revisions of MCP.
 pub(super) fn long() -> &'static str {
     static LONG: LazyLock<String> =
-        LazyLock::new(|| format!("{SHORT}\nwasmtime {}\nMCP {}", WASMTIME_VERSION, revisions()));
+        LazyLock::new(|| format!("{GATEWAY_VERSION}\nwasmtime {}\nMCP {}", WASMTIME_VERSION, revisions()));
     &LONG
 }
 

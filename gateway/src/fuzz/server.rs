@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use moongate_config::{ClientFeature, PluginConfig};
-use moongate_protocol::catalog::{Catalog, CatalogPlugin, Plugin as _};
+use moongate_model::test_support::FakePlugin;
+use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{MessageSink, check_message};
-use moongate_host::fuzz::ArbitraryPlugin;
 
 /// The methods that return lists.
 pub(super) const LIST_METHODS: &[&str] =
@@ -34,14 +34,14 @@ pub(super) struct FuzzServer {
 
 impl FuzzServer {
     /// Serves the plugin. `None` means that the catalog rejects it.
-    pub(super) fn new(plugin: ArbitraryPlugin) -> Option<Self> {
-        let mut config = PluginConfig::ungranted(plugin.id().clone(), PathBuf::from("wild.wasm"));
+    pub(super) fn new(plugin: FakePlugin) -> Option<Self> {
+        let mut config = PluginConfig::ungranted(plugin.id.clone(), PathBuf::from("wild.wasm"));
         config.prefix = String::new();
         config.allow.instructions = true;
         config.allow.client =
             BTreeSet::from([ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots]);
-        let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
-        let build = Catalog::build(1, vec![member], None);
+        let catalog_plugin = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).ok()?;
+        let build = Catalog::build(1, vec![catalog_plugin], None);
         if !build.refused.is_empty() {
             return None;
         }

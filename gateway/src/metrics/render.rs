@@ -86,8 +86,9 @@ impl Metrics {
         register_plugins(&mut registry, snapshot);
         register_outgoing_requests(&mut registry, snapshot);
         let peaks = catalog.plugins().iter();
-        let peaks =
-            peaks.filter_map(|member| Some((plugin(member.id()), member.plugin().peak_memory()? as f64)));
+        let peaks = peaks.filter_map(|catalog_plugin| {
+            Some((plugin(catalog_plugin.id()), catalog_plugin.plugin().peak_memory()? as f64))
+        });
         register_gauges(
             &mut registry,
             "moongate_plugin_memory_peak_bytes",

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_model::call::CallError;
-use moongate_protocol::catalog::CatalogPlugin;
+use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
+use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
+use serde_json::json;
 
 use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PluginIssue, PluginState, PluginStatus, ReloadCounts, SupervisorStatus,
@@ -19,10 +21,8 @@ use moongate_host::{HostGauges, RequestCounts};
 
 use super::*;
 
-mod fake;
 mod text;
 
-use fake::{catalog, member};
 use text::{Sample, read};
 
 fn name(text: &str) -> PublicName {
@@ -31,6 +31,21 @@ fn name(text: &str) -> PublicName {
 
 fn id(text: &str) -> PluginId {
     PluginId::new(text).unwrap()
+}
+
+/// A plugin with these tools.
+fn catalog_plugin(id: &str, tools: &[&str]) -> CatalogPlugin {
+    let schema = json!({ "type": "object" });
+    let mut plugin = tools.iter().fold(FakePlugin::new(id), |plugin, name| plugin.tool(name, &schema, None));
+    plugin.peak_memory = Some(64 << 10);
+    plugin.into_catalog_plugin(|_| {})
+}
+
+/// A catalog of these plugins.
+fn catalog(generation: u64, plugins: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, plugins, None);
+    assert_eq!(refused, []);
+    Arc::new(catalog)
 }
 
 fn plugin(id: &str, state: PluginState) -> PluginStatus {
@@ -90,9 +105,15 @@ fn render(metrics: &Metrics, status: &SupervisorStatus) -> String {
     })
 }
 
-fn call(metrics: &Metrics, member: &CatalogPlugin, tool: &str, outcome: CallOutcome<'_>) {
+fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: CallOutcome<'_>) {
     let took = Some(Duration::from_micros(70));
-    metrics.call_ended(&CallEnd { member, kind: CallKind::Tool, name: Some(&name(tool)), outcome, took });
+    metrics.call_ended(&CallEnd {
+        catalog_plugin,
+        kind: CallKind::Tool,
+        name: Some(&name(tool)),
+        outcome,
+        took,
+    });
 }
 
 fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error: Option<&'static str>) {
@@ -108,8 +129,8 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
 }
 
 /// Metrics of a catalog that can be replaced.
-fn metrics_of(members: Vec<CatalogPlugin>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
-    let (publish, seen) = watch::channel(catalog(1, members));
+fn metrics_of(plugins: Vec<CatalogPlugin>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
+    let (publish, seen) = watch::channel(catalog(1, plugins));
     (publish, Metrics::new(seen))
 }
 
@@ -151,8 +172,8 @@ process_threads gauge
 
 #[test]
 fn names_types_and_labels_are_stable() {
-    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
-    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
+    let (_publish, metrics) = metrics_of(vec![catalog_plugin("a", &["run"])]);
+    call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
     let families = read(&render(&metrics, &status())).unwrap();
     let mut rendered: Vec<String> = families
@@ -173,10 +194,15 @@ fn names_types_and_labels_are_stable() {
 
 #[test]
 fn renders_all_values() {
-    let (_publish, metrics) = metrics_of(vec![member("a", &["run", "walk"])]);
-    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
-    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
-    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Failed(&CallError::Trap(String::new())));
+    let (_publish, metrics) = metrics_of(vec![catalog_plugin("a", &["run", "walk"])]);
+    call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
+    call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
+    call(
+        &metrics,
+        &catalog_plugin("a", &["run"]),
+        "a_run",
+        CallOutcome::Failed(&CallError::Trap(String::new())),
+    );
     request(&metrics, None, None, Some("-32601"));
     let samples: Vec<Sample> =
         read(&render(&metrics, &status())).unwrap().into_iter().flat_map(|family| family.samples).collect();
@@ -238,18 +264,19 @@ fn renders_a_rejected_configuration() {
 
 #[test]
 fn removes_series_of_removed_tools_and_plugins() {
-    let (publish, metrics) = metrics_of(vec![member("a", &["run", "walk"]), member("b", &["run"])]);
+    let (publish, metrics) =
+        metrics_of(vec![catalog_plugin("a", &["run", "walk"]), catalog_plugin("b", &["run"])]);
     for (plugin, tool) in [("a", "run"), ("a", "walk"), ("b", "run")] {
         let public = format!("{plugin}_{tool}");
-        call(&metrics, &member(plugin, &[tool]), &public, CallOutcome::Done);
+        call(&metrics, &catalog_plugin(plugin, &[tool]), &public, CallOutcome::Done);
         request(&metrics, Some(Method::CallTool), Some(&public), None);
     }
     let rendered = |metrics: &Metrics, of: &str| render(metrics, &status()).matches(of).count() > 0;
     for public in ["a_run", "a_walk", "b_run"] {
         assert!(rendered(&metrics, public), "{public}");
     }
-    publish.send(catalog(2, vec![member("a", &["run"])])).unwrap();
-    call(&metrics, &member("a", &["run"]), "a_run", CallOutcome::Done);
+    publish.send(catalog(2, vec![catalog_plugin("a", &["run"])])).unwrap();
+    call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
     let text = render(&metrics, &status());
     assert!(text.contains("tool=\"a_run\",outcome=\"ok\"} 2\n"), "{text}");
     assert!(!text.contains("a_walk") && !text.contains("b_run"), "{text}");
@@ -261,9 +288,9 @@ fn stale_series_are_removed_without_scrapes() {
     let (publish, metrics) = metrics_of(Vec::new());
     for generation in 0..200 {
         let plugin = format!("p{generation}");
-        let member = member(&plugin, &["run"]);
-        publish.send_replace(catalog(generation, vec![member.clone()]));
-        call(&metrics, &member, &format!("{plugin}_run"), CallOutcome::Done);
+        let catalog_plugin = catalog_plugin(&plugin, &["run"]);
+        publish.send_replace(catalog(generation, vec![catalog_plugin.clone()]));
+        call(&metrics, &catalog_plugin, &format!("{plugin}_run"), CallOutcome::Done);
         request(&metrics, Some(Method::CallTool), Some(&format!("{plugin}_run")), None);
     }
     let kept = [
@@ -276,11 +303,13 @@ fn stale_series_are_removed_without_scrapes() {
 
 #[test]
 fn counts_calls_of_many_threads() {
-    let (_publish, metrics) = metrics_of(vec![member("a", &["run"])]);
-    let member = member("a", &["run"]);
+    let (_publish, metrics) = metrics_of(vec![catalog_plugin("a", &["run"])]);
+    let catalog_plugin = catalog_plugin("a", &["run"]);
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..1_000).for_each(|_| call(&metrics, &member, "a_run", CallOutcome::Done)));
+            scope.spawn(|| {
+                (0..1_000).for_each(|_| call(&metrics, &catalog_plugin, "a_run", CallOutcome::Done))
+            });
         }
     });
     let text = render(&metrics, &status());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, grant_guard};
+use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, protected_paths};
 use moongate_model::names::Digest;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -277,7 +277,7 @@ impl PluginCheck {
         let config = Arc::clone(&self.config);
         let all_configs = Arc::clone(&self.all_configs);
         let paths = permits.paths.for_plugin(&self.config.id);
-        match paths.run(move || grant_guard::check_component(&config, &all_configs)).await {
+        match paths.run(move || protected_paths::check_component(&config, &all_configs)).await {
             Ok(problem) => {
                 Some(LoadFailure { recovery: Recovery::Retry, ..LoadFailure::new(vec![problem?]) })
             }

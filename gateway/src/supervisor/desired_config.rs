@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{
-    Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy, grant_guard,
-    load_config,
+    Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy, load_config,
+    protected_paths,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -74,7 +74,7 @@ impl ConfigInForce {
         // Paths that change only with a restart are still in use, and no plugin can be allowed to reach them.
         let endangered =
             config.as_ref().map(|new| self.started.unsafe_until_restart(new)).unwrap_or_default();
-        let foreign = grant_guard::check_configuration(&self.started.file, &self.plugins);
+        let foreign = protected_paths::check_configuration(&self.started.file, &self.plugins);
         let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
         problems.extend(endangered.into_iter().chain(foreign));
         moongate_config::LoadedConfig { source, config, problems, http_problems: of_http, files }

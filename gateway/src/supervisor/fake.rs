@@ -1,7 +1,7 @@
 //! A plugin host without Wasm and files without a disk, for tests with a paused clock.
 //!
 //! The content of a fake file defines its plugin: words are tool names, and some have a special meaning, see
-//! [`FakePlugin`].
+//! [`FakeCode`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use moongate_config::{Diagnostic, PluginConfig};
-use moongate_model::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PluginError as Refusal, PluginErrorDetail,
-    PromptResult, ReadResult, ToolResult,
-};
-use moongate_model::json::Json;
-use moongate_model::manifest::{Manifest, Tool, ToolHints};
-use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_protocol::catalog::{Plugin, PluginFuture};
+use moongate_model::manifest::Manifest;
+use moongate_model::names::Digest;
+use moongate_model::test_support::FakePlugin;
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -46,10 +42,10 @@ pub(super) struct FakeDisk {
     /// A tool that every plugin has in addition. A test can change it at runtime.
     pub(super) extra_tool: Mutex<Option<String>>,
     /// Every plugin that was created.
-    pub(super) plugins: Mutex<Vec<Weak<FakePlugin>>>,
+    pub(super) plugins: Mutex<Vec<Weak<FakePlugin<FakeCode>>>>,
 }
 
-/// A plugin. The words of its file are the names of its tools, except for these:
+/// The code of a plugin. The words of its file are the names of its tools, except for these:
 ///
 /// - `broken` can't be compiled; `flaky` can be compiled only if the disk has a file `/ready`;
 /// - `slow` takes [`SLOW_COMPILE_TIME`] to compile; `panic` makes the compiler panic;
@@ -57,28 +53,26 @@ pub(super) struct FakeDisk {
 /// - `picky` doesn't describe itself if its settings contain `trouble`;
 /// - `open` has another tool if its settings contain `more`.
 #[derive(Debug, Clone)]
-pub(super) struct FakePlugin {
+pub(super) struct FakeCode {
     disk: Arc<FakeDisk>,
     text: String,
-    digest: Digest,
     pub(super) config: Arc<PluginConfig>,
-    manifest: Manifest,
 }
 
-impl FakePlugin {
-    /// Records the plugin on its disk.
-    fn into_shared(self) -> Arc<dyn LoadedCode> {
+impl FakeCode {
+    /// A plugin with this code, recorded on its disk.
+    fn into_plugin(self, manifest: Manifest) -> Arc<dyn LoadedCode> {
+        let mut plugin = FakePlugin::new(self.config.id.as_str());
+        plugin.digest = Digest::of(self.text.as_bytes());
+        plugin.manifest = manifest;
         let disk = Arc::clone(&self.disk);
-        let plugin = Arc::new(self);
+        let plugin = Arc::new(plugin.with_data(self));
         disk.plugins.lock().unwrap().push(Arc::downgrade(&plugin));
         plugin
     }
 
-    fn describe(
-        disk: &Arc<FakeDisk>,
-        text: &str,
-        config: &Arc<PluginConfig>,
-    ) -> Result<Manifest, LoadFailure> {
+    fn describe(&self) -> Result<Manifest, LoadFailure> {
+        let Self { disk, text, config } = self;
         *disk.described.lock().unwrap() += 1;
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.contains(&"picky") && config.settings.contains_key("trouble") {
@@ -87,24 +81,10 @@ impl FakePlugin {
         let more = (words.contains(&"open") && config.settings.contains_key("more")).then_some("more");
         let extra = disk.extra_tool.lock().unwrap().clone();
         let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
-        Ok(Manifest {
-            tools: tools.chain(more).chain(extra.as_deref()).map(tool).collect(),
-            ..Manifest::default()
-        })
-    }
-}
-
-fn tool(name: &str) -> Tool {
-    Tool {
-        name: ToolName::new(name).unwrap(),
-        title: None,
-        description: format!("does {name}"),
-        input_schema: Json::from_value(&serde_json::json!({ "type": "object" })),
-        output_schema: None,
-        hints: ToolHints::default(),
-        icons: Vec::new(),
-        meta: Vec::new(),
-        extra: Vec::new(),
+        let names = tools.chain(more).chain(extra.as_deref());
+        let schema = json!({ "type": "object" });
+        let described = FakePlugin::new(config.id.as_str());
+        Ok(names.fold(described, |plugin, name| plugin.tool(name, &schema, None)).manifest)
     }
 }
 
@@ -188,84 +168,26 @@ impl CandidateFile for FakeComponentFile {
             if words.contains(&"flaky") && !disk.files.lock().unwrap().contains_key(Path::new("/ready")) {
                 return Err(load_failure(&config, "not ready", Recovery::Retry));
             }
-            let manifest = FakePlugin::describe(&disk, &text, &config)?;
-            let digest = Digest::of(text.as_bytes());
-            Ok(FakePlugin { disk, digest, text, config, manifest }.into_shared())
+            let code = FakeCode { disk, text, config };
+            let manifest = code.describe()?;
+            Ok(code.into_plugin(manifest))
         })
     }
 }
 
-impl LoadedCode for FakePlugin {
+impl LoadedCode for FakePlugin<FakeCode> {
     fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode> {
-        Self { config, ..self.clone() }.into_shared()
+        FakeCode { config, ..self.data.clone() }.into_plugin(self.manifest.clone())
     }
 
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>> {
         Box::pin(async move {
-            let manifest = Self::describe(&self.disk, &self.text, &self.config)?;
-            Ok(Self { manifest, ..(*self).clone() }.into_shared())
+            let manifest = self.data.describe()?;
+            Ok(self.data.clone().into_plugin(manifest))
         })
     }
 
     fn retire(&self, _: Duration) {
-        self.disk.retired.lock().unwrap().push(self.text.clone());
-    }
-}
-
-fn not_found<T>() -> PluginFuture<'static, T>
-where
-    T: Send + 'static,
-{
-    Box::pin(std::future::ready(Err(CallError::Refused(Refusal::NotFound(PluginErrorDetail::default())))))
-}
-
-impl Plugin for FakePlugin {
-    fn id(&self) -> &PluginId {
-        &self.config.id
-    }
-
-    fn digest(&self) -> &Digest {
-        &self.digest
-    }
-
-    fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    fn call_tool<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ToolName,
-        _: &'a str,
-    ) -> PluginFuture<'a, Outcome<ToolResult>> {
-        not_found()
-    }
-
-    fn read_resource<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ResourceUri,
-    ) -> PluginFuture<'a, Outcome<ReadResult>> {
-        not_found()
-    }
-
-    fn get_prompt<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a PromptName,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Outcome<PromptResult>> {
-        not_found()
-    }
-
-    fn complete<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a CompletionTarget,
-        _: &'a str,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Completion> {
-        not_found()
+        self.data.disk.retired.lock().unwrap().push(self.data.text.clone());
     }
 }

@@ -137,10 +137,10 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         }
         let plugin = Arc::clone(&code);
         let config = Arc::clone(&before.config);
-        let member = spawn_blocking(move || before.member.with_changed_lists(plugin)).await;
-        let member = member.map_err(|error| format!("internal error: {error}"))?;
-        member
-            .map(|member| Some(LoadedPlugin { code, member, config }))
+        let catalog_plugin = spawn_blocking(move || before.catalog_plugin.with_changed_lists(plugin)).await;
+        let catalog_plugin = catalog_plugin.map_err(|error| format!("internal error: {error}"))?;
+        catalog_plugin
+            .map(|catalog_plugin| Some(LoadedPlugin { code, catalog_plugin, config }))
             .map_err(|problems| one_line(&problems))
     };
     catch_panic(refreshed).await

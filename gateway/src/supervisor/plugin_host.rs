@@ -48,7 +48,7 @@ pub(super) trait LoadedCode: Plugin {
 #[derive(Debug, Clone)]
 pub(super) struct LoadedPlugin {
     pub(super) code: Arc<dyn LoadedCode>,
-    pub(super) member: CatalogPlugin,
+    pub(super) catalog_plugin: CatalogPlugin,
     /// The current configuration, with the public names that the plugin serves under.
     pub(super) config: Arc<PluginConfig>,
 }
@@ -57,7 +57,7 @@ impl LoadedPlugin {
     /// Checks the plugin's description. This is slow.
     pub(super) fn new(code: Arc<dyn LoadedCode>, config: Arc<PluginConfig>) -> Result<Self, Vec<Diagnostic>> {
         let plugin: Arc<dyn Plugin> = Arc::<dyn LoadedCode>::clone(&code);
-        Ok(Self { member: CatalogPlugin::new(plugin, Arc::new(config.policy()))?, code, config })
+        Ok(Self { catalog_plugin: CatalogPlugin::new(plugin, Arc::new(config.policy()))?, code, config })
     }
 
     /// The same plugin under another configuration: with its grants, limits and settings, but with the current names.
@@ -66,17 +66,18 @@ impl LoadedPlugin {
     }
 
     fn regranted(&self, code: Arc<dyn LoadedCode>, config: &Arc<PluginConfig>) -> Option<Self> {
-        let member =
-            self.member.with_permissions_of(Arc::<dyn LoadedCode>::clone(&code), &config.policy())?;
-        Some(Self { member, code, config: Arc::new(config.with_names_of(&self.config)) })
+        let catalog_plugin =
+            self.catalog_plugin.with_permissions_of(Arc::<dyn LoadedCode>::clone(&code), &config.policy())?;
+        Some(Self { catalog_plugin, code, config: Arc::new(config.with_names_of(&self.config)) })
     }
 
     /// The same plugin under an equal configuration, which can have another position in the file. `None` if it isn't
     /// equal.
     pub(super) fn moved_to(&self, config: &Arc<PluginConfig>) -> Option<Self> {
         let is_same = self.config.is_equivalent_to(config);
-        let member = self.member.with_policy(Arc::new(config.policy())).filter(|_| is_same)?;
-        Some(Self { member, code: Arc::clone(&self.code), config: Arc::clone(config) })
+        let catalog_plugin =
+            self.catalog_plugin.with_policy(Arc::new(config.policy())).filter(|_| is_same)?;
+        Some(Self { catalog_plugin, code: Arc::clone(&self.code), config: Arc::clone(config) })
     }
 
     /// Follows an equal configuration to its new position in the file.

@@ -129,5 +129,5 @@ pub(super) fn diff(before: Option<&LoadedPlugin>, after: &LoadedPlugin) -> Catal
 }
 
 fn catalog_of(plugin: Option<&LoadedPlugin>) -> Catalog {
-    Catalog::build(0, plugin.map(|plugin| plugin.member.clone()).into_iter().collect(), None).catalog
+    Catalog::build(0, plugin.map(|plugin| plugin.catalog_plugin.clone()).into_iter().collect(), None).catalog
 }

@@ -11,17 +11,17 @@ mod file_watching;
 
 #[tokio::test]
 async fn failed_plugins_are_reported_at_their_source() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, content: &[u8]| fs::write(directory.path().join(name), content).unwrap();
     write("text.wasm", b"this isn't a component");
     write("core.wasm", b"\0asm\x01\0\0\0");
     write(
         "gateway.toml",
         b"version = 1\n[plugins.b]\nsource = \"text.wasm\"\n[plugins.a]\nsource = \"core.wasm\"\n",
     );
-    let cache = folder.path().join("cache").display().to_string();
+    let cache = directory.path().join("cache").display().to_string();
     let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
-    let loaded = load_config(&folder.path().join("gateway.toml"), &variables);
+    let loaded = load_config(&directory.path().join("gateway.toml"), &variables);
     let supervisor = Supervisor::start(loaded.config.unwrap(), SupervisorOptions::once()).await.unwrap();
 
     let problems: Vec<(&str, &str)> = supervisor

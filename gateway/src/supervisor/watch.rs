@@ -5,8 +5,8 @@
 //! [`WatchMode`] contains the reason.
 //!
 //! `file_watcher` contains the decisions. It runs on one thread and receives the time as an argument, so tests need
-//! neither threads nor sleeps. `helper` runs calls that can block for ever. `mailbox` delivers everything to the
-//! thread.
+//! neither threads nor sleeps. `helper` runs calls that can block for ever. `event_sink` filters the system's
+//! reports, and `mailbox` delivers everything to the thread.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,8 +23,9 @@ use tokio::time::timeout;
 use super::status::WatchMode;
 
 mod burst;
+mod event_sink;
 mod file_watcher;
-mod folders;
+mod directories;
 mod helper;
 mod mailbox;
 mod probe;
@@ -34,8 +35,8 @@ mod tracked_file;
 pub(super) use system::{NativeSystem, System};
 #[cfg(test)]
 pub(super) use {
-    mailbox::EventSink,
-    system::{FolderWatcher, WatchError},
+    event_sink::EventSink,
+    system::{DirectoryWatcher, WatchError},
 };
 
 use file_watcher::FileWatcher;

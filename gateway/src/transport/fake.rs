@@ -1,19 +1,13 @@
 //! A server with a fake plugin, for testing the transports.
 
 use std::future::pending;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::PluginConfig;
-use moongate_model::call::{
-    CallContext, CallError, Completion, CompletionTarget, Content, Outcome, PromptResult, ReadResult,
-    ToolResult,
-};
-use moongate_model::json::Json;
-use moongate_model::manifest::{Manifest, Tool, ToolHints};
-use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogPlugin, Plugin, PluginFuture};
+use moongate_model::call::{CallContext, CallError, Content, Outcome, ToolResult};
+use moongate_model::names::Digest;
+use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
+use moongate_protocol::catalog::{Catalog, CatalogBuild};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
@@ -45,16 +39,6 @@ pub(super) struct Signals {
     pub(super) dropped: Notify,
     /// A call of `clean_up` has finished after its cancellation.
     pub(super) cleaned_up: CancellationToken,
-}
-
-/// A plugin with these tools: `whoami` returns the caller, `text` returns `size` bytes, `wait` never returns, and
-/// `clean_up` returns [`CLEAN_UP_TIME`] after its cancellation.
-#[derive(Debug)]
-struct FakePlugin {
-    id: PluginId,
-    digest: Digest,
-    manifest: Manifest,
-    signals: Arc<Signals>,
 }
 
 struct NotifyOnDrop(Arc<Signals>);
@@ -91,101 +75,51 @@ impl FakeServer {
     }
 }
 
+/// A catalog of one plugin with these tools: `whoami` returns the caller, `text` returns `size` bytes, `wait` never
+/// returns, and `clean_up` returns [`CLEAN_UP_TIME`] after its cancellation.
 fn catalog(generation: u64, tools: &[&str], cancel_grace: Duration, signals: &Arc<Signals>) -> Arc<Catalog> {
-    let tool = |name: &&str| Tool {
-        name: ToolName::new(name).unwrap(),
-        title: None,
-        description: "runs".to_owned(),
-        input_schema: Json::parse(r#"{"type":"object"}"#).unwrap(),
-        output_schema: None,
-        hints: ToolHints::default(),
-        icons: Vec::new(),
-        meta: Vec::new(),
-        extra: Vec::new(),
-    };
-    let id = PluginId::new("fake").unwrap();
-    let tools = [&["whoami", "text", "wait", "clean_up"], tools].concat();
-    let manifest = Manifest { tools: tools.iter().map(tool).collect(), ..Manifest::default() };
-    let mut config = PluginConfig::ungranted(id.clone(), PathBuf::from("fake.wasm"));
-    config.prefix = String::new();
-    config.limits.cancel_grace = cancel_grace;
-    let digest = Digest::of(&generation.to_be_bytes());
-    let plugin = FakePlugin { id, digest, manifest, signals: Arc::clone(signals) };
-    let member = CatalogPlugin::new(Arc::new(plugin), Arc::new(config.policy())).unwrap();
-    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, vec![member], None);
+    let schema = json!({ "type": "object" });
+    let names = ["whoami", "text", "wait", "clean_up"].iter().chain(tools);
+    let mut plugin = names.fold(FakePlugin::new("fake"), |plugin, name| plugin.tool(name, &schema, None));
+    plugin.digest = Digest::of(&generation.to_be_bytes());
+    let signals = Arc::clone(signals);
+    plugin.on_tool = Some(Box::new(move |context, (name, arguments)| {
+        Box::pin(call_tool(Arc::clone(&signals), context, name, arguments))
+    }));
+    let catalog_plugin = plugin.into_catalog_plugin(|policy| {
+        policy.prefix = String::new();
+        policy.cancel_grace = cancel_grace;
+    });
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(generation, vec![catalog_plugin], None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }
 
-impl Plugin for FakePlugin {
-    fn id(&self) -> &PluginId {
-        &self.id
-    }
-
-    fn digest(&self) -> &Digest {
-        &self.digest
-    }
-
-    fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    fn call_tool<'a>(
-        &'a self,
-        context: Arc<CallContext>,
-        name: &'a ToolName,
-        arguments: &'a str,
-    ) -> PluginFuture<'a, Outcome<ToolResult>> {
-        Box::pin(async move {
-            let text = match name.as_str() {
-                "text" => {
-                    let arguments: Value = serde_json::from_str(arguments).unwrap();
-                    "x".repeat(usize::try_from(arguments["size"].as_u64().unwrap()).unwrap())
-                }
-                "wait" => {
-                    let _on_drop = NotifyOnDrop(Arc::clone(&self.signals));
-                    self.signals.waiting.notify_one();
-                    pending().await
-                }
-                "clean_up" => {
-                    context.cancel.cancelled().await;
-                    tokio::time::sleep(CLEAN_UP_TIME).await;
-                    self.signals.cleaned_up.cancel();
-                    String::new()
-                }
-                _ => context.principal.to_string(),
-            };
-            Ok(Outcome::Done(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() }))
-        })
-    }
-
-    fn read_resource<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a ResourceUri,
-    ) -> PluginFuture<'a, Outcome<ReadResult>> {
-        Box::pin(async { Err(CallError::Cancelled) })
-    }
-
-    fn get_prompt<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a PromptName,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Outcome<PromptResult>> {
-        Box::pin(async { Err(CallError::Cancelled) })
-    }
-
-    fn complete<'a>(
-        &'a self,
-        _: Arc<CallContext>,
-        _: &'a CompletionTarget,
-        _: &'a str,
-        _: &'a str,
-        _: &'a [(String, String)],
-    ) -> PluginFuture<'a, Completion> {
-        Box::pin(async { Err(CallError::Cancelled) })
-    }
+async fn call_tool(
+    signals: Arc<Signals>,
+    context: Arc<CallContext>,
+    name: String,
+    arguments: String,
+) -> Result<Outcome<ToolResult>, CallError> {
+    let text = match name.as_str() {
+        "text" => {
+            let arguments: Value = serde_json::from_str(&arguments).unwrap();
+            "x".repeat(usize::try_from(arguments["size"].as_u64().unwrap()).unwrap())
+        }
+        "wait" => {
+            let _on_drop = NotifyOnDrop(Arc::clone(&signals));
+            signals.waiting.notify_one();
+            pending().await
+        }
+        "clean_up" => {
+            context.cancel.cancelled().await;
+            tokio::time::sleep(CLEAN_UP_TIME).await;
+            signals.cleaned_up.cancel();
+            String::new()
+        }
+        _ => context.principal.to_string(),
+    };
+    Ok(Outcome::Done(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() }))
 }
 
 /// A request in [`REVISION`].

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use moongate_config::{Config, Diagnostic, LoadedConfig, Secret, grant_guard};
+use moongate_config::{Config, Diagnostic, LoadedConfig, Secret, protected_paths};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -153,7 +153,7 @@ impl Trace {
     pub fn open(path: &Path, config: &Config) -> Result<Self, TraceError> {
         let path =
             std::path::absolute(path).map_err(|source| TraceError::Io { path: path.to_owned(), source })?;
-        if let Some(problem) = grant_guard::check_trace(&path, &config.plugins) {
+        if let Some(problem) = protected_paths::check_trace(&path, &config.plugins) {
             return Err(TraceError::PluginHasAccess(Box::new(problem)));
         }
         if file::is_one_of(&path, config) {
@@ -201,7 +201,7 @@ impl Trace {
         let LoadedConfig { source, config, mut problems, http_problems: of_http, files } = loaded;
         let problem = config.as_ref().and_then(|config| {
             self.add_secrets(&config.secrets);
-            grant_guard::check_trace(self.path(), &config.plugins)
+            protected_paths::check_trace(self.path(), &config.plugins)
         });
         let config = config.filter(|_| problem.is_none());
         problems.extend(problem);

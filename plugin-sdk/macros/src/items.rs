@@ -189,7 +189,8 @@ impl PluginItems {
 
     /// The functions for tools: this block's own and those of the parts.
     fn tool_functions(&self, parts: &[Path]) -> TokenStream {
-        let (entries, arms) = (self.tools.iter().map(Tool::entry), self.tools.iter().map(Tool::arm));
+        let entries = self.tools.iter().map(Tool::entry);
+        let arms = self.tools.iter().map(Tool::arm);
         let part = quote!(::moongate_sdk::expansion::Part);
         let entries = entries.chain(parts.iter().map(|ty| {
             let tools = quote!(<#ty as #part>::tools(&<#ty as ::core::default::Default>::default())?);
@@ -257,7 +258,8 @@ impl PluginItems {
         if self.prompts.is_empty() {
             return None;
         }
-        let (entries, arms) = (self.prompts.iter().map(Prompt::entry), self.prompts.iter().map(Prompt::arm));
+        let entries = self.prompts.iter().map(Prompt::entry);
+        let arms = self.prompts.iter().map(Prompt::arm);
         let list = list(&quote!(prompts), &quote!(Prompt), entries);
         Some(quote! {
             #list

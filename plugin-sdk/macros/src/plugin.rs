@@ -132,7 +132,8 @@ fn info(options: &Options, item: &ItemImpl) -> Result<TokenStream> {
     let text = |text: TokenStream| quote!(::moongate_sdk::expansion::text(#text));
     let title = text(given("title")?.unwrap_or_else(|| quote!("")));
     let instructions = text(given("instructions")?.unwrap_or_else(|| quote!("")));
-    let (description, website) = (text(description), text(website));
+    let description = text(description);
+    let website = text(website);
     let config = match options.expr("config")? {
         Some(ty) => quote!(::core::option::Option::Some(::moongate_sdk::expansion::input_schema::<#ty>())),
         None => quote!(::core::option::Option::None),

@@ -146,7 +146,8 @@ impl Tool {
 
     /// The match arm of `has_tool`.
     pub(crate) fn name_arm(&self) -> TokenStream {
-        let (name, cfgs) = (&self.name, &self.method.cfgs);
+        let name = &self.name;
+        let cfgs = &self.method.cfgs;
         quote!(#(#cfgs)* #name => true,)
     }
 

@@ -157,7 +157,8 @@ fn write(
     deadline: Option<Instant>,
     place: &RequestTarget,
 ) -> Result<UploadEnd, HttpError> {
-    let (room, answered) = (stream.subscribe(), answer.subscribe());
+    let room = stream.subscribe();
+    let answered = answer.subscribe();
     let mut flushing = false;
     loop {
         match stream.check_write() {

@@ -135,7 +135,8 @@ impl Request {
     /// There is no response; see [`HttpError`]. A response with an error status isn't an error.
     pub fn send(self) -> Result<Response, HttpError> {
         let deadline = self.timeout.and_then(|time| Instant::now().checked_add(time));
-        let (max_body, redirects) = (self.max_body, self.redirects);
+        let max_body = self.max_body;
+        let redirects = self.redirects;
         let mut outgoing = self.outgoing()?;
         for followed in 0.. {
             let place = outgoing.place();

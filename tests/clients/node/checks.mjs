@@ -27,7 +27,7 @@ export const ANSWERS = {
 /** The components that replace a plugin's file in turn, each with a tool and its arguments. */
 const REPLACEMENTS = [
     { component: 'plugins/dist/time.wasm', tool: 'replaced_get_current_time', args: { timezone: 'UTC' } },
-    { component: 'plugins/dist/keeper.wasm', tool: 'replaced_note', args: { key: 'new' } }
+    { component: 'plugins/dist/stateful.wasm', tool: 'replaced_note', args: { key: 'new' } }
 ];
 
 /** A completed form: each field with its default or first valid value. */

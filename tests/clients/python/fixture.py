@@ -30,7 +30,7 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 # The components that replace a plugin's file in turn, each with a tool and its arguments.
 REPLACEMENTS = [
     ("plugins/dist/time.wasm", "replaced_get_current_time", {"timezone": "UTC"}),
-    ("plugins/dist/keeper.wasm", "replaced_note", {"key": "new"}),
+    ("plugins/dist/stateful.wasm", "replaced_note", {"key": "new"}),
 ]
 
 ROOT = {"uri": "file:///garden", "name": "garden"}

@@ -140,7 +140,7 @@ fn a_component_file_gets_no_grants_and_a_bad_one_is_reported() {
         assert_eq!(output.status.code(), Some(78), "{output:?}");
         assert!(utf8(&output.stderr).contains(file), "{output:?}");
     }
-    let state = call(&[component("keeper").to_str().unwrap(), "set", "key=a", "value=b", "--explain"]);
+    let state = call(&[component("stateful").to_str().unwrap(), "set", "key=a", "value=b", "--explain"]);
     assert!(utf8(&state.stderr).contains("state"), "{state:?}");
 }
 

@@ -22,7 +22,7 @@ fn need<'a>(document: &'a Value, key: &str) -> Option<&'a Value> {
 fn inspects_a_file_without_a_configuration() {
     let workspace = Workspace::new("");
     std::fs::remove_file(workspace.config()).unwrap();
-    let file = component("keeper").display().to_string();
+    let file = component("stateful").display().to_string();
     let text = workspace.run(&["inspect", &file]);
     assert!(text.status.success(), "{text:?}");
     let page = utf8(&text.stdout);
@@ -38,7 +38,7 @@ fn inspects_a_file_without_a_configuration() {
         assert!(page.contains(part), "`{part}` is missing:\n{page}");
     }
     let document = document(&workspace, &["inspect", &file, "--format", "json"]);
-    assert_eq!(document["size"].as_u64(), Some(std::fs::metadata(component("keeper")).unwrap().len()));
+    assert_eq!(document["size"].as_u64(), Some(std::fs::metadata(component("stateful")).unwrap().len()));
     assert_eq!(need(&document, "state").unwrap()["asked"], "yes");
     assert_eq!(need(&document, "http"), None);
     let imports = document["imports"].as_array().unwrap();
@@ -61,7 +61,7 @@ fn shows_imported_sockets_as_never_granted() {
 #[test]
 fn inspects_a_configured_plugin_with_its_grants() {
     let workspace = Workspace::new(
-        "[plugins.a]\nsource = \"@keeper@\"\n[plugins.a.allow]\nstate = \"notes\"\nenv = [\"PATH\"]\n\
+        "[plugins.a]\nsource = \"@stateful@\"\n[plugins.a.allow]\nstate = \"notes\"\nenv = [\"PATH\"]\n\
          [plugins.b]\nsource = \"nowhere.wasm\"\n",
     );
     let found = document(&workspace, &["inspect", "a", "--format", "json"]);
@@ -133,16 +133,17 @@ fn explains_files_that_are_not_plugins() {
 #[test]
 fn check_warns_of_unused_and_missing_grants() {
     let workspace = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\n\
+        "[plugins.stateful]\nsource = \"@stateful@\"\n\
          [plugins.time]\nsource = \"@time@\"\n[plugins.time.allow]\nhttp = [\"https://example.com\"]\n",
     );
     let output = workspace.run(&["check"]);
     assert!(output.status.success(), "warnings don't fail: {output:?}");
     let stderr = utf8(&output.stderr);
-    assert!(stderr.contains("`keeper` was built to keep state, which isn't granted"), "{stderr}");
+    assert!(stderr.contains("`stateful` was built to keep state, which isn't granted"), "{stderr}");
     assert!(stderr.contains("`time` is granted `http` but can't send requests"), "{stderr}");
     let fitting = Workspace::new(
-        "[gateway]\nstate = \"state\"\n[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n[plugins.time]\nsource = \"@time@\"\n",
+        "[gateway]\nstate = \"state\"\n[plugins.stateful]\nsource = \"@stateful@\"\n[plugins.stateful.allow]\n\
+         state = true\n[plugins.time]\nsource = \"@time@\"\n",
     );
     let output = fitting.run(&["check"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -150,29 +151,31 @@ fn check_warns_of_unused_and_missing_grants() {
 
 #[test]
 fn explain_lists_used_and_missing_grants() {
-    let without = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n");
-    let call = ["call", "keeper_get", "key=a", "--explain"];
+    let without = Workspace::new("[plugins.stateful]\nsource = \"@stateful@\"\n");
+    let call = ["call", "stateful_get", "key=a", "--explain"];
     let output = without.run(&call);
     let stderr = utf8(&output.stderr);
     assert!(
-        stderr.contains("missing\n") && stderr.contains("[plugins.keeper.allow]\n  state = true\n"),
+        stderr.contains("missing\n") && stderr.contains("[plugins.stateful.allow]\n  state = true\n"),
         "{output:?}"
     );
-    let with =
-        Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
+    let with = Workspace::new(
+        "[plugins.stateful]\nsource = \"@stateful@\"\n[plugins.stateful.allow]\nstate = true\n",
+    );
     let output = with.run(&call);
     assert!(output.status.success() && utf8(&output.stderr).contains("used\n  state\n"), "{output:?}");
-    let explained = document(&with, &["call", "keeper_get", "key=a", "--explain", "--format", "json"]);
+    let explained = document(&with, &["call", "stateful_get", "key=a", "--explain", "--format", "json"]);
     assert_eq!(explained["grants"]["used"][0], "state", "{explained}");
     assert_eq!(explained["grants"]["lacked"], serde_json::json!([]), "{explained}");
-    let plain = document(&with, &["call", "keeper_get", "key=a", "--format", "json"]);
+    let plain = document(&with, &["call", "stateful_get", "key=a", "--format", "json"]);
     assert!(plain.get("grants").is_none(), "{plain}");
 }
 
 #[test]
 fn check_warns_of_in_memory_state_with_the_line_to_add() {
-    let workspace =
-        Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\n[plugins.keeper.allow]\nstate = true\n");
+    let workspace = Workspace::new(
+        "[plugins.stateful]\nsource = \"@stateful@\"\n[plugins.stateful.allow]\nstate = true\n",
+    );
     let output = workspace.run(&["check"]);
     let stderr = utf8(&output.stderr);
     assert!(output.status.success(), "{output:?}");

@@ -21,7 +21,7 @@ memory = "32MiB"
 handles = 200
 transfer = "1MiB"
 [plugins.narrow]
-source = "@keeper@"
+source = "@stateful@"
 allow.state = true
 [plugins.narrow.limits]
 timeout = "60s"

@@ -248,11 +248,11 @@ fn exits_when_the_host_never_reads_and_closes_stdin() {
 #[test]
 fn shutdown_waits_for_cleanup_of_cancelled_calls() {
     let workspace = Workspace::new(
-        "[gateway]\nstop_grace = \"1h\"\n[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n\
+        "[gateway]\nstop_grace = \"1h\"\n[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n\
          limits.cancel_grace = \"30s\"\n",
     );
     let http = Http::start(&workspace);
-    drop(start_stateless_call(&http, "keeper_wait_and_tidy", json!({ "key": "a" })));
+    drop(start_stateless_call(&http, "stateful_wait_and_tidy", json!({ "key": "a" })));
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("said too late"), "the call had no time to clean up: {log}");

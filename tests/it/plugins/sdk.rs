@@ -14,7 +14,7 @@ client = ["elicitation", "sampling", "roots"]
 state = true
 "#;
 
-const KEEPING: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nprefix = \"\"\n";
+const KEEPING: &str = "[plugins.stateful]\nsource = \"@stateful@\"\nprefix = \"\"\n";
 
 /// The answer from a client that fills in each form.
 fn answer(message: &str) -> Value {
@@ -96,7 +96,7 @@ fn state_errors_are_distinguishable() {
         text(&stdio.call("note", arguments)).to_owned()
     };
     assert_eq!(call("", json!({ "key": "a" })), "NotGranted");
-    let full = "allow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n";
+    let full = "allow.state = true\n[plugins.stateful.limits]\nstate = \"10KiB\"\n";
     let refused = call(full, json!({ "key": "a", "value": "x", "count": 20_000 }));
     assert!(refused.starts_with("Full(") && refused.contains("10.0 KiB"), "{refused}");
     let long = call("allow.state = true\n", json!({ "key": "k".repeat(2_000) }));

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A grace long enough for any machine.
-const KEEPER_WITH_LONG_GRACE: &str =
-    "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits.cancel_grace = \"30s\"\n";
+const STATEFUL_WITH_LONG_GRACE: &str =
+    "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\nlimits.cancel_grace = \"30s\"\n";
 
 /// A call that waits until it is cancelled, and then stores `tidied` under `key`.
 fn wait_call_params(key: &str) -> Value {
-    json!({ "name": "keeper_wait_and_tidy", "arguments": { "key": key }, "_meta": { "progressToken": "token" } })
+    json!({ "name": "stateful_wait_and_tidy", "arguments": { "key": key }, "_meta": { "progressToken": "token" } })
 }
 
 /// The same call in 2026-07-28.
@@ -32,7 +32,7 @@ const STATELESS_HEADERS: [(&str, &str); 5] = [
     ("Accept", "application/json, text/event-stream"),
     ("MCP-Protocol-Version", "2026-07-28"),
     ("Mcp-Method", "tools/call"),
-    ("Mcp-Name", "keeper_wait_and_tidy"),
+    ("Mcp-Name", "stateful_wait_and_tidy"),
 ];
 
 #[track_caller]
@@ -45,7 +45,7 @@ fn wait_until_tidied(mut get: impl FnMut() -> Value) {
 
 #[test]
 fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
-    let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
+    let workspace = Workspace::new(STATEFUL_WITH_LONG_GRACE);
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let _ = stdio.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
     for (id, message, cancel) in [
@@ -57,7 +57,7 @@ fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
         assert_eq!(stdio.receive()["params"]["progress"], 1);
         let (method, member) = cancel;
         stdio.send(&json!({ "jsonrpc": "2.0", "method": method, "params": { member: id } }));
-        wait_until_tidied(|| stdio.call("keeper_get", json!({ "key": id.to_string() })));
+        wait_until_tidied(|| stdio.call("stateful_get", json!({ "key": id.to_string() })));
     }
     let (remaining, _, log) = stdio.finish();
     assert_eq!(remaining, Vec::<Value>::new(), "a message was sent after the cancellation");
@@ -66,9 +66,9 @@ fn stdio_cancellation_runs_cleanup_and_sends_nothing() {
 
 #[test]
 fn cancelled_call_frees_its_id_during_cleanup() {
-    let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
+    let workspace = Workspace::new(STATEFUL_WITH_LONG_GRACE);
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    stdio.send(&request(100, "tools/call", json!({ "name": "keeper_wait_for_ever", "arguments": {} })));
+    stdio.send(&request(100, "tools/call", json!({ "name": "stateful_wait_for_ever", "arguments": {} })));
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
     );
@@ -78,18 +78,18 @@ fn cancelled_call_frees_its_id_during_cleanup() {
 
 #[test]
 fn lost_connection_cancels_stateless_http_calls() {
-    let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
+    let workspace = Workspace::new(STATEFUL_WITH_LONG_GRACE);
     let http = Http::start(&workspace);
     let mut stream =
         http.open("POST", &STATELESS_HEADERS, stateless_wait_call(1, "lost").to_string().as_bytes());
     assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
     drop(stream);
-    wait_until_tidied(|| http.call("keeper_get", json!({ "key": "lost" })));
+    wait_until_tidied(|| http.call("stateful_get", json!({ "key": "lost" })));
 }
 
 #[test]
 fn connection_lost_before_any_response_cancels_the_call() {
-    let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
+    let workspace = Workspace::new(STATEFUL_WITH_LONG_GRACE);
     let http = Http::start(&workspace);
     let body = stateless_request(1, "tools/call", wait_call_params("silent"));
     let body = body.to_string().replace("progressToken", "nothing");
@@ -100,7 +100,7 @@ fn connection_lost_before_any_response_cancels_the_call() {
     }
     let mut connection = TcpStream::connect(http.address()).unwrap();
     connection.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
-    let get = || http.call("keeper_get", json!({ "key": "silent" }));
+    let get = || http.call("stateful_get", json!({ "key": "silent" }));
     let started = Instant::now();
     while text(&get()) != "begun" {
         assert!(started.elapsed() < WAIT_TIMEOUT, "the call didn't start");
@@ -111,7 +111,7 @@ fn connection_lost_before_any_response_cancels_the_call() {
 
 #[test]
 fn sessions_cancel_by_notification_or_delete() {
-    let workspace = Workspace::new(KEEPER_WITH_LONG_GRACE);
+    let workspace = Workspace::new(STATEFUL_WITH_LONG_GRACE);
     let http = Http::start(&workspace);
     let session = http.open_session(&[], "2025-11-25");
     let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
@@ -133,7 +133,7 @@ fn sessions_cancel_by_notification_or_delete() {
             let cancel = json!({ "jsonrpc": "2.0", "method": method, "params": { member: id } });
             assert_eq!(http.post(&headers, &cancel).status, 202);
         }
-        wait_until_tidied(|| http.call("keeper_get", json!({ "key": key })));
+        wait_until_tidied(|| http.call("stateful_get", json!({ "key": key })));
         assert_eq!(stream.message(), None, "a message was sent after the cancellation");
     }
 }
@@ -141,18 +141,22 @@ fn sessions_cancel_by_notification_or_delete() {
 #[test]
 fn aborts_calls_that_ignore_cancellation_after_grace() {
     let workspace = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nconcurrency = 1\n\
+        "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n[plugins.stateful.limits]\nconcurrency = 1\n\
          cancel_grace = \"100ms\"\ntimeout = \"1h\"\n",
     );
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let http = Http::start(&workspace);
-    let call = json!({ "name": "keeper_wait_for_ever", "arguments": { "key": "n" }, "_meta": { "progressToken": 1 } });
+    let call = json!({
+        "name": "stateful_wait_for_ever",
+        "arguments": { "key": "n" },
+        "_meta": { "progressToken": 1 },
+    });
     stdio.send(&request(100, "tools/call", call.clone()));
     assert_eq!(stdio.receive()["params"]["progress"], 1);
     stdio.send(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 100 } }),
     );
-    let notified = stdio.call("keeper_get", json!({ "key": "n" }));
+    let notified = stdio.call("stateful_get", json!({ "key": "n" }));
     assert!(
         text(&notified).parse::<u32>().is_ok_and(|times| times > 0),
         "the call wasn't cancelled: {notified}"
@@ -160,11 +164,11 @@ fn aborts_calls_that_ignore_cancellation_after_grace() {
 
     let mut message = request(1, "tools/call", call);
     message["params"]["_meta"].as_object_mut().unwrap().extend(envelope().as_object().unwrap().clone());
-    let headers = [&STATELESS_HEADERS[..4], &[("Mcp-Name", "keeper_wait_for_ever")]].concat();
+    let headers = [&STATELESS_HEADERS[..4], &[("Mcp-Name", "stateful_wait_for_ever")]].concat();
     let mut stream = http.open("POST", &headers, message.to_string().as_bytes());
     assert_eq!(stream.message().unwrap()["params"]["progress"], 1);
     drop(stream);
-    let notified = http.call("keeper_get", json!({ "key": "n" }));
+    let notified = http.call("stateful_get", json!({ "key": "n" }));
     assert!(
         text(&notified).parse::<u32>().is_ok_and(|times| times > 0),
         "the call wasn't cancelled: {notified}"

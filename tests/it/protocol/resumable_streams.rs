@@ -190,19 +190,19 @@ fn long_calls_switch_to_polling_when_configured() {
 
 #[test]
 fn newest_stream_gets_notifications_and_replays_missed_ones() {
-    let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
+    let workspace = Workspace::new("[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n");
     let http = Http::start(&workspace);
     let session = Session::open(&http, "2025-11-25");
     let call = |tool: &str, arguments: Value| {
         let reply = session.post(&request(9, "tools/call", json!({ "name": tool, "arguments": arguments })));
         assert!(reply.json()["result"]["isError"].as_bool() != Some(true), "{reply:?}");
     };
-    let change = || call("keeper_report_often", json!({ "count": 1 }));
+    let change = || call("stateful_report_often", json!({ "count": 1 }));
     let mut older = session.listen(None);
     assert!(is_priming_event(&older.event().unwrap()));
-    call("keeper_offer", json!({ "key": "keeper://state" }));
+    call("stateful_offer", json!({ "key": "stateful://state" }));
     assert_eq!(message(&older.event().unwrap())["method"], "notifications/resources/list_changed");
-    let subscribed = session.post(&request(2, "resources/subscribe", json!({ "uri": "keeper://state" })));
+    let subscribed = session.post(&request(2, "resources/subscribe", json!({ "uri": "stateful://state" })));
     assert_eq!(subscribed.json()["result"], json!({}));
 
     let mut newer = session.listen(None);
@@ -210,7 +210,7 @@ fn newest_stream_gets_notifications_and_replays_missed_ones() {
     change();
     let notification = newer.event().unwrap();
     assert_eq!(message(&notification)["method"], "notifications/resources/updated");
-    assert_eq!(message(&notification)["params"], json!({ "uri": "keeper://state" }));
+    assert_eq!(message(&notification)["params"], json!({ "uri": "stateful://state" }));
     drop(newer);
     let mut resumed = session.listen(Some(id(&priming_event)));
     assert!(is_priming_event(&resumed.event().unwrap()));

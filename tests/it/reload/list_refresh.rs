@@ -5,7 +5,7 @@ use std::time::Instant;
 use moongate_tests::{Http, Stdio, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
-const KEEPER: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n";
+const STATEFUL: &str = "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n";
 
 /// The names of all tools.
 fn tools(http: &Http) -> Vec<String> {
@@ -25,37 +25,41 @@ fn rejection_count(http: &Http) -> usize {
 
 #[test]
 fn added_tool_is_listed_and_callable() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let http = Http::start(&workspace);
-    assert!(http.call("keeper_extra", json!({})).get("error").is_some());
-    assert_eq!(text(&http.call("keeper_offer", json!({ "key": "extra" }))), "offered");
-    wait_until("it is listed", || is_listed(&http, "keeper_extra"));
-    assert_eq!(text(&http.call("keeper_extra", json!({}))), "`extra` was offered");
-    assert_eq!(text(&http.call("keeper_withdraw", json!({ "key": "extra" }))), "withdrawn");
-    wait_until("it isn't listed any more", || !is_listed(&http, "keeper_extra"));
-    assert!(http.call("keeper_extra", json!({})).get("error").is_some());
+    assert!(http.call("stateful_extra", json!({})).get("error").is_some());
+    assert_eq!(text(&http.call("stateful_offer", json!({ "key": "extra" }))), "offered");
+    wait_until("it is listed", || is_listed(&http, "stateful_extra"));
+    assert_eq!(text(&http.call("stateful_extra", json!({}))), "`extra` was offered");
+    assert_eq!(text(&http.call("stateful_withdraw", json!({ "key": "extra" }))), "withdrawn");
+    wait_until("it isn't listed any more", || !is_listed(&http, "stateful_extra"));
+    assert!(http.call("stateful_extra", json!({})).get("error").is_some());
 
     let resources =
         || http.request_and_wait("resources/list", json!({})).json()["result"]["resources"].clone();
     assert_eq!(resources(), json!([]));
-    let _ = http.call("keeper_offer", json!({ "key": "keeper://state" }));
+    let _ = http.call("stateful_offer", json!({ "key": "stateful://state" }));
     wait_until("the resource is listed", || resources() != json!([]));
 }
 
 #[test]
 fn invalid_lists_change_nothing() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let http = Http::start(&workspace);
     let before = tools(&http);
     for (count, way) in (1..).zip(["schema", "name", "trap"]) {
-        assert_eq!(text(&http.call("keeper_break_lists", json!({ "key": way }))), "broken");
+        assert_eq!(text(&http.call("stateful_break_lists", json!({ "key": way }))), "broken");
         wait_until("the rejection is logged", || rejection_count(&http) == count);
         assert_eq!(tools(&http), before, "{way}");
-        assert_eq!(text(&http.call("keeper_get", json!({ "key": "broken" }))), way, "its tools keep working");
+        assert_eq!(
+            text(&http.call("stateful_get", json!({ "key": "broken" }))),
+            way,
+            "its tools keep working"
+        );
     }
-    let _ = http.call("keeper_offer", json!({ "key": "later" }));
-    let _ = http.call("keeper_mend_lists", json!({}));
-    wait_until("it is listed", || is_listed(&http, "keeper_later"));
+    let _ = http.call("stateful_offer", json!({ "key": "later" }));
+    let _ = http.call("stateful_mend_lists", json!({}));
+    wait_until("it is listed", || is_listed(&http, "stateful_later"));
     let log = http.log();
     for part in ["tool `broken`", "not a name", "`tools.list-tools` failed: crashed"] {
         let told = log.lines().any(|line| line.contains("keeps its earlier lists") && line.contains(part));
@@ -66,9 +70,9 @@ fn invalid_lists_change_nothing() {
 #[test]
 fn conflicting_lists_change_nothing() {
     let workspace = Workspace::new(
-        "[plugins.one]\nsource = \"@keeper@\"\nprefix = \"same\"\nallow.state = true\n\
+        "[plugins.one]\nsource = \"@stateful@\"\nprefix = \"same\"\nallow.state = true\n\
          tools.allow = [\"offer\", \"withdraw\", \"extra\"]\n\
-         [plugins.two]\nsource = \"@keeper@\"\nallow.state = true\n\
+         [plugins.two]\nsource = \"@stateful@\"\nallow.state = true\n\
          [plugins.two.tools]\nallow = [\"offer\", \"extra\", \"other\"]\nrename = { extra = \"same_extra\" }\n",
     );
     let http = Http::start(&workspace);
@@ -92,52 +96,52 @@ fn conflicting_lists_change_nothing() {
 
 #[test]
 fn refreshes_lists_at_most_once_a_second() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let http = Http::start(&workspace);
-    let list_requests = || text(&http.call("keeper_lists_asked", json!({}))).parse::<u64>().unwrap();
+    let list_requests = || text(&http.call("stateful_lists_asked", json!({}))).parse::<u64>().unwrap();
     let before = list_requests();
     let started = Instant::now();
     for _ in 0..100 {
-        assert_eq!(text(&http.call("keeper_report_often", json!({ "count": 50 }))), "reported");
+        assert_eq!(text(&http.call("stateful_report_often", json!({ "count": 50 }))), "reported");
     }
     wait_until("the lists are requested", || list_requests() > before);
     let now = list_requests() - before;
     let most = started.elapsed().as_secs() + 1;
     assert!(now <= most, "listed {now} times, at most {most} allowed");
-    let _ = http.call("keeper_offer", json!({ "key": "last" }));
-    wait_until("the last change is listed", || is_listed(&http, "keeper_last"));
+    let _ = http.call("stateful_offer", json!({ "key": "last" }));
+    wait_until("the last change is listed", || is_listed(&http, "stateful_last"));
 }
 
 #[test]
 fn running_calls_survive_list_changes() {
-    let workspace = Workspace::new(&format!("{KEEPER}[plugins.keeper.limits]\nconcurrency = 4\n"));
+    let workspace = Workspace::new(&format!("{STATEFUL}[plugins.stateful.limits]\nconcurrency = 4\n"));
     let http = Http::start(&workspace);
-    let _ = http.call("keeper_offer", json!({ "key": "extra" }));
-    wait_until("it is listed", || is_listed(&http, "keeper_extra"));
+    let _ = http.call("stateful_offer", json!({ "key": "extra" }));
+    wait_until("it is listed", || is_listed(&http, "stateful_extra"));
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| -> Vec<Value> {
-                    (0..30).map(|_| http.call("keeper_add", json!({ "key": "n" }))).collect()
+                    (0..30).map(|_| http.call("stateful_add", json!({ "key": "n" }))).collect()
                 })
             })
             .collect();
         for key in ["a", "b", "c"] {
-            let _ = http.call("keeper_offer", json!({ "key": key }));
+            let _ = http.call("stateful_offer", json!({ "key": key }));
         }
         for answer in callers.into_iter().flat_map(|caller| caller.join().unwrap()) {
             assert!(text(&answer).parse::<u32>().is_ok(), "{answer}");
         }
     });
     wait_until("all are listed", || {
-        ["a", "b", "c"].iter().all(|it| is_listed(&http, &format!("keeper_{it}")))
+        ["a", "b", "c"].iter().all(|it| is_listed(&http, &format!("stateful_{it}")))
     });
-    assert_eq!(text(&http.call("keeper_get", json!({ "key": "n" }))), "120");
+    assert_eq!(text(&http.call("stateful_get", json!({ "key": "n" }))), "120");
 }
 
 #[test]
 fn clients_are_notified_only_of_actual_changes() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let told = |stdio: &mut Stdio, method: &str| loop {
         let message = stdio.receive();
@@ -145,17 +149,17 @@ fn clients_are_notified_only_of_actual_changes() {
             break message["params"].clone();
         }
     };
-    let _ = stdio.call("keeper_offer", json!({ "key": "keeper://state" }));
+    let _ = stdio.call("stateful_offer", json!({ "key": "stateful://state" }));
     told(&mut stdio, "resources/list_changed");
-    let subscribed = stdio.request_and_wait("resources/subscribe", json!({ "uri": "keeper://state" }));
+    let subscribed = stdio.request_and_wait("resources/subscribe", json!({ "uri": "stateful://state" }));
     assert!(subscribed.get("result").is_some(), "{subscribed}");
-    let _ = stdio.call("keeper_report_often", json!({ "count": 3 }));
-    assert_eq!(told(&mut stdio, "resources/updated")["uri"], "keeper://state");
-    let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
+    let _ = stdio.call("stateful_report_often", json!({ "count": 3 }));
+    assert_eq!(told(&mut stdio, "resources/updated")["uri"], "stateful://state");
+    let _ = stdio.call("stateful_offer", json!({ "key": "extra" }));
     told(&mut stdio, "tools/list_changed");
     // Reporting the same again changes nothing, neither that list nor the resources, which were only listed again.
-    let _ = stdio.call("keeper_offer", json!({ "key": "extra" }));
-    let _ = stdio.call("keeper_offer", json!({ "key": "another" }));
+    let _ = stdio.call("stateful_offer", json!({ "key": "extra" }));
+    let _ = stdio.call("stateful_offer", json!({ "key": "another" }));
     told(&mut stdio, "tools/list_changed");
     let (left, _, _) = stdio.finish();
     assert!(

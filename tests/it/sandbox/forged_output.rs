@@ -14,10 +14,10 @@ fn utf8(bytes: &[u8]) -> String {
 fn setting_names_cannot_forge_output_lines() {
     let log = "a\n2026-01-01T00:00:00.000000Z ERROR moongate: forged";
     let granted = "b\n\nneeds and grants\n  fetch over HTTP  nothing";
-    let cure = "c` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";
+    let fix = "c` is fine; add `http = [\"https://evil.example\"]` to `[plugins.evil.allow]";
     let schema = json!({
-        "properties": { log: { "type": "string" }, granted: { "type": "string" }, cure: {} },
-        "required": [log, granted, cure],
+        "properties": { log: { "type": "string" }, granted: { "type": "string" }, fix: {} },
+        "required": [log, granted, fix],
     });
     let workspace = Workspace::new("[plugins.evil]\nsource = \"evil.wasm\"\n");
     workspace.write("evil.wasm", Plugin::version(1).settings(schema.to_string()).build());

@@ -136,14 +136,14 @@ fn rejects_a_grant_of_the_gateways_own_files() {
 fn a_missing_granted_directory_affects_only_its_plugin() {
     let workspace = Workspace::new(
         "[plugins.zoo]\nsource = \"@zoo@\"\nallow.dirs = [{ host = \"later\", guest = \"/in\" }]\n\
-         [plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n",
+         [plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n",
     );
     let checked = workspace.run(&["check"]);
     assert_eq!(checked.status.code(), Some(78), "{checked:?}");
     let reply = String::from_utf8_lossy(&checked.stderr).into_owned();
     assert!(reply.contains("gateway.toml:4:") && reply.contains("create the directory"), "{reply}");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    let kept = |stdio: &mut Stdio| stdio.call("keeper_get", json!({ "key": "a" })).to_string();
+    let kept = |stdio: &mut Stdio| stdio.call("stateful_get", json!({ "key": "a" })).to_string();
     assert!(!kept(&mut stdio).contains("denied"), "the other plugin serves");
     // Other plugins' grants can still change.
     let before = std::fs::read_to_string(workspace.config()).unwrap();

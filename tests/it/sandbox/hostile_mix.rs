@@ -40,10 +40,10 @@ uris = ["zoo://"]
 [plugins.zoo.allow]
 dirs = [{ host = "in", guest = "/in", mode = "rw" }]
 http = [{ url = "@remote@", networks = ["127.0.0.0/8"] }]
-[plugins.speaker]
-source = "@speaker@"
-[plugins.keeper]
-source = "@keeper@"
+[plugins.malformed]
+source = "@malformed@"
+[plugins.stateful]
+source = "@stateful@"
 allow.state = true
 tools.deny = ["offer", "withdraw", "break_lists", "mend_lists"]
 [plugins.time]
@@ -60,10 +60,10 @@ cpu_time = "60s"
 "#;
 
 /// All plugins of the gateway.
-const PLUGINS: [&str; 5] = ["zoo", "speaker", "keeper", "time", "honest"];
+const PLUGINS: [&str; 5] = ["zoo", "malformed", "stateful", "time", "honest"];
 
 /// The plugins whose tools are hostile.
-const HOSTILE_PLUGINS: [&str; 3] = ["zoo", "speaker", "keeper"];
+const HOSTILE_PLUGINS: [&str; 3] = ["zoo", "malformed", "stateful"];
 
 /// Floods: tools with their arguments.
 const FLOODS: &[(&str, &str)] = &[
@@ -83,12 +83,12 @@ const FLOODS: &[(&str, &str)] = &[
     ("zoo_http_and_hang", r#"{"url":"@remote@/hello"}"#),
     ("zoo_http_lie", r#"{"url":"@remote@/echo","length":"7","body":"much more than seven"}"#),
     ("zoo_huge_result", r#"{"bytes":900000}"#),
-    ("keeper_fill", r#"{"key":"k","value":"some words"}"#),
-    ("keeper_set", r#"{"key":"large","value":"x","count":60000}"#),
-    ("keeper_add_often", r#"{"key":"n","count":1000000}"#),
-    ("keeper_swap_often", r#"{"key":"m","count":1000000}"#),
-    ("keeper_look_often", r#"{"key":"large","count":1000}"#),
-    ("keeper_note", r#"{"key":"notes","value":"x","count":5000}"#),
+    ("stateful_fill", r#"{"key":"k","value":"some words"}"#),
+    ("stateful_set", r#"{"key":"large","value":"x","count":60000}"#),
+    ("stateful_add_often", r#"{"key":"n","count":1000000}"#),
+    ("stateful_swap_often", r#"{"key":"m","count":1000000}"#),
+    ("stateful_look_often", r#"{"key":"large","count":1000}"#),
+    ("stateful_note", r#"{"key":"notes","value":"x","count":5000}"#),
 ];
 
 /// The number of concurrent clients over HTTP, all of one gateway.

@@ -7,10 +7,10 @@ use serde_json::json;
 
 const TWO_PLUGINS: &str = r#"
 [plugins.one]
-source = "@keeper@"
+source = "@stateful@"
 allow.state = true
 [plugins.two]
-source = "@keeper@"
+source = "@stateful@"
 allow.state = true
 "#;
 
@@ -58,12 +58,12 @@ fn concurrent_updates_lose_nothing() {
 
 #[test]
 fn denies_state_without_a_grant_and_logs_the_line_to_add() {
-    let workspace = Workspace::with_plugin("keeper");
+    let workspace = Workspace::with_plugin("stateful");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    let answer = stdio.call("keeper_set", json!({ "key": "a", "value": "b" }));
+    let answer = stdio.call("stateful_set", json!({ "key": "a", "value": "b" }));
     assert_eq!((&answer["result"]["isError"], text(&answer)), (&json!(true), "access denied"));
     let (_, _, log) = stdio.finish();
-    assert!(log.contains("add `state = true` to `[plugins.keeper.allow]`"), "{log}");
+    assert!(log.contains("add `state = true` to `[plugins.stateful.allow]`"), "{log}");
 }
 
 #[test]
@@ -82,10 +82,12 @@ fn plugins_share_state_only_through_a_common_store() {
 #[test]
 fn rejects_state_above_the_limit_and_keeps_the_rest() {
     let workspace = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n[plugins.keeper.limits]\nstate = \"10KiB\"\n",
+        "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n[plugins.stateful.limits]\n\
+         state = \"10KiB\"\n",
     );
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    let mut call =
+        |tool: &str, arguments| text(&stdio.call(&format!("stateful_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 9_500 })), "set");
     let refused = call("set", json!({ "key": "b", "value": "x", "count": 2_000 }));
     assert!(refused.contains("limits.state") && refused.contains("10.0 KiB"), "{refused}");
@@ -96,16 +98,18 @@ fn rejects_state_above_the_limit_and_keeps_the_rest() {
     assert_eq!(call("delete", json!({ "key": "a" })), "deleted");
     assert_eq!(call("set", json!({ "key": "b", "value": "x", "count": 2_000 })), "set");
     let (_, _, log) = stdio.finish();
-    assert!(log.contains("`state` in `[plugins.keeper.limits]`"), "{log}");
+    assert!(log.contains("`state` in `[plugins.stateful.limits]`"), "{log}");
 }
 
 #[test]
 fn limits_large_values_read_by_one_call() {
     let workspace = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { transfer = \"1MiB\", handles = 500 }\n",
+        "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n\
+         limits = { transfer = \"1MiB\", handles = 500 }\n",
     );
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    let mut call =
+        |tool: &str, arguments| text(&stdio.call(&format!("stateful_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "a", "value": "x", "count": 300_000 })), "set");
     assert_eq!(call("look_often", json!({ "key": "a", "count": 3 })), "looked 3 times");
     assert!(call("look_often", json!({ "key": "a", "count": 4 })).contains("limits.transfer"));
@@ -114,9 +118,9 @@ fn limits_large_values_read_by_one_call() {
 
 #[test]
 fn accumulates_many_updates_of_one_call() {
-    let workspace = Workspace::new("[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n");
+    let workspace = Workspace::new("[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    for tool in ["keeper_add_often", "keeper_swap_often"] {
+    for tool in ["stateful_add_often", "stateful_swap_often"] {
         let call = json!({ "key": tool, "count": 100 });
         assert_eq!(text(&stdio.call(tool, call.clone())), "100", "{tool}");
         assert_eq!(text(&stdio.call(tool, call)), "200", "{tool}");

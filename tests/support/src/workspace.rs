@@ -37,8 +37,8 @@ impl Workspace {
             "statistics",
             "text",
             "zoo",
-            "keeper",
-            "speaker",
+            "stateful",
+            "malformed",
         ] {
             let mark = format!("@{name}@");
             if text.contains(&mark) {

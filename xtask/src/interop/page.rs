@@ -119,7 +119,8 @@ impl ClientResults<'_> {
         if runs == all {
             return String::new();
         }
-        let (revisions, transports) = (revisions_of(runs), transports_of(runs));
+        let revisions = revisions_of(runs);
+        let transports = transports_of(runs);
         if runs.len() == all.iter().filter(|run| revisions.contains(&run.1)).count() {
             return format!(" in {}", list(&revisions));
         }

@@ -22,7 +22,9 @@ pub fn fuzz_grant(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut lines = text.splitn(3, '\n');
     let mut next = || lines.next().unwrap_or_default();
-    let (written, url, net) = (next(), next(), next());
+    let written = next();
+    let url = next();
+    let net = next();
     match parse_network(net) {
         Ok(network) => {
             assert_eq!(network.addr(), network.network(), "{net} is an address inside a network");
@@ -97,7 +99,8 @@ fn is_host(written: &str, url: &Url) -> bool {
         Some(name) => format!("*.{}", ascii(name)),
         None => ascii(written),
     };
-    let (written, asked) = (bare(&written), bare(url.host_str().unwrap_or_default()));
+    let written = bare(&written);
+    let asked = bare(url.host_str().unwrap_or_default());
     if let Some(address) = written.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         let asked = asked.trim_matches(['[', ']']).parse::<Ipv6Addr>();
         return asked.is_ok() && asked == address.parse();
@@ -118,7 +121,8 @@ fn ascii(name: &str) -> String {
 fn is_below(outer: &str, path: &str) -> bool {
     let base = Url::parse("http://a").expect("a valid URL");
     let outer = base.join(if outer.is_empty() { "/" } else { outer }).expect("a valid path");
-    let (mut outer, mut path) = (outer.path().as_bytes().to_vec(), path.as_bytes().to_vec());
+    let mut outer = outer.path().as_bytes().to_vec();
+    let mut path = path.as_bytes().to_vec();
     if outer == b"/" {
         return true;
     }

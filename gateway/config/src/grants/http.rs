@@ -15,14 +15,14 @@ use crate::model::{
     Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, is_localhost_name, is_public_address,
 };
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 
 /// Methods that can't be granted: `CONNECT` opens a tunnel through a proxy, and the others echo the request with the
 /// headers that the gateway added.
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// The methods in use (RFC 9110, 5789, 4918, 3253, 5323).
-const METHODS: [&str; 17] = [
+const KNOWN_METHODS: [&str; 17] = [
     "GET",
     "HEAD",
     "POST",
@@ -232,7 +232,7 @@ fn read_methods(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Option<
             Diagnostic::error(format!("{shown} can't be granted"))
                 .with_hint("remove it: plugins can't use it")
         } else {
-            let near = alike(&method, METHODS.into_iter()).filter(|known| *known != method);
+            let near = nearest_name(&method, KNOWN_METHODS.into_iter()).filter(|known| *known != method);
             match (methods.insert(method), near) {
                 (false, _) => Diagnostic::warning(format!("duplicate method {shown}")).with_hint("remove it"),
                 (true, Some(known)) => Diagnostic::warning(format!("unusual method {shown}"))

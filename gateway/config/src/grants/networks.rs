@@ -76,9 +76,10 @@ fn is_public_network(network: IpNet) -> bool {
 
 /// Parses a network such as `10.1.0.0/16`.
 pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
-    const HINT: &str = "write it like \"10.1.0.0/16\" or \"fd00::/8\"";
+    const NETWORK_HINT: &str = "write it like \"10.1.0.0/16\" or \"fd00::/8\"";
     let whole = 0..text.len();
-    let invalid = || PatternError::new(whole.clone(), format!("invalid network {}", quoted(text)), HINT);
+    let invalid =
+        || PatternError::new(whole.clone(), format!("invalid network {}", quoted(text)), NETWORK_HINT);
     let Some((address, length)) = text.split_once('/') else {
         return Err(match text.parse::<IpAddr>() {
             Ok(address) => PatternError::new(
@@ -100,7 +101,11 @@ pub(crate) fn parse_network(text: &str) -> Result<IpNet, PatternError> {
     if let IpAddr::V6(address) = address
         && address.to_ipv4_mapped().is_some()
     {
-        return Err(PatternError::new(whole, "invalid network: an IPv4 network in IPv6 notation", HINT));
+        return Err(PatternError::new(
+            whole,
+            "invalid network: an IPv4 network in IPv6 notation",
+            NETWORK_HINT,
+        ));
     }
     if network.prefix_len() < min_prefix_len(network) {
         let message = format!("{} is too large: it contains public networks", quoted(text));

@@ -13,7 +13,7 @@ use url::Host;
 use super::diagnostic::{quoted, visible};
 use super::http_path::{PatternError, parse_path};
 use super::{HostPattern, HttpScheme};
-use moongate_model::names::is_hidden;
+use moongate_model::text::is_hidden;
 
 /// A parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,9 +100,12 @@ fn no_scheme(text: &str) -> PatternError {
         let hint = format!("write `{scheme}//`");
         return PatternError::new(0..scheme.len() + slashes, "the scheme must be followed by `//`", hint);
     }
-    let cure = format!("https://{}", text.trim_start_matches('/'));
-    let hint =
-        if parse(&cure).is_ok() { format!("write \"{}\"", visible(&cure)) } else { PATTERN_HINT.to_owned() };
+    let corrected = format!("https://{}", text.trim_start_matches('/'));
+    let hint = if parse(&corrected).is_ok() {
+        format!("write \"{}\"", visible(&corrected))
+    } else {
+        PATTERN_HINT.to_owned()
+    };
     PatternError::new(0..text.len(), format!("{} has no scheme", quoted(text)), hint)
 }
 
@@ -118,10 +121,13 @@ fn scheme(text: &str, rest: &str) -> Result<HttpScheme, PatternError> {
         )),
         other => {
             let message = format!("unsupported scheme {}", quoted(other));
-            let cure = format!("https://{rest}");
-            let cure =
-                if parse(&cure).is_ok() { visible(&cure).into_owned() } else { "https://…".to_owned() };
-            Err(PatternError::new(0..text.len(), message, format!("write \"{cure}\"")))
+            let corrected = format!("https://{rest}");
+            let corrected = if parse(&corrected).is_ok() {
+                visible(&corrected).into_owned()
+            } else {
+                "https://…".to_owned()
+            };
+            Err(PatternError::new(0..text.len(), message, format!("write \"{corrected}\"")))
         }
     }
 }

@@ -109,7 +109,8 @@ impl PluginConfig {
             | GuestCapability::Client => self.allow.spans.get(need.config_key()).cloned(),
         };
         let place = place.unwrap_or_else(|| self.span.clone());
-        let (key, verb) = (need.config_key(), need.verb_phrase());
+        let key = need.config_key();
+        let verb = need.verb_phrase();
         match asked {
             Requested::No if !granted.is_empty() => {
                 let what = match need {

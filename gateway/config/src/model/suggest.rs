@@ -71,8 +71,8 @@ impl HttpGrant {
 
 /// The line of `allow` that grants it, once the operator replaces each ellipsis with a directory.
 #[must_use]
-pub fn grant_line(cure: &GrantFix) -> String {
-    match cure {
+pub fn grant_line(fix: &GrantFix) -> String {
+    match fix {
         GrantFix::Line(line) => line.clone(),
         GrantFix::ReadDirectory { guest } => format!("dirs = [{}]", readable_dir_entry(guest.as_deref())),
         GrantFix::ChangeDirectory { host, guest } => {
@@ -91,8 +91,8 @@ pub fn dir_grant_entry(host: &str, guest: &str, mode: DirMode) -> String {
 /// A read-only entry of `dirs`, with an ellipsis for each path that only the operator knows.
 #[must_use]
 pub fn readable_dir_entry(guest: Option<&str>) -> String {
-    const PLACEHOLDER: &str = "…";
-    dir_grant_entry(PLACEHOLDER, guest.unwrap_or(PLACEHOLDER), DirMode::ReadOnly)
+    const DIRECTORY_PLACEHOLDER: &str = "…";
+    dir_grant_entry(DIRECTORY_PLACEHOLDER, guest.unwrap_or(DIRECTORY_PLACEHOLDER), DirMode::ReadOnly)
 }
 
 /// The line with all networks, or only with the needed ones if it would be too long.

@@ -15,60 +15,60 @@ pub(crate) struct KeyAlias {
 }
 
 /// A key of the top level, of `[gateway]`, `[http]`, `[http.auth]`, of a plugin, and of its `allow`.
-const TOP: &str = "plugins";
-const GATEWAY: &str = "sealing_key";
-const LISTENER: &str = "listen";
-const AUTH: &str = "tokens";
-const PLUGIN: &str = "source";
-const ALLOW: &str = "dirs";
+const TOP_LEVEL_KEY: &str = "plugins";
+const GATEWAY_KEY: &str = "sealing_key";
+const HTTP_KEY: &str = "listen";
+const AUTH_KEY: &str = "tokens";
+const PLUGIN_KEY: &str = "source";
+const ALLOW_KEY: &str = "dirs";
 
 const ALIASES: [KeyAlias; 8] = [
     KeyAlias {
         names: &["mcpServers", "mcp_servers", "servers"],
-        tables: &[TOP],
+        tables: &[TOP_LEVEL_KEY],
         hint: "plugins are WebAssembly components, not commands or remote servers: add a table \
                `[plugins.NAME]` with `source = \"NAME.wasm\"` for each",
         key: None,
     },
     KeyAlias {
         names: &["command"],
-        tables: &[PLUGIN],
+        tables: &[PLUGIN_KEY],
         hint: "plugins are WebAssembly components, not commands: set `source` to a `.wasm` file",
         key: Some("source"),
     },
     KeyAlias {
         names: &["url"],
-        tables: &[PLUGIN],
+        tables: &[PLUGIN_KEY],
         hint: "plugins are WebAssembly components, not remote servers: set `source` to a `.wasm` file",
         key: Some("source"),
     },
     KeyAlias {
         names: &["hosts", "allowed_hosts"],
-        tables: &[PLUGIN, ALLOW],
+        tables: &[PLUGIN_KEY, ALLOW_KEY],
         hint: "list them in `http` in `[plugins.NAME.allow]`, such as `http = [\"https://example.com\"]`",
         key: None,
     },
     KeyAlias {
         names: &["env"],
-        tables: &[PLUGIN],
+        tables: &[PLUGIN_KEY],
         hint: "list the names of variables in `env` in `[plugins.NAME.allow]`; set values in `[plugins.NAME.config]`",
         key: None,
     },
     KeyAlias {
         names: &["port", "host"],
-        tables: &[TOP, GATEWAY, LISTENER],
+        tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY],
         hint: "set the address and port with `listen`, such as `listen = \"127.0.0.1:8931\"` in `[http]`",
         key: None,
     },
     KeyAlias {
         names: &["token"],
-        tables: &[TOP, GATEWAY, LISTENER, AUTH],
+        tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY, AUTH_KEY],
         hint: "add it to `tokens` in `[http.auth]`: `{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }`",
         key: None,
     },
     KeyAlias {
         names: &["timeout"],
-        tables: &[TOP, GATEWAY, PLUGIN],
+        tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, PLUGIN_KEY],
         hint: "set it in `[plugins.NAME.limits]` or `[defaults.limits]`, with a unit: `timeout = \"30s\"`",
         key: None,
     },

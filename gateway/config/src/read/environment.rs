@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::env::VarError;
 
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 
 /// The source of environment variables.
 pub trait Environment {
@@ -24,7 +24,7 @@ pub trait Environment {
 /// The variable nearest to a name that isn't set.
 pub(crate) fn nearest_variable(name: &str, environment: &dyn Environment) -> Option<String> {
     let names = environment.names();
-    let near = alike(name, names.iter().map(String::as_str)).filter(|_| name.len() > 3)?;
+    let near = nearest_name(name, names.iter().map(String::as_str)).filter(|_| name.len() > 3)?;
     Some(near.to_owned())
 }
 

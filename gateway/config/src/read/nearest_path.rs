@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 
 /// The kind of an entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn nearest_path(path: &Path, wanted: EntryKind) -> Option<PathBuf> {
     // The extension is compared separately, so that it doesn't make `a.wasm` similar to `b.wasm`.
     let is_candidate = |name: &String| {
         let its = split(name).1;
-        extension.is_empty() || its == extension || alike(extension, std::iter::once(its)).is_some()
+        extension.is_empty() || its == extension || nearest_name(extension, std::iter::once(its)).is_some()
     };
     let mut names: Vec<String> = entries
         .filter(|entry| is_wanted(&entry.path()))
@@ -42,7 +42,7 @@ pub fn nearest_path(path: &Path, wanted: EntryKind) -> Option<PathBuf> {
         .filter(is_candidate)
         .collect();
     names.sort();
-    let near = alike(stem, names.iter().map(|name| split(name).0))?;
+    let near = nearest_name(stem, names.iter().map(|name| split(name).0))?;
     let name = names.iter().find(|name| split(name).0 == near)?;
     Some(parent.map_or_else(|| PathBuf::from(name), |parent| parent.join(name)))
 }

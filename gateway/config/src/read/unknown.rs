@@ -5,7 +5,7 @@ use super::reader::{ConfigReader, TomlTable, TomlValue, join};
 use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
 use crate::spec::keys::{Content, Key, ROOT, ValueKind};
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 
 /// The name of any plugin in the path of a table.
 const ANY_PLUGIN: &str = "NAME";
@@ -59,7 +59,7 @@ fn unknown_key(
         return (problem.with_hint(hint), alias.key);
     }
     let keys = table.keys.iter().map(|key| key.name);
-    if let Some(near) = alike(name, keys.clone()) {
+    if let Some(near) = nearest_name(name, keys.clone()) {
         return (problem.with_hint(format!("did you mean `{near}`?")), Some(near));
     }
     let tables = tables_with_key(name, plugin);

@@ -13,7 +13,7 @@ use crate::model::Diagnostic;
 use crate::read::environment::is_single_variable;
 use crate::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_name, is_secret_ref};
 use crate::spec::keys::{Content, HEADER, Key, ROOT, ValueKind};
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 
 /// The longest key that is shown if the file isn't valid TOML.
 const MAX_SHOWN_KEY_CHARS: usize = 48;
@@ -109,7 +109,7 @@ impl MaskCollector {
 /// The key with this name, or the one with the nearest name.
 fn own_key<'k>(keys: &'k [Key], name: &str) -> Option<&'k Key> {
     let find = |name: &str| keys.iter().find(|key| key.name == name);
-    find(name).or_else(|| find(alike(name, keys.iter().map(|key| key.name))?))
+    find(name).or_else(|| find(nearest_name(name, keys.iter().map(|key| key.name))?))
 }
 
 fn is_header(keys: &[Key]) -> bool {

@@ -10,7 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use crate::model::diagnostic::visible;
 use crate::model::{Diagnostic, Severity};
-use moongate_model::names::is_hidden;
+use moongate_model::text::is_hidden_in_block;
 
 /// The maximum number of rendered diagnostics. A file that was named by mistake can have an error on every line.
 const MAX_RENDERED: usize = 100;
@@ -149,15 +149,14 @@ fn within(place: &Range<usize>, text: &str) -> Range<usize> {
 
 /// The text with hidden characters replaced, byte for byte, so that spans stay valid.
 fn excerptable(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
-    if !text.contains(hidden) {
+    if !text.contains(is_hidden_in_block) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         let ends_line = c == '\r' && characters.peek() == Some(&'\n');
-        match (hidden(c), ends_line) {
+        match (is_hidden_in_block(c), ends_line) {
             (false, _) | (_, true) => out.push(c),
             (true, false) => out.extend(std::iter::repeat_n('?', c.len_utf8())),
         }

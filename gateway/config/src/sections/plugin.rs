@@ -12,7 +12,8 @@ use crate::model::{
 };
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::spec::keys::{ROOT, ValueKind};
-use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName, alike};
+use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
+use moongate_model::text::nearest_name;
 
 const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
 
@@ -222,13 +223,14 @@ fn read_renames(
     reader: &mut ConfigReader<'_>,
     renamed: &[(&str, TomlValue<'_>)],
 ) -> BTreeMap<String, PublicName> {
-    const WHAT: &str = "invalid tool name";
+    const TOOL_NAME_PROBLEM: &str = "invalid tool name";
     let mut renames = BTreeMap::new();
     let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
     for (name, value) in renamed {
-        or_report_name(reader, ToolName::new(name), &value.key_span, WHAT, TOOL_HINT);
+        or_report_name(reader, ToolName::new(name), &value.key_span, TOOL_NAME_PROBLEM, TOOL_HINT);
         let Some(text) = reader.as_string(value, &ValueKind::String("a public name")) else { continue };
-        let public = or_report_name(reader, PublicName::new(&text.text), &text.span, WHAT, NAME_HINT);
+        let public =
+            or_report_name(reader, PublicName::new(&text.text), &text.span, TOOL_NAME_PROBLEM, NAME_HINT);
         let Some(public) = public else { continue };
         if let Some(first) = taken.get(&public) {
             let problem = Diagnostic::error(format!("duplicate public name {}", quoted(public.as_str())));
@@ -248,7 +250,7 @@ fn misspelt_plugin(name: &str, value: &TomlValue<'_>, all: &[(&str, TomlValue<'_
         return None;
     }
     let loaded = all.iter().filter(|(other, value)| *other != name && value.inner.get("source").is_some());
-    let near = alike(name, loaded.map(|(other, _)| *other))?;
+    let near = nearest_name(name, loaded.map(|(other, _)| *other))?;
     let problem = Diagnostic::error(format!("missing key `source` in `[{}]`", value.path));
     Some(problem.with_span(value.key_span.clone()).with_hint(format!("did you mean `[plugins.{near}]`?")))
 }

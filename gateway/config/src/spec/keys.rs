@@ -378,14 +378,14 @@ static CREDENTIAL: &[Key] = &[
 ];
 
 /// The variable of a secret.
-const ENV: Key = key(
+const SECRET_ENV_KEY: Key = key(
     "env",
     ValueKind::String("the name of a variable such as \"API_TOKEN\""),
     "The environment variable with the secret.",
 );
 
 /// The file of a secret.
-const FILE: Key = key(
+const SECRET_FILE_KEY: Key = key(
     "file",
     ValueKind::Path("secrets/token"),
     "The file with the secret. One trailing line break is removed.",
@@ -393,8 +393,8 @@ const FILE: Key = key(
 
 /// The value of an added header.
 pub static HEADER: &[Key] = &[
-    ENV,
-    FILE,
+    SECRET_ENV_KEY,
+    SECRET_FILE_KEY,
     optional(
         "prefix",
         ValueKind::String("a string such as \"Bearer \""),
@@ -415,4 +415,4 @@ static DIR: &[Key] = &[
 ];
 
 /// A reference to a secret.
-pub static SECRET: &[Key] = &[ENV, FILE];
+pub static SECRET: &[Key] = &[SECRET_ENV_KEY, SECRET_FILE_KEY];

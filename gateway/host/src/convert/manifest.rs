@@ -6,7 +6,8 @@ use moongate_config::{LimitKey, Limits};
 use moongate_model::manifest::{
     PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
-use moongate_model::names::{PromptName, ResourceUri, ToolName, is_hidden};
+use moongate_model::names::{PromptName, ResourceUri, ToolName};
+use moongate_model::text::is_hidden;
 
 use super::{
     At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
@@ -202,7 +203,7 @@ fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Conv
         extra: more,
     } = given;
     let covered = ["uriTemplate", "name", "title", "description", "mimeType", "icons", "annotations"];
-    if uri_template.len() > ResourceUri::MAX {
+    if uri_template.len() > ResourceUri::MAX_BYTES {
         return Err(ConvertError::new("longer than 4,096 bytes"));
     }
     let uri_template =

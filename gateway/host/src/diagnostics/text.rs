@@ -3,7 +3,7 @@
 //! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Long text is truncated.
 //! Results of calls are data and aren't cleaned.
 
-use moongate_model::names;
+use moongate_model::text::{is_hidden_in_block, truncated};
 
 /// The maximum length of a name or title, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
@@ -21,14 +21,14 @@ pub(crate) const MAX_JSON_DEPTH: usize = 100;
 pub(crate) const MAX_SENTENCE_BYTES: usize = 400;
 
 /// True if the character is removed. Line breaks and tabs are kept.
-pub(crate) fn is_hidden(c: char) -> bool {
-    !matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') && names::is_hidden(c)
+pub(crate) fn is_removed(c: char) -> bool {
+    is_hidden_in_block(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Cleans text with several lines, and truncates it to `most` bytes.
 pub(crate) fn clean_block(text: String, most: usize) -> String {
-    let text = if text.contains(is_hidden) { text.replace(is_hidden, "") } else { text };
-    truncate(text, most)
+    let text = if text.contains(is_removed) { text.replace(is_removed, "") } else { text };
+    truncated(text, most)
 }
 
 /// Cleans text of one line, and truncates it to `most` bytes. Line breaks become spaces.
@@ -38,21 +38,12 @@ pub(crate) fn clean_line(text: &str, most: usize) -> String {
     clean_block(one, most)
 }
 
-/// Truncates `text` to `most` bytes, with an ellipsis.
-fn truncate(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
-        text.push('…');
-    }
-    text
-}
-
 /// Cleans the strings in JSON text, including escaped characters.
 ///
 /// Numbers, order and white space are kept. Invalid JSON stays invalid.
 pub(crate) fn clean_json(text: String) -> String {
     let escapes = ["\\u", "\\b", "\\f", "\\r"].iter().any(|escape| text.contains(escape));
-    if !escapes && !text.contains(is_hidden) {
+    if !escapes && !text.contains(is_removed) {
         return text;
     }
     let mut out = String::with_capacity(text.len());
@@ -61,7 +52,7 @@ pub(crate) fn clean_json(text: String) -> String {
         let (length, hidden) = match c {
             '\\' => parse_escape(rest),
             // A carriage return can only be white space between tokens.
-            c => (c.len_utf8(), is_hidden(c) && c != '\r'),
+            c => (c.len_utf8(), is_removed(c) && c != '\r'),
         };
         let (piece, after) = rest.split_at(length);
         if !hidden {
@@ -104,12 +95,12 @@ fn parse_escape(text: &str) -> (usize, bool) {
         Some(b'u') => {
             let Some(first) = parse_code_unit(text) else { return (1, false) };
             if !(0xd800..0xdc00).contains(&first) {
-                return (6, char::from_u32(first).is_some_and(is_hidden));
+                return (6, char::from_u32(first).is_some_and(is_removed));
             }
             let low = parse_code_unit(&text[6..]).filter(|low| (0xdc00..0xe000).contains(low));
             let Some(low) = low else { return (6, false) };
             let joined = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
-            (12, char::from_u32(joined).is_some_and(is_hidden))
+            (12, char::from_u32(joined).is_some_and(is_removed))
         }
         Some(byte) if byte.is_ascii() => (2, false),
         _ => (1, false),

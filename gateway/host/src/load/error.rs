@@ -61,7 +61,7 @@ fn absence(link: Option<&Path>, directory: Option<&Path>) -> String {
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.to_string_lossy().chars() {
-        if c.is_control() || text::is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if c.is_control() || text::is_removed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }
@@ -325,11 +325,13 @@ impl LoadError {
 
 /// The first names in backticks, each truncated, because a component can have a million.
 pub(crate) fn quoted_list(names: &[String]) -> String {
-    const FIRST: usize = 8;
-    let first =
-        names.iter().take(FIRST).map(|name| format!("`{}`", text::clean_line(name, text::MAX_WORD_BYTES)));
+    const MAX_LISTED_NAMES: usize = 8;
+    let first = names
+        .iter()
+        .take(MAX_LISTED_NAMES)
+        .map(|name| format!("`{}`", text::clean_line(name, text::MAX_WORD_BYTES)));
     let first = first.collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(FIRST) {
+    match names.len().checked_sub(MAX_LISTED_NAMES) {
         None | Some(0) => first,
         Some(more) => format!("{first} and {more} more"),
     }

@@ -10,10 +10,10 @@ use super::error::LoadError;
 use crate::bindings::{completions, lifecycle, prompts, resources, tools, types};
 use crate::diagnostics::text;
 use crate::sandbox::store::StoreState;
-use crate::wasi::linker::PACKAGE;
+use crate::wasi::linker::CONTRACT_PACKAGE;
 
 /// The version for looking up exports. It also finds other patch versions.
-const VERSION: &str = "0.1.0";
+const CONTRACT_VERSION: &str = "0.1.0";
 
 /// The index of each exported interface.
 pub(crate) struct Exports {
@@ -26,7 +26,7 @@ pub(crate) struct Exports {
 
 /// The full name of an interface of the contract.
 fn full_name(interface: &str) -> String {
-    format!("{PACKAGE}/{interface}@{VERSION}")
+    format!("{CONTRACT_PACKAGE}/{interface}@{CONTRACT_VERSION}")
 }
 
 /// The result of a function that can fail.

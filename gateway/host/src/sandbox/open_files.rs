@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The number of descriptors reserved for connections, the gateway's own files and short-lived ones; at most half of
 /// all.
-const RESERVED: u64 = 2048;
+const RESERVED_FILES: u64 = 2048;
 
 /// The maximum share of a call. No legitimate plugin needs more.
 const MAX_PER_CALL: u64 = 256;
@@ -35,7 +35,7 @@ pub(crate) fn per_call(concurrency: u32) -> u32 {
 /// `limit` is the process's limit. `None` means no limit.
 fn share_of(limit: Option<u64>, concurrency: u32) -> u32 {
     let limit = limit.unwrap_or(u64::MAX);
-    let free = limit - RESERVED.min(limit / 2);
+    let free = limit - RESERVED_FILES.min(limit / 2);
     let share = (free / u64::from(concurrency.max(1))).clamp(MIN_PER_CALL.into(), MAX_PER_CALL);
     u32::try_from(share).expect("the share is at most `MAX_PER_CALL`")
 }

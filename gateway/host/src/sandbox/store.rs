@@ -364,11 +364,11 @@ impl ResourceLimiter for MemoryLimiter {
     }
 
     fn memories(&self) -> usize {
-        engine::MEMORIES as usize
+        engine::MAX_MEMORIES as usize
     }
 
     fn tables(&self) -> usize {
-        engine::TABLES as usize
+        engine::MAX_TABLES as usize
     }
 }
 

@@ -62,10 +62,10 @@ async fn warnings_and_missing(
         config.allow.dirs = granted.iter().map(grant).collect();
     })
     .await;
-    let ledger: Arc<GrantReport> = Arc::default();
+    let grant_report: Arc<GrantReport> = Arc::default();
     for _ in 0..2 {
         let context = CallContext::internal(Principal::Local);
-        let context = CallContext { grant_report: Some(Arc::clone(&ledger)), ..context };
+        let context = CallContext { grant_report: Some(Arc::clone(&grant_report)), ..context };
         let answer = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
         match (answer, body.contains(FAILS)) {
             (Ok(_), false) => {}
@@ -75,9 +75,9 @@ async fn warnings_and_missing(
             (answer, _) => panic!("{answer:?}"),
         }
     }
-    let lacked = ledger.events().into_iter().filter_map(|entry| match entry {
-        GrantEvent::Missing { wanted, cure } => {
-            Some(format!("{wanted}; {}", cure.as_ref().map(moongate_config::grant_line).unwrap_or_default()))
+    let lacked = grant_report.events().into_iter().filter_map(|entry| match entry {
+        GrantEvent::Missing { wanted, fix } => {
+            Some(format!("{wanted}; {}", fix.as_ref().map(moongate_config::grant_line).unwrap_or_default()))
         }
         GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
     });

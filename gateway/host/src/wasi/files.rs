@@ -22,19 +22,19 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use self::descriptor_grants::DescriptorGrants;
 use self::lookups::Lookups;
 use self::open::OpenRequest;
-use self::origins::DescriptorOrigins;
 use self::quota::{FileQuota, OpenFilePermit, QuotaExceeded};
 use self::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
 
-mod changes;
+mod directory_operations;
 mod listing;
 mod lookups;
 mod open;
-mod origins;
-mod permissions;
+mod descriptor_grants;
+mod file_modes;
 mod quota;
 mod streams;
 
@@ -50,7 +50,7 @@ pub(crate) struct FilesState {
     audit: GrantAudit,
     max_open: u32,
     quota: FileQuota,
-    origins: DescriptorOrigins,
+    descriptor_grants: DescriptorGrants,
     lookups: Lookups,
 }
 
@@ -60,7 +60,7 @@ impl FilesState {
         Self {
             max_open,
             quota: FileQuota::new(&config.limits, max_open, audit.clone()),
-            origins: DescriptorOrigins::default(),
+            descriptor_grants: DescriptorGrants::default(),
             lookups: Lookups::default(),
             config,
             audit,
@@ -70,8 +70,8 @@ impl FilesState {
     /// Prepares for the next call to the same instance: resets the quotas, and keeps the descriptors that are still
     /// open.
     pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
-        let origins = std::mem::take(&mut self.origins);
-        *self = Self { origins, ..Self::new(Arc::clone(&self.config), max_open, audit) };
+        let descriptor_grants = std::mem::take(&mut self.descriptor_grants);
+        *self = Self { descriptor_grants, ..Self::new(Arc::clone(&self.config), max_open, audit) };
     }
 
     pub(crate) fn max_open(&self) -> u32 {
@@ -85,7 +85,7 @@ impl FilesState {
 
     /// The number of the guest's handles to granted directories themselves.
     pub(crate) fn preopen_handles(&self) -> usize {
-        self.origins.preopens()
+        self.descriptor_grants.preopens()
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> 
     types.func_wrap("[method]descriptor.append-via-stream", append_via_stream)?;
     types.func_wrap("filesystem-error-code", error_code)?;
     listing::add_to_linker(linker)?;
-    changes::add_to_linker(linker)?;
+    directory_operations::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -173,7 +173,7 @@ async fn open_counted(
     let permit = files.state.quota.open()?;
     let opened = open::open(&dir, request, files.state.quota.clone()).await?;
     let opened = files.table.push(opened)?;
-    files.state.origins.hold(opened.rep(), permit);
+    files.state.descriptor_grants.hold(opened.rep(), permit);
     Ok(opened)
 }
 
@@ -242,7 +242,7 @@ fn read_via_stream<T: FilesView>(
     (file, offset): (Resource<Descriptor>, Filesize),
 ) -> Result<FilesResult<Resource<DynInputStream>>> {
     let mut files = store.data_mut().files();
-    let permit = files.state.origins.permit(file.rep());
+    let permit = files.state.descriptor_grants.permit(file.rep());
     let opened = files.filesystem().read_via_stream(file, offset);
     answer(opened.and_then(|stream| {
         let inner = files.table.delete(stream)?;
@@ -263,7 +263,7 @@ async fn write_via_stream<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(growth) {
         return Ok(quota_exceeded(exceeded));
     }
-    let permit = files.state.origins.permit(file.rep());
+    let permit = files.state.descriptor_grants.permit(file.rep());
     let opened = files.filesystem().write_via_stream(file, offset);
     answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
 }
@@ -273,7 +273,7 @@ fn append_via_stream<T: FilesView>(
     (file,): (Resource<Descriptor>,),
 ) -> Result<FilesResult<Resource<DynOutputStream>>> {
     let mut files = store.data_mut().files();
-    let permit = files.state.origins.permit(file.rep());
+    let permit = files.state.descriptor_grants.permit(file.rep());
     let opened = files.filesystem().append_via_stream(file);
     answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
 }

@@ -28,7 +28,7 @@ pub(crate) struct LoggedWarnings {
 #[derive(Debug, Clone)]
 pub(crate) struct GrantAudit {
     plugin: PluginId,
-    ledger: Option<Arc<GrantReport>>,
+    grant_report: Option<Arc<GrantReport>>,
     logged: Arc<LoggedWarnings>,
     caller_note: Arc<Mutex<Option<CallerNote>>>,
 }
@@ -77,21 +77,21 @@ fn denied(wanted: &str) -> String {
 impl GrantAudit {
     pub(crate) fn new(
         plugin: PluginId,
-        ledger: Option<Arc<GrantReport>>,
+        grant_report: Option<Arc<GrantReport>>,
         logged: Arc<LoggedWarnings>,
     ) -> Self {
-        Self { plugin, ledger, logged, caller_note: Arc::default() }
+        Self { plugin, grant_report, logged, caller_note: Arc::default() }
     }
 
     /// The same audit without a call, for an idle instance.
     pub(crate) fn without_call(&self) -> Self {
-        Self { ledger: None, caller_note: Arc::default(), ..self.clone() }
+        Self { grant_report: None, caller_note: Arc::default(), ..self.clone() }
     }
 
     /// Notes that a grant was used. The text is created only if the call has a grant report.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
-        if let Some(ledger) = &self.ledger {
-            ledger.record(GrantEvent::Used(text::clean_line(&grant(), text::MAX_SENTENCE_BYTES)));
+        if let Some(grant_report) = &self.grant_report {
+            grant_report.record(GrantEvent::Used(text::clean_line(&grant(), text::MAX_SENTENCE_BYTES)));
         }
     }
 
@@ -117,8 +117,9 @@ impl GrantAudit {
     }
 
     fn note_limit(&self, key: Option<&'static str>, did: &str) {
-        if let Some(ledger) = &self.ledger {
-            ledger.record(GrantEvent::Limited { key, what: text::clean_line(did, text::MAX_SENTENCE_BYTES) });
+        if let Some(grant_report) = &self.grant_report {
+            grant_report
+                .record(GrantEvent::Limited { key, what: text::clean_line(did, text::MAX_SENTENCE_BYTES) });
         }
     }
 
@@ -146,7 +147,7 @@ impl GrantAudit {
 
     /// Notes a grant that may have been missing. It is created only if the call has a grant report, and isn't logged.
     pub(crate) fn note_possibly_missing(&self, missing: impl FnOnce() -> MissingGrant) {
-        if self.ledger.is_some() {
+        if self.grant_report.is_some() {
             self.note_missing(&missing());
         }
     }
@@ -157,8 +158,8 @@ impl GrantAudit {
     }
 
     fn note_missing(&self, missing: &MissingGrant) {
-        if let Some(ledger) = &self.ledger {
-            ledger.record(GrantEvent::Missing { wanted: missing.wanted(), cure: missing.shown_fix() });
+        if let Some(grant_report) = &self.grant_report {
+            grant_report.record(GrantEvent::Missing { wanted: missing.wanted(), fix: missing.shown_fix() });
         }
     }
 

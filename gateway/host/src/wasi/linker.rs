@@ -20,7 +20,7 @@ use crate::wasi::keyvalue::host::KeyValueData;
 use crate::wasi::{cli, files};
 
 /// The package of the contract.
-pub(crate) const PACKAGE: &str = "moongate:plugin";
+pub(crate) const CONTRACT_PACKAGE: &str = "moongate:plugin";
 /// The version of the contract that this gateway supports, with any patch number.
 const CONTRACT_VERSION: &str = "0.1";
 
@@ -203,7 +203,7 @@ fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<
 
 /// The interface and the version in a name of the contract's package.
 fn contract_interface(name: &str) -> Option<(&str, &str)> {
-    let rest = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+    let rest = name.strip_prefix(CONTRACT_PACKAGE)?.strip_prefix('/')?;
     Some(rest.split_once('@').unwrap_or((rest, "")))
 }
 

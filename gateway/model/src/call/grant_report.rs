@@ -27,7 +27,7 @@ pub enum GrantEvent {
         wanted: String,
         /// The configuration change that grants it. `None` if nothing can grant it, or only a line that is too long to
         /// read.
-        cure: Option<GrantFix>,
+        fix: Option<GrantFix>,
     },
     /// A grant that the call couldn't use because of a limit.
     Limited {

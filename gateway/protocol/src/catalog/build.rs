@@ -27,15 +27,15 @@ pub struct CatalogBuild {
 }
 
 impl Catalog {
-    /// Joins `members` as [`Self::join`] does. A member that was in `previous` with an equivalent policy falls back to
+    /// Joins `plugins` as [`Self::join`] does. A plugin that was in `previous` with an equivalent policy falls back to
     /// that version if it conflicts now.
     #[must_use]
-    pub fn build(generation: u64, members: Vec<CatalogPlugin>, previous: Option<&Self>) -> CatalogBuild {
-        let with_before = |member: CatalogPlugin| match earlier_version(&member, previous) {
-            Some(before) => CatalogCandidate::new(member).with_fallback(before),
-            None => CatalogCandidate::new(member),
+    pub fn build(generation: u64, plugins: Vec<CatalogPlugin>, previous: Option<&Self>) -> CatalogBuild {
+        let with_before = |catalog_plugin: CatalogPlugin| match earlier_version(&catalog_plugin, previous) {
+            Some(before) => CatalogCandidate::new(catalog_plugin).with_fallback(before),
+            None => CatalogCandidate::new(catalog_plugin),
         };
-        let candidates: Vec<_> = members.into_iter().map(with_before).collect();
+        let candidates: Vec<_> = plugins.into_iter().map(with_before).collect();
         Self::join(generation, &candidates, previous)
     }
 
@@ -58,9 +58,13 @@ impl Catalog {
 }
 
 /// The version of the plugin in `previous`, unless it is the same one or its policy was a different one.
-fn earlier_version(member: &CatalogPlugin, previous: Option<&Catalog>) -> Option<CatalogPlugin> {
-    let before = previous?.plugin(member.id())?;
-    if before.is_same_load(member) { None } else { before.with_policy(Arc::clone(member.policy())) }
+fn earlier_version(catalog_plugin: &CatalogPlugin, previous: Option<&Catalog>) -> Option<CatalogPlugin> {
+    let before = previous?.plugin(catalog_plugin.id())?;
+    if before.is_same_load(catalog_plugin) {
+        None
+    } else {
+        before.with_policy(Arc::clone(catalog_plugin.policy()))
+    }
 }
 
 /// A catalog under construction, after conflict resolution.
@@ -75,28 +79,31 @@ impl CatalogBuilder {
         let admitted: Vec<usize> = self.table.admitted.keys().copied().collect();
         let place = |at| admitted.binary_search(&at).expect("claims belong to admitted plugins");
         self.table.claims.renumber(place);
-        let members: Vec<Arc<CatalogPlugin>> =
-            admitted.iter().map(|at| Arc::new(self.table.members[*at].clone())).collect();
+        let plugins: Vec<Arc<CatalogPlugin>> =
+            admitted.iter().map(|at| Arc::new(self.table.plugins[*at].clone())).collect();
         let mut tools = Vec::new();
         let mut prompts = Vec::new();
         let mut resources = Vec::new();
         let mut templates = Vec::new();
-        for (owner, member) in members.iter().enumerate() {
-            let offer = member.offer();
-            tools
-                .extend((0..offer.tools.len()).map(|at| ToolEntry { member: Arc::clone(member), index: at }));
-            prompts.extend(
-                (0..offer.prompts.len()).map(|at| PromptEntry { member: Arc::clone(member), index: at }),
+        for (owner, catalog_plugin) in plugins.iter().enumerate() {
+            let offer = catalog_plugin.offer();
+            tools.extend(
+                (0..offer.tools.len())
+                    .map(|at| ToolEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at }),
             );
-            let manifest = member.plugin().manifest();
+            prompts.extend(
+                (0..offer.prompts.len())
+                    .map(|at| PromptEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at }),
+            );
+            let manifest = catalog_plugin.plugin().manifest();
             for (at, resource) in manifest.resources.iter().enumerate() {
-                if self.still_owns(owner, member, resource.uri.as_str()) {
-                    resources.push(ResourceEntry { member: Arc::clone(member), index: at });
+                if self.still_owns(owner, catalog_plugin, resource.uri.as_str()) {
+                    resources.push(ResourceEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at });
                 }
             }
             for (at, template) in manifest.templates.iter().enumerate() {
-                if self.still_owns(owner, member, template.uri_template.prefix()) {
-                    templates.push(TemplateEntry { member: Arc::clone(member), index: at });
+                if self.still_owns(owner, catalog_plugin, template.uri_template.prefix()) {
+                    templates.push(TemplateEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at });
                 }
             }
         }
@@ -129,7 +136,7 @@ impl CatalogBuilder {
                 .enumerate()
                 .map(|(at, entry)| (entry.resource().uri.clone(), at))
                 .collect(),
-            members,
+            plugins,
             tools,
             prompts,
             resources,
@@ -141,13 +148,13 @@ impl CatalogBuilder {
     }
 
     /// Reports whether the text still belongs to the plugin, or the configuration grants it to another.
-    fn still_owns(&mut self, owner: usize, member: &CatalogPlugin, text: &str) -> bool {
+    fn still_owns(&mut self, owner: usize, catalog_plugin: &CatalogPlugin, text: &str) -> bool {
         let keeps = self.table.claims.holds(owner, text);
         if !keeps {
-            let id = member.id();
+            let id = catalog_plugin.id();
             let message =
                 format!("`{text}` of plugin `{id}` is not listed: `uris` grants it to another plugin");
-            self.problems.push(Diagnostic::warning(message).with_span(member.policy().place.clone()));
+            self.problems.push(Diagnostic::warning(message).with_span(catalog_plugin.policy().place.clone()));
         }
         keeps
     }
@@ -159,18 +166,20 @@ impl CatalogBuilder {
         names: impl Iterator<Item = (&'a PublicName, &'a Arc<CatalogPlugin>)>,
     ) {
         let mut seen = HashMap::<String, &PublicName>::new();
-        for (name, member) in names {
+        for (name, catalog_plugin) in names {
             let tidy = name.as_str().to_ascii_lowercase().replace('-', "_");
             if let Some(other) = seen.insert(tidy, name) {
                 let message = format!(
                     "the {kind} names `{other}` and `{name}` differ only in case, `-` and `_`; some hosts treat them as equal"
                 );
-                let id = member.id();
+                let id = catalog_plugin.id();
                 let hint = format!(
                     "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
                 );
                 self.problems.push(
-                    Diagnostic::warning(message).with_span(member.policy().place.clone()).with_hint(hint),
+                    Diagnostic::warning(message)
+                        .with_span(catalog_plugin.policy().place.clone())
+                        .with_hint(hint),
                 );
             }
         }

@@ -433,18 +433,18 @@ fn shorten_name_hint(id: &PluginId, kind: &str) -> String {
 fn unknown_tool_problem(id: &PluginId, list: &str, name: &str, known: &[&str]) -> Diagnostic {
     let problem =
         Diagnostic::warning(format!("plugin `{id}` has no tool `{name}`, which `tools.{list}` names"));
-    const OWN: &str = "these are the plugin's own names, without the prefix";
+    const OWN_NAMES_NOTE: &str = "these are the plugin's own names, without the prefix";
     // A public name means the plugin's own name that it ends with.
     let is_end = |tool: &&&str| name_suffix(name, tool).is_some();
     let meant = known.iter().filter(is_end).max_by_key(|tool| tool.len()).copied();
     match meant.or_else(|| nearest_name(name, known.iter().copied())) {
-        Some(meant) => problem.with_hint(format!("did you mean `{meant}`? {OWN}")),
+        Some(meant) => problem.with_hint(format!("did you mean `{meant}`? {OWN_NAMES_NOTE}")),
         None if known.is_empty() => problem.with_hint("remove it: the plugin has no tools"),
         None => {
             let listed: Vec<_> =
                 known.iter().take(MAX_LISTED_TOOLS).map(|tool| format!("`{tool}`")).collect();
             let and_more = if known.len() > MAX_LISTED_TOOLS { ", …" } else { "" };
-            problem.with_hint(format!("use one of {}{and_more}; {OWN}", listed.join(", ")))
+            problem.with_hint(format!("use one of {}{and_more}; {OWN_NAMES_NOTE}", listed.join(", ")))
         }
     }
 }

@@ -47,8 +47,8 @@ pub(super) enum OverlapOwner {
 }
 
 /// The claims of one plugin: each text once, with whether it is a listed URI and whether it is a prefix.
-pub(super) fn claims_of(member: &CatalogPlugin) -> BTreeMap<&str, (bool, bool)> {
-    let manifest = member.plugin().manifest();
+pub(super) fn claims_of(catalog_plugin: &CatalogPlugin) -> BTreeMap<&str, (bool, bool)> {
+    let manifest = catalog_plugin.plugin().manifest();
     let mut all = BTreeMap::<&str, (bool, bool)>::new();
     for resource in &manifest.resources {
         all.entry(resource.uri.as_str()).or_default().0 = true;
@@ -60,14 +60,18 @@ pub(super) fn claims_of(member: &CatalogPlugin) -> BTreeMap<&str, (bool, bool)> 
 }
 
 impl UriClaims {
-    /// All overlaps with the claims of `member`. `members` are the plugins that the existing claims belong to.
-    pub(super) fn overlaps(&self, member: &CatalogPlugin, members: &[CatalogPlugin]) -> Vec<ClaimOverlap> {
+    /// All overlaps with the claims of `catalog_plugin`. The existing claims belong to `plugins`.
+    pub(super) fn overlaps(
+        &self,
+        catalog_plugin: &CatalogPlugin,
+        plugins: &[CatalogPlugin],
+    ) -> Vec<ClaimOverlap> {
         let mut found = Vec::new();
         let mut note = |rival: usize, text: &str| {
-            let settled = overlap_owner(text, member, &members[rival]);
+            let settled = overlap_owner(text, catalog_plugin, &plugins[rival]);
             found.push(ClaimOverlap { rival, text: text.to_owned(), owner: settled });
         };
-        for (text, (_, prefix)) in claims_of(member) {
+        for (text, (_, prefix)) in claims_of(catalog_plugin) {
             for (_, above) in self.claimed_prefixes(text).filter(|(above, _)| above.len() < text.len()) {
                 note(above.owner, text);
             }
@@ -82,8 +86,8 @@ impl UriClaims {
         found
     }
 
-    /// Adds the claims of `member`, owned by `owner`, and settles the overlaps by the configuration.
-    pub(super) fn add(&mut self, owner: usize, member: &CatalogPlugin, overlaps: &[ClaimOverlap]) {
+    /// Adds the claims of `catalog_plugin`, owned by `owner`, and settles the overlaps by the configuration.
+    pub(super) fn add(&mut self, owner: usize, catalog_plugin: &CatalogPlugin, overlaps: &[ClaimOverlap]) {
         for ClaimOverlap { rival, text, owner: settled } in overlaps {
             // The rival keeps its wider claims: the longest prefix counts.
             if *settled == OverlapOwner::NewPlugin
@@ -92,7 +96,7 @@ impl UriClaims {
                 self.remove(text);
             }
         }
-        for (text, (exact, prefix)) in claims_of(member) {
+        for (text, (exact, prefix)) in claims_of(catalog_plugin) {
             let granted_away = |it: &ClaimOverlap| it.owner == OverlapOwner::Rival && it.text == text;
             if !overlaps.iter().any(granted_away) {
                 self.by_text.insert(text.to_owned(), UriClaim { owner, is_exact: exact, is_prefix: prefix });
@@ -145,8 +149,14 @@ impl UriClaims {
 
 /// The plugin that the configuration grants `text` to: the longest matching grant counts.
 fn overlap_owner(text: &str, asker: &CatalogPlugin, rival: &CatalogPlugin) -> OverlapOwner {
-    let granted = |member: &CatalogPlugin| {
-        member.policy().uris.iter().filter(|grant| text.starts_with(grant.as_str())).map(String::len).max()
+    let granted = |catalog_plugin: &CatalogPlugin| {
+        catalog_plugin
+            .policy()
+            .uris
+            .iter()
+            .filter(|grant| text.starts_with(grant.as_str()))
+            .map(String::len)
+            .max()
     };
     match granted(asker).cmp(&granted(rival)) {
         std::cmp::Ordering::Equal => OverlapOwner::Undecided,

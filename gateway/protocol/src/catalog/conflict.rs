@@ -92,7 +92,7 @@ impl RefusedPlugin {
                 "; after a restart it would serve instead, because it comes first in the file"
             }
         };
-        let cure = match subject {
+        let hint = match subject {
             ConflictSubject::Tool => format!(
                 "set another `prefix` in `[plugins.{plugin}]`, or give the tool{s} {other} in `[plugins.{plugin}.tools.rename]`"
             ),
@@ -108,7 +108,7 @@ impl RefusedPlugin {
             .with_span(place.clone())
             .with_label("refused")
             .with_related(with_place.clone(), "keeps serving")
-            .with_hint(cure)
+            .with_hint(hint)
     }
 }
 

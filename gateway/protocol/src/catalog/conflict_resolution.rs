@@ -19,8 +19,8 @@ pub struct CatalogCandidate {
 impl CatalogCandidate {
     /// The plugin in its current version, without a fallback.
     #[must_use]
-    pub fn new(member: CatalogPlugin) -> Self {
-        Self { versions: vec![member] }
+    pub fn new(catalog_plugin: CatalogPlugin) -> Self {
+        Self { versions: vec![catalog_plugin] }
     }
 
     /// Adds a fallback: an earlier version of the plugin, with the current grants.
@@ -46,7 +46,7 @@ impl CatalogCandidate {
 #[derive(Default)]
 pub(super) struct ConflictTable {
     /// One for each candidate: the version that serves or, if none is admitted, the one that was tried.
-    pub(super) members: Vec<CatalogPlugin>,
+    pub(super) plugins: Vec<CatalogPlugin>,
     /// The candidates that serve, and the number of the version of each.
     pub(super) admitted: BTreeMap<usize, usize>,
     pub(super) claims: UriClaims,
@@ -103,9 +103,9 @@ pub(super) fn resolve_conflicts(candidates: &[CatalogCandidate], previous: Optio
 }
 
 /// The order of admission: the plugins that serve unchanged, then the changed ones, then the new ones.
-fn admission_rank(member: &CatalogPlugin, previous: Option<&Catalog>) -> u8 {
-    match previous.and_then(|catalog| catalog.plugin(member.id())) {
-        Some(before) if before.is_same_load(member) => 0,
+fn admission_rank(catalog_plugin: &CatalogPlugin, previous: Option<&Catalog>) -> u8 {
+    match previous.and_then(|catalog| catalog.plugin(catalog_plugin.id())) {
+        Some(before) if before.is_same_load(catalog_plugin) => 0,
         Some(_) => 1,
         None => 2,
     }
@@ -114,17 +114,17 @@ fn admission_rank(member: &CatalogPlugin, previous: Option<&Catalog>) -> u8 {
 impl AdmissionRound {
     /// Admits the candidates one by one, each in its best allowed version that fits.
     fn run(candidates: &[CatalogCandidate], previous: Option<&Catalog>, from: &[usize]) -> Self {
-        let members: Vec<_> =
+        let plugins: Vec<_> =
             candidates.iter().zip(from).map(|(candidate, from)| candidate.versions[*from].clone()).collect();
         let mut order: Vec<_> =
-            (0..members.len()).map(|at| (admission_rank(&members[at], previous), at)).collect();
+            (0..plugins.len()).map(|at| (admission_rank(&plugins[at], previous), at)).collect();
         order.sort_unstable();
-        let table = ConflictTable { members, ..ConflictTable::default() };
+        let table = ConflictTable { plugins, ..ConflictTable::default() };
         let mut round = Self { table, blocking: BTreeSet::new() };
         for (rank, at) in order {
             let mut rivals = BTreeSet::new();
             for (number, state) in candidates[at].versions.iter().enumerate().skip(from[at]) {
-                round.table.members[at] = state.clone();
+                round.table.plugins[at] = state.clone();
                 let Err(found) = round.table.admit(at, number) else {
                     rivals.clear();
                     break;
@@ -137,7 +137,7 @@ impl AdmissionRound {
             let may_give_way = |rival: &usize| {
                 let has_others = |state: &usize| state + 1 < candidates[*rival].versions.len();
                 round.table.admitted.get(rival).is_some_and(has_others)
-                    && self::admission_rank(&round.table.members[*rival], previous) > 0
+                    && self::admission_rank(&round.table.plugins[*rival], previous) > 0
             };
             round.blocking.extend(rivals.into_iter().filter(|rival| rank < 2 && may_give_way(rival)));
         }
@@ -148,19 +148,19 @@ impl AdmissionRound {
 impl ConflictTable {
     /// Reserves all names of the plugin at `at`, in the version with the number `state`, or none of them.
     fn admit(&mut self, at: usize, state: usize) -> Result<(), Collisions> {
-        let member = &self.members[at];
+        let catalog_plugin = &self.plugins[at];
         let mut found = Collisions::new();
-        for tool in &member.offer().tools {
+        for tool in &catalog_plugin.offer().tools {
             if let Some(rival) = self.tools.get(&tool.public) {
                 found.entry((*rival, ConflictSubject::Tool)).or_default().push(tool.public.to_string());
             }
         }
-        for prompt in &member.offer().prompts {
+        for prompt in &catalog_plugin.offer().prompts {
             if let Some(rival) = self.prompts.get(&prompt.public) {
                 found.entry((*rival, ConflictSubject::Prompt)).or_default().push(prompt.public.to_string());
             }
         }
-        let overlaps = self.claims.overlaps(member, &self.members);
+        let overlaps = self.claims.overlaps(catalog_plugin, &self.plugins);
         for ClaimOverlap { rival, text, owner: settled } in &overlaps {
             if *settled == OverlapOwner::Undecided {
                 found.entry((*rival, ConflictSubject::Resource)).or_default().push(text.clone());
@@ -169,10 +169,10 @@ impl ConflictTable {
         if !found.is_empty() {
             return Err(found);
         }
-        let Self { members, admitted, tools, prompts, claims } = self;
-        tools.extend(members[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
-        prompts.extend(members[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
-        claims.add(at, &members[at], &overlaps);
+        let Self { plugins, admitted, tools, prompts, claims } = self;
+        tools.extend(plugins[at].offer().tools.iter().map(|tool| (tool.public.clone(), at)));
+        prompts.extend(plugins[at].offer().prompts.iter().map(|prompt| (prompt.public.clone(), at)));
+        claims.add(at, &plugins[at], &overlaps);
         admitted.insert(at, state);
         Ok(())
     }
@@ -181,14 +181,19 @@ impl ConflictTable {
     fn with_better_version(&self, at: usize, candidate: &CatalogCandidate) -> Option<Self> {
         let better = self.admitted.get(&at).copied().unwrap_or(candidate.versions.len());
         let states = candidate.versions[..better].iter().enumerate();
-        states.filter_map(|(state, member)| self.with_version(at, state, member).ok()).next()
+        states.filter_map(|(state, catalog_plugin)| self.with_version(at, state, catalog_plugin).ok()).next()
     }
 
-    /// This selection with `member`, version number `state` of the candidate at `at`. The error is its conflicts with
+    /// This selection with `catalog_plugin`, version number `state` of the candidate at `at`. The error is its conflicts with
     /// the other plugins that serve.
-    fn with_version(&self, at: usize, state: usize, member: &CatalogPlugin) -> Result<Self, Collisions> {
-        let mut other = Self { members: self.members.clone(), ..Self::default() };
-        other.members[at] = member.clone();
+    fn with_version(
+        &self,
+        at: usize,
+        state: usize,
+        catalog_plugin: &CatalogPlugin,
+    ) -> Result<Self, Collisions> {
+        let mut other = Self { plugins: self.plugins.clone(), ..Self::default() };
+        other.plugins[at] = catalog_plugin.clone();
         for (its, state) in self.admitted.iter().filter(|(its, _)| **its != at) {
             other.admit(*its, *state)?;
         }
@@ -197,12 +202,12 @@ impl ConflictTable {
     }
 
     fn refused_plugin(&self, at: usize, found: Collisions) -> RefusedPlugin {
-        let plugin = self.members[at].id().clone();
-        let place = self.members[at].policy().place.clone();
+        let plugin = self.plugins[at].id().clone();
+        let place = self.plugins[at].policy().place.clone();
         let conflicts = found
             .into_iter()
             .map(|((rival, subject), names)| {
-                let with = &self.members[rival];
+                let with = &self.plugins[rival];
                 let restart = if at < rival { RestartEffect::SwapsPlugins } else { RestartEffect::NoChange };
                 let with_place = with.policy().place.clone();
                 let with = with.id().clone();

@@ -18,6 +18,8 @@ mod parts;
 pub use hints::WeakerHint;
 pub use parts::ItemPart;
 
+use parts::{differing_parts, prompt_parts, resource_parts, template_parts, tool_parts};
+
 /// All differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogDiff {
@@ -59,7 +61,7 @@ pub struct ItemChange {
 trait DiffItem {
     fn key(&self) -> &str;
 
-    fn member(&self) -> &CatalogPlugin;
+    fn catalog_plugin(&self) -> &CatalogPlugin;
 
     /// The index of the item in its plugin's offer.
     fn at(&self) -> usize;
@@ -109,7 +111,7 @@ impl KindDiff {
         };
         let changed = now.iter().filter_map(|(key, item)| {
             let before = before.get(key)?;
-            if item.member().is_same_load(before.member()) && item.at() == before.at() {
+            if item.catalog_plugin().is_same_load(before.catalog_plugin()) && item.at() == before.at() {
                 return None; // the usual case
             }
             let (parts, weaker) = item.compared(before);
@@ -147,9 +149,10 @@ fn resource_items(catalog: &Catalog) -> Vec<ResourceItem<'_>> {
 /// The plugins whose granted instructions differ.
 fn changed_instructions(old: &Catalog, new: &Catalog) -> Vec<PluginId> {
     fn advice(catalog: &Catalog) -> BTreeMap<&PluginId, &str> {
-        let granted = catalog.plugins().iter().filter(|member| member.policy().instructions);
-        let all =
-            granted.map(|member| (member.id(), member.plugin().manifest().info.instructions.as_deref()));
+        let granted = catalog.plugins().iter().filter(|catalog_plugin| catalog_plugin.policy().instructions);
+        let all = granted.map(|catalog_plugin| {
+            (catalog_plugin.id(), catalog_plugin.plugin().manifest().info.instructions.as_deref())
+        });
         all.filter_map(|(id, instructions)| Some((id, instructions?))).collect()
     }
     let before = advice(old);
@@ -163,8 +166,8 @@ impl DiffItem for ToolEntry {
         self.public_name().as_str()
     }
 
-    fn member(&self) -> &CatalogPlugin {
-        &self.member
+    fn catalog_plugin(&self) -> &CatalogPlugin {
+        &self.catalog_plugin
     }
 
     fn at(&self) -> usize {
@@ -173,7 +176,7 @@ impl DiffItem for ToolEntry {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let weaker = WeakerHint::between(&before.tool().hints, &self.tool().hints);
-        (parts::tool_parts(before, self), weaker)
+        (differing_parts(&tool_parts(before), &tool_parts(self)), weaker)
     }
 }
 
@@ -182,8 +185,8 @@ impl DiffItem for PromptEntry {
         self.public_name().as_str()
     }
 
-    fn member(&self) -> &CatalogPlugin {
-        &self.member
+    fn catalog_plugin(&self) -> &CatalogPlugin {
+        &self.catalog_plugin
     }
 
     fn at(&self) -> usize {
@@ -191,7 +194,7 @@ impl DiffItem for PromptEntry {
     }
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
-        (parts::prompt_parts(before, self), Vec::new())
+        (differing_parts(&prompt_parts(before), &prompt_parts(self)), Vec::new())
     }
 }
 
@@ -203,10 +206,10 @@ impl DiffItem for ResourceItem<'_> {
         }
     }
 
-    fn member(&self) -> &CatalogPlugin {
+    fn catalog_plugin(&self) -> &CatalogPlugin {
         match self {
-            Self::Resource(entry) => &entry.member,
-            Self::Template(entry) => &entry.member,
+            Self::Resource(entry) => &entry.catalog_plugin,
+            Self::Template(entry) => &entry.catalog_plugin,
         }
     }
 
@@ -219,8 +222,12 @@ impl DiffItem for ResourceItem<'_> {
 
     fn compared(&self, before: &Self) -> (Vec<ItemPart>, Vec<WeakerHint>) {
         let parts = match (before, self) {
-            (Self::Resource(before), Self::Resource(now)) => parts::resource_parts(before, now),
-            (Self::Template(before), Self::Template(now)) => parts::template_parts(before, now),
+            (Self::Resource(before), Self::Resource(now)) => {
+                differing_parts(&resource_parts(before), &resource_parts(now))
+            }
+            (Self::Template(before), Self::Template(now)) => {
+                differing_parts(&template_parts(before), &template_parts(now))
+            }
             // No URI is a template: URIs can't contain braces.
             (Self::Resource(_), Self::Template(_)) | (Self::Template(_), Self::Resource(_)) => {
                 vec![ItemPart::Origin]

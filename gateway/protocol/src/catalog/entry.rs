@@ -11,23 +11,23 @@ use super::{CatalogPlugin, HeaderArgument, Schema};
 /// A tool that clients may call.
 #[derive(Debug, Clone)]
 pub struct ToolEntry {
-    pub(super) member: Arc<CatalogPlugin>,
-    /// The index in the member's offered tools.
+    pub(super) catalog_plugin: Arc<CatalogPlugin>,
+    /// The index in the plugin's offered tools.
     pub(super) index: usize,
 }
 
 /// A prompt that clients may get.
 #[derive(Debug, Clone)]
 pub struct PromptEntry {
-    pub(super) member: Arc<CatalogPlugin>,
-    /// The index in the member's offered prompts.
+    pub(super) catalog_plugin: Arc<CatalogPlugin>,
+    /// The index in the plugin's offered prompts.
     pub(super) index: usize,
 }
 
 /// A listed resource.
 #[derive(Debug, Clone)]
 pub struct ResourceEntry {
-    pub(super) member: Arc<CatalogPlugin>,
+    pub(super) catalog_plugin: Arc<CatalogPlugin>,
     /// The index in the manifest's resources.
     pub(super) index: usize,
 }
@@ -35,7 +35,7 @@ pub struct ResourceEntry {
 /// A resource template.
 #[derive(Debug, Clone)]
 pub struct TemplateEntry {
-    pub(super) member: Arc<CatalogPlugin>,
+    pub(super) catalog_plugin: Arc<CatalogPlugin>,
     /// The index in the manifest's templates.
     pub(super) index: usize,
 }
@@ -44,55 +44,55 @@ impl ToolEntry {
     /// The plugin.
     #[must_use]
     pub fn plugin(&self) -> &Arc<CatalogPlugin> {
-        &self.member
+        &self.catalog_plugin
     }
 
     /// The public name.
     #[must_use]
     pub fn public_name(&self) -> &PublicName {
-        &self.member.offer().tools[self.index].public
+        &self.catalog_plugin.offer().tools[self.index].public
     }
 
     /// The plugin's description of the tool. Its `name` is the plugin's own.
     #[must_use]
     pub fn tool(&self) -> &Tool {
-        &self.member.plugin().manifest().tools[self.member.offer().tools[self.index].index]
+        &self.catalog_plugin.plugin().manifest().tools[self.catalog_plugin.offer().tools[self.index].index]
     }
 
     /// The schema of its arguments, as clients see it.
     #[must_use]
     pub fn shown_input(&self) -> &Json {
-        self.member.offer().tools[self.index].shown.input(self.tool())
+        self.catalog_plugin.offer().tools[self.index].shown.input(self.tool())
     }
 
     /// The schema of its structured result, as clients see it.
     #[must_use]
     pub fn shown_output(&self) -> Option<&Json> {
-        self.member.offer().tools[self.index].shown.output(self.tool())
+        self.catalog_plugin.offer().tools[self.index].shown.output(self.tool())
     }
 
     /// The arguments that clients repeat in HTTP headers.
     #[must_use]
     pub fn header_arguments(&self) -> &[HeaderArgument] {
-        &self.member.offer().tools[self.index].shown.headers
+        &self.catalog_plugin.offer().tools[self.index].shown.headers
     }
 
     /// The schema that arguments are checked against.
     #[must_use]
     pub fn input_schema(&self) -> &Schema {
-        &self.member.offer().tools[self.index].input
+        &self.catalog_plugin.offer().tools[self.index].input
     }
 
     /// The schema that structured results are checked against.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Schema> {
-        self.member.offer().tools[self.index].output.as_ref()
+        self.catalog_plugin.offer().tools[self.index].output.as_ref()
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().tools[self.index].digest
+        self.catalog_plugin.offer().tools[self.index].digest
     }
 }
 
@@ -100,25 +100,26 @@ impl PromptEntry {
     /// The plugin.
     #[must_use]
     pub fn plugin(&self) -> &Arc<CatalogPlugin> {
-        &self.member
+        &self.catalog_plugin
     }
 
     /// The public name.
     #[must_use]
     pub fn public_name(&self) -> &PublicName {
-        &self.member.offer().prompts[self.index].public
+        &self.catalog_plugin.offer().prompts[self.index].public
     }
 
     /// The plugin's description of the prompt. Its `name` is the plugin's own.
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
-        &self.member.plugin().manifest().prompts[self.member.offer().prompts[self.index].index]
+        &self.catalog_plugin.plugin().manifest().prompts
+            [self.catalog_plugin.offer().prompts[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().prompts[self.index].digest
+        self.catalog_plugin.offer().prompts[self.index].digest
     }
 }
 
@@ -126,19 +127,19 @@ impl ResourceEntry {
     /// The plugin.
     #[must_use]
     pub fn plugin(&self) -> &Arc<CatalogPlugin> {
-        &self.member
+        &self.catalog_plugin
     }
 
     /// The plugin's description of the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
-        &self.member.plugin().manifest().resources[self.index]
+        &self.catalog_plugin.plugin().manifest().resources[self.index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().resources[self.index]
+        self.catalog_plugin.offer().resources[self.index]
     }
 }
 
@@ -146,18 +147,18 @@ impl TemplateEntry {
     /// The plugin.
     #[must_use]
     pub fn plugin(&self) -> &Arc<CatalogPlugin> {
-        &self.member
+        &self.catalog_plugin
     }
 
     /// The plugin's description of the template.
     #[must_use]
     pub fn template(&self) -> &ResourceTemplate {
-        &self.member.plugin().manifest().templates[self.index]
+        &self.catalog_plugin.plugin().manifest().templates[self.index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().templates[self.index]
+        self.catalog_plugin.offer().templates[self.index]
     }
 }

@@ -10,7 +10,7 @@ use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, ToolFilter};
 
 use super::{Catalog, CatalogBuild, CatalogPlugin};
 
-pub use crate::test_support::{FakePlugin, FakePlugin as Fake, ready};
+pub use crate::test_support::{FakePlugin, ready};
 
 /// The policy of a plugin without grants, with the default limits.
 #[must_use]
@@ -32,17 +32,17 @@ pub fn bare_policy(id: &PluginId) -> PluginPolicy {
     }
 }
 
-/// Makes catalog members of fake plugins.
-pub trait FakeMember {
+/// Makes plugins of a catalog from fake plugins.
+pub trait IntoCatalogPlugin {
     /// The plugin under [`bare_policy`], changed by `set`.
     ///
     /// # Panics
     /// The plugin can't be offered under that policy.
-    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin;
+    fn into_catalog_plugin(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin;
 }
 
-impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
-    fn member(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin {
+impl<T: Send + Sync + 'static> IntoCatalogPlugin for FakePlugin<T> {
+    fn into_catalog_plugin(self, set: impl FnOnce(&mut PluginPolicy)) -> CatalogPlugin {
         let mut policy = bare_policy(&self.id);
         set(&mut policy);
         CatalogPlugin::new(Arc::new(self), Arc::new(policy)).expect("a plugin that can be offered")
@@ -54,8 +54,8 @@ impl<T: Send + Sync + 'static> FakeMember for FakePlugin<T> {
 /// # Panics
 /// Two plugins conflict.
 #[must_use]
-pub fn catalog(members: Vec<CatalogPlugin>) -> Arc<Catalog> {
-    let CatalogBuild { catalog, refused, .. } = Catalog::build(1, members, None);
+pub fn catalog(plugins: Vec<CatalogPlugin>) -> Arc<Catalog> {
+    let CatalogBuild { catalog, refused, .. } = Catalog::build(1, plugins, None);
     assert_eq!(refused, []);
     Arc::new(catalog)
 }

@@ -23,7 +23,7 @@ pub(super) enum SchemaSubject {
 }
 
 /// Keywords whose subschemas apply to the same value, apart from references. Clients can't handle them at the top.
-const COMBINATORS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
+const COMBINATOR_KEYWORDS: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
 /// `schema` in its portable form, which can be identical.
 pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
@@ -41,7 +41,7 @@ pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
 
 /// An object's schema, with the members from its combinators merged into its own.
 fn flatten(mut schema: Map<String, Value>) -> Map<String, Value> {
-    if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
+    if !COMBINATOR_KEYWORDS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
     }
     let [all, any, one, then, other] =
@@ -85,13 +85,13 @@ fn allows_objects(schema: &Map<String, Value>) -> bool {
 
 /// A schema without the combinators at its top. It allows more than before.
 fn without_combinators(mut schema: Map<String, Value>) -> Map<String, Value> {
-    if !COMBINATORS.iter().any(|key| schema.contains_key(*key)) {
+    if !COMBINATOR_KEYWORDS.iter().any(|key| schema.contains_key(*key)) {
         return schema;
     }
     if is_object(&schema) {
         schema.insert("type".to_owned(), json!("object"));
     }
-    for key in COMBINATORS.iter().chain(&["unevaluatedProperties", "unevaluatedItems"]) {
+    for key in COMBINATOR_KEYWORDS.iter().chain(&["unevaluatedProperties", "unevaluatedItems"]) {
         schema.shift_remove(*key);
     }
     schema

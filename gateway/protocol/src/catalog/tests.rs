@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 mod candidates;
 
-use super::fake::{FakeMember as _, FakePlugin, bare_policy, catalog};
+use super::fake::{FakePlugin, IntoCatalogPlugin as _, bare_policy, catalog};
 use super::*;
 use crate::policy::PluginPolicy;
 
@@ -22,7 +22,7 @@ fn no_prefix(config: &mut PluginPolicy) {
 }
 
 fn ids(catalog: &Catalog) -> Vec<&str> {
-    catalog.plugins().iter().map(|member| member.id().as_str()).collect()
+    catalog.plugins().iter().map(|catalog_plugin| catalog_plugin.id().as_str()).collect()
 }
 
 /// The problems of a build's refusals and warnings, one line each.
@@ -40,8 +40,8 @@ fn applies_prefix_filter_and_renames() {
         .tool("copy", &object(), None)
         .prompt("review", &[]);
     let catalog = catalog(vec![
-        FakePlugin::new("time").tool("now", &object(), None).member(|_| {}),
-        fake.member(|config| {
+        FakePlugin::new("time").tool("now", &object(), None).into_catalog_plugin(|_| {}),
+        fake.into_catalog_plugin(|config| {
             config.prefix = "fs".to_owned();
             config.tools.allow = Some(["read", "write", "remove"].map(str::to_owned).into());
             config.tools.deny = ["remove".to_owned()].into();
@@ -62,12 +62,12 @@ fn applies_prefix_filter_and_renames() {
 
 #[test]
 fn first_plugin_in_the_file_wins_a_conflict() {
-    let first = bare("a").member(no_prefix);
-    let second = bare("b").tool("walk", &object(), None).member(|config| {
+    let first = bare("a").into_catalog_plugin(no_prefix);
+    let second = bare("b").tool("walk", &object(), None).into_catalog_plugin(|config| {
         no_prefix(config);
         config.place = 20..21;
     });
-    let third = bare("c").member(|_| {});
+    let third = bare("c").into_catalog_plugin(|_| {});
     let build = Catalog::build(1, vec![first, second, third], None);
     assert_eq!(ids(&build.catalog), ["a", "c"]);
     assert!(build.catalog.tool("walk").is_none());
@@ -83,9 +83,9 @@ fn first_plugin_in_the_file_wins_a_conflict() {
 
 #[test]
 fn serving_plugin_wins_and_restart_effect_is_reported() {
-    let old = Catalog::build(1, vec![bare("b").member(no_prefix)], None).catalog;
+    let old = Catalog::build(1, vec![bare("b").into_catalog_plugin(no_prefix)], None).catalog;
     let b = (**old.plugin(&PluginId::new("b").unwrap()).unwrap()).clone();
-    let build = Catalog::build(2, vec![bare("a").member(no_prefix), b], Some(&old));
+    let build = Catalog::build(2, vec![bare("a").into_catalog_plugin(no_prefix), b], Some(&old));
     assert_eq!(ids(&build.catalog), ["b"]);
     assert_eq!(build.refused[0].conflicts[0].restart, RestartEffect::SwapsPlugins);
     assert!(said(&build)[0].contains("after a restart"), "{:?}", said(&build));
@@ -94,9 +94,14 @@ fn serving_plugin_wins_and_restart_effect_is_reported() {
 #[test]
 fn conflicting_change_keeps_the_earlier_version() {
     let walker = || FakePlugin::new("b").tool("walk", &object(), None);
-    let old = Catalog::build(1, vec![walker().member(no_prefix), bare("c").member(no_prefix)], None).catalog;
+    let old = Catalog::build(
+        1,
+        vec![walker().into_catalog_plugin(no_prefix), bare("c").into_catalog_plugin(no_prefix)],
+        None,
+    )
+    .catalog;
     let c = (**old.plugin(&PluginId::new("c").unwrap()).unwrap()).clone();
-    let changed = walker().tool("run", &object(), None).member(no_prefix);
+    let changed = walker().tool("run", &object(), None).into_catalog_plugin(no_prefix);
     let build = Catalog::build(2, vec![changed, c.clone()], Some(&old));
     assert_eq!(ids(&build.catalog), ["b", "c"]);
     assert!(build.catalog.tool("walk").is_some());
@@ -107,7 +112,7 @@ fn conflicting_change_keeps_the_earlier_version() {
     );
     assert_eq!(build.refused[0].replacement, Replacement::EarlierVersion);
     // With another policy it can't: it could have lost a permission.
-    let changed = walker().tool("run", &object(), None).member(|config| {
+    let changed = walker().tool("run", &object(), None).into_catalog_plugin(|config| {
         no_prefix(config);
         config.instructions = true;
     });
@@ -118,7 +123,7 @@ fn conflicting_change_keeps_the_earlier_version() {
 
 #[test]
 fn detects_prompt_conflicts() {
-    let asks = |id| FakePlugin::new(id).prompt("ask", &[]).member(no_prefix);
+    let asks = |id| FakePlugin::new(id).prompt("ask", &[]).into_catalog_plugin(no_prefix);
     let build = Catalog::build(1, vec![asks("a"), asks("b")], None);
     assert_eq!(build.refused[0].conflicts[0].subject, ConflictSubject::Prompt);
 }
@@ -155,7 +160,8 @@ fn detects_overlapping_uris() {
         (FakePlugin::new("a").resource("x://h/1"), FakePlugin::new("b").resource("x://h/12"), None),
         (FakePlugin::new("a").template("x://h/a{p}"), FakePlugin::new("b").template("x://h/b{p}"), None),
     ] {
-        let build = Catalog::build(1, vec![a.member(|_| {}), b.member(|_| {})], None);
+        let build =
+            Catalog::build(1, vec![a.into_catalog_plugin(|_| {}), b.into_catalog_plugin(|_| {})], None);
         let found: Vec<_> =
             build.refused.iter().flat_map(|it| &it.conflicts).flat_map(|it| &it.names).collect();
         assert_eq!(found, Vec::from_iter(text), "{:?}", said(&build));
@@ -165,16 +171,17 @@ fn detects_overlapping_uris() {
 
 #[test]
 fn uri_grant_settles_an_overlap() {
-    let owner =
-        |catalog: &Catalog, uri: &str| catalog.resource_owner(uri).map(|member| member.id().to_string());
+    let owner = |catalog: &Catalog, uri: &str| {
+        catalog.resource_owner(uri).map(|catalog_plugin| catalog_plugin.id().to_string())
+    };
     let wide = || FakePlugin::new("wide").template("x://h/{+p}").resource("x://h/sub/index");
     let narrow = || FakePlugin::new("narrow").template("x://h/sub/{+p}");
     let granted = |config: &mut PluginPolicy| config.uris = vec!["x://h/sub/".to_owned()];
-    for members in [
-        vec![wide().member(|_| {}), narrow().member(granted)],
-        vec![narrow().member(granted), wide().member(|_| {})],
+    for plugins in [
+        vec![wide().into_catalog_plugin(|_| {}), narrow().into_catalog_plugin(granted)],
+        vec![narrow().into_catalog_plugin(granted), wide().into_catalog_plugin(|_| {})],
     ] {
-        let build = Catalog::build(1, members, None);
+        let build = Catalog::build(1, plugins, None);
         assert_eq!(build.refused, []);
         let catalog = build.catalog;
         assert_eq!(owner(&catalog, "x://h/1").as_deref(), Some("wide"));
@@ -184,7 +191,11 @@ fn uri_grant_settles_an_overlap() {
         assert!(catalog.resources().is_empty(), "resources granted to another plugin aren't listed");
         assert!(build.problems[0].message.contains("`uris` grants it to another plugin"));
     }
-    let both = Catalog::build(1, vec![wide().member(granted), narrow().member(granted)], None);
+    let both = Catalog::build(
+        1,
+        vec![wide().into_catalog_plugin(granted), narrow().into_catalog_plugin(granted)],
+        None,
+    );
     assert_eq!(ids(&both.catalog), ["wide"]);
 }
 
@@ -195,8 +206,8 @@ fn exact_uri_wins_over_longest_prefix() {
             .resource("x://h/1")
             .template("x://h/{p}")
             .template("x://h/long/{p}")
-            .member(|_| {}),
-        FakePlugin::new("b").template("y://%C3%A9{p}").member(|_| {}),
+            .into_catalog_plugin(|_| {}),
+        FakePlugin::new("b").template("y://%C3%A9{p}").into_catalog_plugin(|_| {}),
     ]);
     assert_eq!(catalog.resource_owner("x://h/long/1").unwrap().id().as_str(), "a");
     assert_eq!(catalog.resource_owner("y://%C3%A91").unwrap().id().as_str(), "b");
@@ -215,7 +226,7 @@ fn warns_of_probable_mistakes() {
     );
     let build = Catalog::build(
         1,
-        vec![fake.member(|config| {
+        vec![fake.into_catalog_plugin(|config| {
             config.tools.allow = Some(["getit", "get-it", "get_it", &long].map(str::to_owned).into());
             config.place = 3..4;
         })],
@@ -238,7 +249,7 @@ fn warns_of_probable_mistakes() {
 fn merges_warnings_of_long_names() {
     let names = ["a", "b", "c"].map(|letter| letter.repeat(45));
     let fake = names.iter().fold(FakePlugin::new("x"), |fake, name| fake.tool(name, &object(), None));
-    let said = said(&Catalog::build(1, vec![fake.member(|_| {})], None));
+    let said = said(&Catalog::build(1, vec![fake.into_catalog_plugin(|_| {})], None));
     assert_eq!(said.len(), 1, "{said:#?}");
     assert!(said[0].contains("3 tool names of plugin `x`"), "{said:?}");
     assert!(names.iter().all(|name| said[0].contains(&format!("`x_{name}`"))), "{said:?}");
@@ -247,7 +258,7 @@ fn merges_warnings_of_long_names() {
 #[test]
 fn suggests_swapping_a_reversed_rename() {
     let fake = FakePlugin::new("x").tool("fetch", &object(), None);
-    let turned = fake.member(|config| {
+    let turned = fake.into_catalog_plugin(|config| {
         config.tools.rename = [("get".to_owned(), PublicName::new("fetch").unwrap())].into();
     });
     let said = said(&Catalog::build(1, vec![turned], None));
@@ -267,8 +278,8 @@ fn rejects_unknown_denied_tools() {
     let said = problems[0].to_string();
     assert!(said.contains("no tool `delete_al`, which `tools.deny` names"), "{said}");
     // After a load, a denied tool can be absent for a while.
-    let member = denying(fake().tool("delete_al", &object(), None)).unwrap();
-    let again = member.with_changed_lists(Arc::new(fake())).unwrap();
+    let catalog_plugin = denying(fake().tool("delete_al", &object(), None)).unwrap();
+    let again = catalog_plugin.with_changed_lists(Arc::new(fake())).unwrap();
     assert_eq!(again.problems(), []);
 }
 
@@ -291,11 +302,11 @@ fn suggests_or_lists_tools_for_unknown_names() {
 
 #[test]
 fn warns_of_mistakes_in_refused_plugins() {
-    let mistaken = bare("b").member(|config| {
+    let mistaken = bare("b").into_catalog_plugin(|config| {
         no_prefix(config);
         config.tools.rename = [("rum".to_owned(), PublicName::new("b_run").unwrap())].into();
     });
-    let build = Catalog::build(1, vec![bare("a").member(no_prefix), mistaken], None);
+    let build = Catalog::build(1, vec![bare("a").into_catalog_plugin(no_prefix), mistaken], None);
     assert_eq!(ids(&build.catalog), ["a"]);
     let said: Vec<_> = build.problems.iter().map(ToString::to_string).collect();
     assert!(said.len() == 1 && said[0].contains("no tool `rum`"), "{said:?}");
@@ -342,12 +353,12 @@ fn digests_change_only_with_visible_changes() {
         fake.manifest.tools[0].description = description.to_owned();
         fake
     };
-    let old = catalog(vec![plugins("one").member(|_| {})]);
-    let same = catalog(vec![plugins("one").member(|config| config.concurrency = 1)]);
+    let old = catalog(vec![plugins("one").into_catalog_plugin(|_| {})]);
+    let same = catalog(vec![plugins("one").into_catalog_plugin(|config| config.concurrency = 1)]);
     assert!(ListKind::ALL.into_iter().all(|kind| old.digest(kind) == same.digest(kind)));
     assert!(CatalogDiff::between(&old, &same).is_empty());
 
-    let new = catalog(vec![plugins("two").template("x://i/{p}").member(|config| {
+    let new = catalog(vec![plugins("two").template("x://i/{p}").into_catalog_plugin(|config| {
         config.tools.deny = ["y".to_owned()].into();
     })]);
     assert_ne!(old.digest(ListKind::Tools), new.digest(ListKind::Tools));
@@ -361,7 +372,7 @@ fn digests_change_only_with_visible_changes() {
 
     let mut turned = plugins("one");
     turned.manifest.tools.reverse();
-    let turned = catalog(vec![turned.member(|_| {})]);
+    let turned = catalog(vec![turned.into_catalog_plugin(|_| {})]);
     assert_ne!(
         old.digest(ListKind::Tools),
         turned.digest(ListKind::Tools),
@@ -371,10 +382,10 @@ fn digests_change_only_with_visible_changes() {
 
 #[test]
 fn unchanged_plugin_gets_new_places() {
-    let member = bare("a").member(|_| {});
-    let moved = PluginPolicy { place: 50..51, ..(**member.policy()).clone() };
-    let moved = member.with_policy(Arc::new(moved)).unwrap();
-    assert!(moved.is_same_load(&member) && moved.policy().place == (50..51));
-    let other = PluginPolicy { prefix: "b".to_owned(), ..(**member.policy()).clone() };
-    assert!(member.with_policy(Arc::new(other)).is_none());
+    let catalog_plugin = bare("a").into_catalog_plugin(|_| {});
+    let moved = PluginPolicy { place: 50..51, ..(**catalog_plugin.policy()).clone() };
+    let moved = catalog_plugin.with_policy(Arc::new(moved)).unwrap();
+    assert!(moved.is_same_load(&catalog_plugin) && moved.policy().place == (50..51));
+    let other = PluginPolicy { prefix: "b".to_owned(), ..(**catalog_plugin.policy()).clone() };
+    assert!(catalog_plugin.with_policy(Arc::new(other)).is_none());
 }

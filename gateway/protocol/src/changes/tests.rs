@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::*;
-use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog};
+use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog};
 
 fn uri(text: &str) -> ResourceUri {
     ResourceUri::new(text).unwrap()
@@ -18,7 +18,7 @@ fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
     let fake = tools
         .iter()
         .fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &json!({ "type": "object" }), None));
-    catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).member(|_| {})])
+    catalog(vec![resources.iter().fold(fake, |fake, uri| fake.resource(uri)).into_catalog_plugin(|_| {})])
 }
 
 /// A listener for all kinds, with its catalog and updates.
@@ -66,7 +66,8 @@ async fn ignores_reverted_changes() {
 
 #[tokio::test]
 async fn reports_requested_kinds_only() {
-    let with_template = catalog(vec![FakePlugin::new("a").template("test://a/{id}").member(|_| {})]);
+    let with_template =
+        catalog(vec![FakePlugin::new("a").template("test://a/{id}").into_catalog_plugin(|_| {})]);
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
     let tools = ChangeListener::new(publish.subscribe(), &Arc::default(), [ListKind::Tools]);
     publish.send_replace(with_template);

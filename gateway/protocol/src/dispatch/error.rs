@@ -74,8 +74,8 @@ impl DispatchError {
         Self::ResourceNotFound(UnknownName::with_uri_suggestion(uri, resources.filter(|its| *its != uri)))
     }
 
-    pub(super) fn call(member: &CatalogPlugin, error: CallError) -> Self {
-        Self::Call { plugin: member.id().clone(), error }
+    pub(super) fn call(catalog_plugin: &CatalogPlugin, error: CallError) -> Self {
+        Self::Call { plugin: catalog_plugin.id().clone(), error }
     }
 }
 

@@ -30,7 +30,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
     /// The plugin.
-    pub member: &'a CatalogPlugin,
+    pub catalog_plugin: &'a CatalogPlugin,
     /// The kind of call.
     pub kind: CallKind,
     /// The public name of the tool or prompt. Resources have none here, because the number of URIs is unbounded.
@@ -219,7 +219,7 @@ impl<T: Observed> Drop for RequestSpan<T> {
 /// A plugin call, observed from before it waits for its permit.
 #[derive(Debug)]
 pub(super) struct PluginCall<'a> {
-    member: &'a CatalogPlugin,
+    catalog_plugin: &'a CatalogPlugin,
     kind: CallKind,
     name: Option<&'a PublicName>,
     admitted: Option<Instant>,
@@ -228,16 +228,16 @@ pub(super) struct PluginCall<'a> {
 impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
-        member: &'a CatalogPlugin,
+        catalog_plugin: &'a CatalogPlugin,
         kind: CallKind,
         name: Option<&'a PublicName>,
     ) -> Self {
         let is_logged = tracing::enabled!(Level::DEBUG);
-        Self::new(observer, is_logged, PluginCall { member, kind, name, admitted: None })
+        Self::new(observer, is_logged, PluginCall { catalog_plugin, kind, name, admitted: None })
     }
 
-    pub(super) fn member(&self) -> &'a CatalogPlugin {
-        self.observed.member
+    pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
+        self.observed.catalog_plugin
     }
 
     /// The call has its permit.
@@ -253,7 +253,7 @@ impl<'a> RequestSpan<PluginCall<'a>> {
             Ok(answer) => answer.outcome(),
             Err(error) => CallOutcome::Failed(error),
         });
-        answer.map_err(|error| DispatchError::call(self.observed.member, error))
+        answer.map_err(|error| DispatchError::call(self.observed.catalog_plugin, error))
     }
 }
 
@@ -261,10 +261,10 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { member, kind, name, admitted } = self;
+        let &Self { catalog_plugin, kind, name, admitted } = self;
         let took = admitted.map(|admitted| admitted.elapsed());
         if let Some(observer) = observer {
-            observer.call_ended(&CallEnd { member, kind, name, outcome, took });
+            observer.call_ended(&CallEnd { catalog_plugin, kind, name, outcome, took });
         }
         let name = name.map(PublicName::as_str);
         let (tool, prompt) = match kind {
@@ -273,7 +273,9 @@ impl Observed for PluginCall<'_> {
             CallKind::Resource | CallKind::Completion => (None, None),
         };
         let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
-        let (plugin, kind, outcome) = (member.id(), kind.as_str(), outcome.kind());
+        let plugin = catalog_plugin.id();
+        let kind = kind.as_str();
+        let outcome = outcome.kind();
         tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "plugin call ended");
     }
 

@@ -58,21 +58,27 @@ pub(super) async fn check_tool_outcome(
 /// Drops resources outside the plugin's own URIs: they would be attributed to another plugin.
 pub(super) fn check_read_outcome(
     catalog: &Catalog,
-    member: &CatalogPlugin,
+    catalog_plugin: &CatalogPlugin,
     context: &CallContext,
     asked: &ResourceUri,
     outcome: Outcome<ReadResult>,
 ) -> Result<Outcome<ReadResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
-        Outcome::NeedInput(need) => return check_questions(member, context, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => {
+            return check_questions(catalog_plugin, context, need).map(Outcome::NeedInput);
+        }
     };
     let before = result.contents.len();
     result.contents.retain(|part| {
         let owner = catalog.resource_owner(part.uri.as_str());
-        let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == member.id());
+        let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == catalog_plugin.id());
         if !own {
-            tracing::warn!(plugin = %member.id(), uri = %part.uri, "dropped a resource outside the plugin's own URIs");
+            tracing::warn!(
+                plugin = %catalog_plugin.id(),
+                uri = %part.uri,
+                "dropped a resource outside the plugin's own URIs"
+            );
         }
         own
     });
@@ -84,19 +90,19 @@ pub(super) fn check_read_outcome(
 
 /// Checks the questions. A filled-in prompt needs no check.
 pub(super) fn check_prompt_outcome(
-    member: &CatalogPlugin,
+    catalog_plugin: &CatalogPlugin,
     context: &CallContext,
     outcome: Outcome<PromptResult>,
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
         Outcome::Done(result) => Ok(Outcome::Done(result)),
-        Outcome::NeedInput(need) => check_questions(member, context, need).map(Outcome::NeedInput),
+        Outcome::NeedInput(need) => check_questions(catalog_plugin, context, need).map(Outcome::NeedInput),
     }
 }
 
 /// Checks that the plugin may ask these questions, and that their keys differ.
 fn check_questions(
-    member: &CatalogPlugin,
+    catalog_plugin: &CatalogPlugin,
     context: &CallContext,
     need: InputNeeded,
 ) -> Result<InputNeeded, CallError> {
@@ -118,11 +124,11 @@ fn check_questions(
                 return bad(format!("it asks an unsupported question: `{}`", other.escape_debug()));
             }
         };
-        if !member.policy().client_features.contains(&feature) {
-            return Err(missing_grant_error(member, context, feature));
+        if !catalog_plugin.policy().client_features.contains(&feature) {
+            return Err(missing_grant_error(catalog_plugin, context, feature));
         }
-        if let Some(ledger) = &context.grant_report {
-            ledger.record(GrantEvent::Used(format!("client {}", feature.as_str())));
+        if let Some(grant_report) = &context.grant_report {
+            grant_report.record(GrantEvent::Used(format!("client {}", feature.as_str())));
         }
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions with the key `{}`", request.key.escape_debug()));
@@ -136,35 +142,39 @@ fn check_questions(
 /// capability or there is no client. A client without it gets the error that its protocol defines, and the operator is
 /// notified of the missing grant.
 pub(super) fn explain_missing_grant(
-    member: &CatalogPlugin,
+    catalog_plugin: &CatalogPlugin,
     context: &CallContext,
     error: CallError,
 ) -> CallError {
     let CallError::Refused(PluginError::MissingCapability(names)) = &error else { return error };
     let words = names.iter().map(|name| name.split('.').next().unwrap_or_default());
     let mut features = words.filter_map(|word| ClientFeature::ALL.into_iter().find(|it| it.as_str() == word));
-    let lacking = features.find(|feature| !member.policy().client_features.contains(feature));
+    let lacking = features.find(|feature| !catalog_plugin.policy().client_features.contains(feature));
     let Some(feature) = lacking else { return error };
-    let not_granted = missing_grant_error(member, context, feature);
+    let not_granted = missing_grant_error(catalog_plugin, context, feature);
     let is_able = context.revision.is_none() || context.capabilities.has(feature.as_str());
     if is_able { not_granted } else { error }
 }
 
 /// The error for a client feature that isn't granted. It is logged once and recorded, and names the line that grants
 /// it.
-fn missing_grant_error(member: &CatalogPlugin, context: &CallContext, feature: ClientFeature) -> CallError {
-    let id = member.id();
+fn missing_grant_error(
+    catalog_plugin: &CatalogPlugin,
+    context: &CallContext,
+    feature: ClientFeature,
+) -> CallError {
+    let id = catalog_plugin.id();
     let word = feature.as_str();
-    let cure = feature.suggest_grant();
+    let grant_line = feature.suggest_grant();
     let mut why = format!(
-        "asking the client for {word} is not granted; to allow it, add `{cure}` to `[plugins.{id}.allow]`"
+        "asking the client for {word} is not granted; to allow it, add `{grant_line}` to `[plugins.{id}.allow]`"
     );
-    if member.is_first_ungranted_request(feature) {
+    if catalog_plugin.is_first_ungranted_request(feature) {
         tracing::warn!(plugin = %id, "{why}");
     }
-    if let Some(ledger) = &context.grant_report {
+    if let Some(grant_report) = &context.grant_report {
         let wanted = format!("to ask the client for {word}");
-        ledger.record(GrantEvent::Missing { wanted, cure: Some(GrantFix::Line(cure)) });
+        grant_report.record(GrantEvent::Missing { wanted, fix: Some(GrantFix::Line(grant_line)) });
     }
     if context.revision.is_some() && !context.capabilities.has(word) {
         why.push_str(&format!(", but this client doesn't offer {word}"));

@@ -11,7 +11,7 @@ use crate::call::{
     Capabilities, Content, GrantReport, InputNeeded, InputRequest, MediaContent, PluginError, ResourceBody,
     ResourceContents,
 };
-use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
+use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::names::Principal;
 use crate::policy::ClientFeature;
@@ -24,8 +24,8 @@ struct Bench {
     context: Arc<CallContext>,
 }
 
-fn bench(members: Vec<CatalogPlugin>) -> Bench {
-    let catalog = catalog(members);
+fn bench(plugins: Vec<CatalogPlugin>) -> Bench {
+    let catalog = catalog(plugins);
     let (_, receiver) = watch::channel(Arc::clone(&catalog));
     let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Principal::Local)) }
@@ -70,7 +70,7 @@ async fn plugin_gets_its_own_name_and_exact_arguments() {
             ..ToolResult::default()
         })))
     }));
-    let bench = bench(vec![fake.member(|_| {})]);
+    let bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
     let said = |result: ToolResult| match &result.content[..] {
         [Content::Text(text)] => text.text.clone(),
         other => panic!("{other:?}"),
@@ -82,7 +82,7 @@ async fn plugin_gets_its_own_name_and_exact_arguments() {
         .call_tool(&bench.catalog, &bench.context, "a_run", &Arguments::empty())
         .await
         .unwrap();
-    assert_eq!(none.member.id().as_str(), "a");
+    assert_eq!(none.catalog_plugin.id().as_str(), "a");
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn rejects_invalid_arguments_before_the_plugin() {
         count.fetch_add(1, Ordering::Relaxed);
         ready(Ok(Outcome::Done(ToolResult::default())))
     }));
-    let bench = bench(vec![fake.member(|_| {})]);
+    let bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
     for (name, arguments, message, pointer) in [
         ("a_run", "{}", "invalid arguments: `n` is missing", Some("/n")),
         ("a_run", r#"{"n":"1"}"#, "invalid arguments: `n` must be of type integer, not string", Some("/n")),
@@ -116,7 +116,7 @@ async fn rejects_invalid_arguments_before_the_plugin() {
 
 #[tokio::test]
 async fn checks_large_arguments() {
-    let bench = bench(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
+    let bench = bench(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     let long = "x".repeat(200_000);
     bench.tool("a_run", &format!(r#"{{"n":1,"x":"{long}"}}"#)).await.unwrap();
     let error = bench.tool("a_run", &format!(r#"{{"x":"{long}"}}"#)).await.unwrap_err();
@@ -127,7 +127,7 @@ async fn checks_large_arguments() {
 async fn checks_structured_results() {
     let schema = json!({ "type": "object", "required": ["t"] });
     let run = async |result: ToolResult, schema: Option<&serde_json::Value>| {
-        bench(vec![answers(Ok(result), schema).member(|_| {})]).tool("a_run", r#"{"n":1}"#).await
+        bench(vec![answers(Ok(result), schema).into_catalog_plugin(|_| {})]).tool("a_run", r#"{"n":1}"#).await
     };
     let result = run(structured(r#"{"t": 1.0}"#), Some(&schema)).await.unwrap();
     assert_eq!(result.content, [Content::text(r#"{"t": 1.0}"#)]);
@@ -164,7 +164,7 @@ async fn checks_structured_results() {
 async fn failed_result_has_no_structured_content() {
     let schema = json!({ "type": "object", "required": ["t"] });
     let failed = ToolResult { is_error: true, ..structured(r#"{"why":"no"}"#) };
-    let bench = bench(vec![answers(Ok(failed), Some(&schema)).member(|_| {})]);
+    let bench = bench(vec![answers(Ok(failed), Some(&schema)).into_catalog_plugin(|_| {})]);
     let result = bench.tool("a_run", r#"{"n":1}"#).await.unwrap();
     assert_eq!((result.structured, result.content), (None, vec![Content::text(r#"{"why":"no"}"#)]));
 }
@@ -176,7 +176,7 @@ async fn panic_fails_one_call() {
     let mut later = answers(Ok(ToolResult::default()), None);
     later.on_tool = Some(Box::new(|_, _| Box::pin(async { panic!("later: {}", 1) })));
     for fake in [at_once, later] {
-        let bench = bench(vec![fake.member(|_| {})]);
+        let bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
         let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
         assert!(matches!(&error, CallError::Internal(why) if !why.contains("at once")), "{error}");
         assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was returned");
@@ -205,7 +205,7 @@ async fn cancelling_ends_the_call() {
             pending().await
         })
     }));
-    let bench = bench(vec![fake.member(|_| {})]);
+    let bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
     let cancel = bench.context.cancel.clone();
     let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
         started.cancelled().await;
@@ -231,7 +231,7 @@ async fn cancelled_plugin_gets_a_grace_period() {
                 Ok(Outcome::Done(ToolResult::default()))
             })
         }));
-        let bench = bench(vec![fake.member(|config| config.cancel_grace = grace)]);
+        let bench = bench(vec![fake.into_catalog_plugin(|config| config.cancel_grace = grace)]);
         let begun = tokio::time::Instant::now();
         let (result, ()) = tokio::join!(bench.tool("a_run", r#"{"n":1}"#), async {
             tokio::task::yield_now().await;
@@ -267,8 +267,9 @@ async fn questions_need_a_grant_and_distinct_keys() {
         let mut fake = answers(Ok(ToolResult::default()), None);
         let need = need(requests);
         fake.on_tool = Some(Box::new(move |_, _| ready(Ok(Outcome::NeedInput(need.clone())))));
-        let bench =
-            bench(vec![fake.member(|config| config.client_features = [ClientFeature::Elicitation].into())]);
+        let bench = bench(vec![
+            fake.into_catalog_plugin(|config| config.client_features = [ClientFeature::Elicitation].into()),
+        ]);
         let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
         let result = bench.dispatcher.call_tool(&bench.catalog, &bench.context, "a_run", &arguments).await;
         match (result, bad) {
@@ -295,19 +296,21 @@ async fn missing_capability_names_the_missing_grant() {
         let mut fake = answers(Ok(ToolResult::default()), None);
         fake.on_tool = Some(Box::new(move |_, _| ready(Err(lacks()))));
         let allowed = granted.then_some(ClientFeature::Sampling);
-        let bench = bench(vec![fake.member(|config| config.client_features = allowed.into_iter().collect())]);
-        let ledger = Arc::new(GrantReport::default());
+        let bench = bench(vec![
+            fake.into_catalog_plugin(|config| config.client_features = allowed.into_iter().collect()),
+        ]);
+        let grant_report = Arc::new(GrantReport::default());
         let context = Arc::new(CallContext {
             revision: Some("2025-11-25"),
             capabilities: Arc::new(client(has)),
-            grant_report: Some(Arc::clone(&ledger)),
+            grant_report: Some(Arc::clone(&grant_report)),
             ..CallContext::internal(Principal::Local)
         });
         let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
         let result = bench.dispatcher.call_tool(&bench.catalog, &context, "a_run", &arguments).await;
         let error = result.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert_eq!(ledger.events().len(), usize::from(!granted));
+        assert_eq!(grant_report.events().len(), usize::from(!granted));
     }
 }
 
@@ -329,7 +332,10 @@ async fn drops_resources_of_other_plugins() {
             let contents = uris.iter().map(|uri| part(uri)).collect();
             ready(Ok(Outcome::Done(ReadResult { contents, ..ReadResult::default() })))
         }));
-        bench(vec![fake.member(|_| {}), FakePlugin::new("b").resource("x://b").member(|_| {})])
+        bench(vec![
+            fake.into_catalog_plugin(|_| {}),
+            FakePlugin::new("b").resource("x://b").into_catalog_plugin(|_| {}),
+        ])
     };
     let read = async |bench: &Bench, uri: &str| {
         let answered = bench.dispatcher.read_resource(&bench.catalog, &bench.context, uri).await?;
@@ -360,7 +366,7 @@ async fn checks_prompt_arguments() {
         let description = Some(format!("{name} {args:?}"));
         ready(Ok(Outcome::Done(PromptResult { description, ..PromptResult::default() })))
     }));
-    let bench = bench(vec![fake.member(|_| {})]);
+    let bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
     let get = async |name: &str, args: &[(&str, &str)]| {
         let args: Vec<_> = args.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         bench.dispatcher.get_prompt(&bench.catalog, &bench.context, name, &args).await.map(|it| {
@@ -402,7 +408,7 @@ async fn limits_completions_to_a_hundred() {
         ready(Ok(Completion { values, ..Completion::default() }))
     }));
     let silent = FakePlugin::new("b").prompt("ask", &["code"]);
-    let bench = bench(vec![fake.member(|_| {}), silent.member(|_| {})]);
+    let bench = bench(vec![fake.into_catalog_plugin(|_| {}), silent.into_catalog_plugin(|_| {})]);
     let complete = async |whose: CompletionOwner<'_>, name: &str| {
         bench.dispatcher.complete(&bench.catalog, &bench.context, whose, (name, "v"), &[]).await
     };
@@ -426,7 +432,7 @@ async fn limits_completions_to_a_hundred() {
 
 #[tokio::test]
 async fn request_keeps_its_catalog_snapshot() {
-    let old = catalog(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
+    let old = catalog(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     let (sender, receiver) = watch::channel(Arc::clone(&old));
     let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     let snapshot = dispatcher.catalog();
@@ -443,7 +449,7 @@ async fn request_keeps_its_catalog_snapshot() {
 async fn busy_plugin_rejects_calls() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
-    let bench = bench(vec![fake.member(|config| {
+    let bench = bench(vec![fake.into_catalog_plugin(|config| {
         config.concurrency = 1;
         config.queue = 0;
     })]);

@@ -37,23 +37,23 @@ pub enum IdError {
     #[error("`id` must fit into a 64-bit integer")]
     Range,
     /// A string that would fill logs and tables.
-    #[error("`id` must not be longer than {} bytes", Id::MAX)]
+    #[error("`id` must not be longer than {} bytes", Id::MAX_BYTES)]
     TooLong,
 }
 
 impl Id {
     /// The longest token, in bytes. Ids are kept while requests run, and printed in logs.
-    pub const MAX: usize = 1024;
+    pub const MAX_BYTES: usize = 1024;
 
     /// Reads an id.
     ///
     /// An integer can be written with an empty fraction (`1.0`), as serializers without integers do.
     ///
     /// # Errors
-    /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX`].
+    /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX_BYTES`].
     pub fn from_raw(raw: &RawValue) -> Result<Self, IdError> {
         let token = raw.get();
-        if token.len() > Self::MAX {
+        if token.len() > Self::MAX_BYTES {
             return Err(if token.starts_with('"') { IdError::TooLong } else { IdError::Type });
         }
         match token.as_bytes().first() {

@@ -182,11 +182,11 @@ fn parses_every_corner_of_the_grammar() {
 #[test]
 fn limits_the_length_of_ids() {
     let with_id = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
-    let long = format!("\"{}\"", "x".repeat(Id::MAX - 2));
+    let long = format!("\"{}\"", "x".repeat(Id::MAX_BYTES - 2));
     assert_eq!(seen(with_id(&long).as_bytes()), format!("request {long} a -"));
-    let longer = format!("\"{}\"", "x".repeat(Id::MAX - 1));
+    let longer = format!("\"{}\"", "x".repeat(Id::MAX_BYTES - 1));
     assert_eq!(seen(with_id(&longer).as_bytes()), "-32600 -");
-    assert_eq!(seen(with_id(&format!("1.{}", "0".repeat(Id::MAX))).as_bytes()), "-32600 -");
+    assert_eq!(seen(with_id(&format!("1.{}", "0".repeat(Id::MAX_BYTES))).as_bytes()), "-32600 -");
 }
 
 #[test]

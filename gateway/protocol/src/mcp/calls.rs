@@ -26,14 +26,14 @@ type JsonResult = Result<Box<RawValue>, ProtocolError>;
 /// `tools/call`
 pub(super) async fn call_tool(
     protocol: Arc<Protocol>,
-    exchange: RequestContext,
+    request_context: RequestContext,
     params: Params,
 ) -> Result<RequestAnswer, ProtocolError> {
-    let revision = exchange.revision;
+    let revision = request_context.revision;
     let name = params.string("name")?;
-    let call = ToolCall { name, arguments: arguments(&params)?, ledger: None };
+    let call = ToolCall { name, arguments: arguments(&params)?, grant_report: None };
     let catalog = protocol.dispatcher.catalog();
-    let (result, wrapping) = match run_rounds(&protocol, &catalog, &exchange, &params, &call).await {
+    let (result, wrapping) = match run_rounds(&protocol, &catalog, &request_context, &params, &call).await {
         Ok(RoundsOutcome::Done(result)) => {
             let wrapping = wrapping(&catalog, name, &result, revision);
             (result, wrapping)
@@ -54,7 +54,7 @@ struct ToolCall<'a> {
     name: &'a str,
     arguments: Arguments<'a>,
     /// Records the grants that the call uses and those that are missing.
-    ledger: Option<Arc<GrantReport>>,
+    grant_report: Option<Arc<GrantReport>>,
 }
 
 impl InputCall for ToolCall<'_> {
@@ -62,7 +62,7 @@ impl InputCall for ToolCall<'_> {
 
     const METHOD: Method = Method::CallTool;
 
-    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
+    fn catalog_plugin<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
         view.tool(self.name).map(|entry| entry.plugin())
     }
 
@@ -72,8 +72,11 @@ impl InputCall for ToolCall<'_> {
         catalog: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let noted = self.ledger.as_ref().map(|ledger| {
-            Arc::new(CallContext { grant_report: Some(Arc::clone(ledger)), ..CallContext::clone(context) })
+        let noted = self.grant_report.as_ref().map(|grant_report| {
+            Arc::new(CallContext {
+                grant_report: Some(Arc::clone(grant_report)),
+                ..CallContext::clone(context)
+            })
         });
         let context = noted.as_ref().unwrap_or(context);
         dispatcher.call_tool(catalog, context, self.name, &self.arguments).await
@@ -102,13 +105,13 @@ fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revisi
 /// `resources/read`
 pub(super) async fn read_resource(
     protocol: Arc<Protocol>,
-    exchange: RequestContext,
+    request_context: RequestContext,
     params: Params,
 ) -> JsonResult {
-    let revision = exchange.revision;
+    let revision = request_context.revision;
     let reading = ResourceRead { uri: params.string("uri")? };
     let catalog = protocol.dispatcher.catalog();
-    match run_rounds(&protocol, &catalog, &exchange, &params, &reading).await {
+    match run_rounds(&protocol, &catalog, &request_context, &params, &reading).await {
         Ok(RoundsOutcome::Done(mut result)) => {
             // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
@@ -121,7 +124,7 @@ pub(super) async fn read_resource(
         }
         Ok(RoundsOutcome::Questions(text)) => Ok(text),
         Err(trouble) => {
-            Err(read_error(trouble, reading.uri, catalog.visible_to(&exchange.principal), revision))
+            Err(read_error(trouble, reading.uri, catalog.visible_to(&request_context.principal), revision))
         }
     }
 }
@@ -136,7 +139,7 @@ impl InputCall for ResourceRead<'_> {
 
     const METHOD: Method = Method::ReadResource;
 
-    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
+    fn catalog_plugin<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
         view.resource_owner(self.uri)
     }
 
@@ -153,10 +156,10 @@ impl InputCall for ResourceRead<'_> {
 /// `prompts/get`
 pub(super) async fn get_prompt(
     protocol: Arc<Protocol>,
-    exchange: RequestContext,
+    request_context: RequestContext,
     params: Params,
 ) -> JsonResult {
-    let revision = exchange.revision;
+    let revision = request_context.revision;
     let name = params.string("name")?;
     let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
         wrong.error.message =
@@ -165,7 +168,7 @@ pub(super) async fn get_prompt(
     })?;
     let filling = PromptUse { name, arguments };
     let catalog = protocol.dispatcher.catalog();
-    match run_rounds(&protocol, &catalog, &exchange, &params, &filling).await {
+    match run_rounds(&protocol, &catalog, &request_context, &params, &filling).await {
         Ok(RoundsOutcome::Done(result)) => {
             let messages = PromptMessages { result: &result, server: &protocol.identity };
             Ok(render(&View::new(&messages, revision)))
@@ -186,7 +189,7 @@ impl InputCall for PromptUse<'_> {
 
     const METHOD: Method = Method::GetPrompt;
 
-    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
+    fn catalog_plugin<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
         view.prompt(self.name).map(|entry| entry.plugin())
     }
 
@@ -203,10 +206,10 @@ impl InputCall for PromptUse<'_> {
 /// `completion/complete`
 pub(super) async fn complete(
     protocol: Arc<Protocol>,
-    exchange: RequestContext,
+    request_context: RequestContext,
     params: Params,
 ) -> JsonResult {
-    let revision = exchange.revision;
+    let revision = request_context.revision;
     let part = |object: &'static str, key: &str| {
         params.get(object).and_then(|object| object.get(key)).and_then(Value::as_str).ok_or_else(|| {
             ProtocolError::params(&format!("/{object}/{key}"), &format!("`{object}.{key}` must be a string"))
@@ -225,7 +228,7 @@ pub(super) async fn complete(
     let argument = (part("argument", "name")?, part("argument", "value")?);
     let others = params.get("context").and_then(|context| context.get("arguments"));
     let others = Params::strings(others, "/context/arguments")?;
-    let context = exchange.call_context(&params, &CallRound::default());
+    let context = request_context.call_context(&params, &CallRound::default());
     let catalog = protocol.dispatcher.catalog();
     let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
     let completion = completed.map_err(|error| match error {
@@ -258,21 +261,21 @@ fn read_error(error: RequestError, uri: &str, view: &Catalog, revision: Revision
 }
 
 impl Protocol {
-    /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `ledger` records
-    /// the grants that the call uses and those that are missing.
+    /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `grant_report`
+    /// records the grants that the call uses and those that are missing.
     ///
     /// # Errors
     /// The call failed.
     pub async fn call_tool_in_process(
         &self,
         catalog: &Catalog,
-        exchange: &RequestContext,
+        request_context: &RequestContext,
         params: &Params,
-        ledger: Option<Arc<GrantReport>>,
+        grant_report: Option<Arc<GrantReport>>,
     ) -> Result<RoundsOutcome<ToolResult>, RequestError> {
         let name = params.string("name").map_err(RequestError::Protocol)?;
         let arguments = arguments(params).map_err(RequestError::Protocol)?;
-        run_rounds(self, catalog, exchange, params, &ToolCall { name, arguments, ledger }).await
+        run_rounds(self, catalog, request_context, params, &ToolCall { name, arguments, grant_report }).await
     }
 
     /// The public name of the tool in a `tools/call`, if the tool exists.

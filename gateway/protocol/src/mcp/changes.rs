@@ -138,8 +138,8 @@ fn owned_uri(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
     ResourceUri::new(uri).ok()
 }
 
-fn subscription_limit_error(error: SubscriptionLimitError, at: &str, cure: &str) -> ProtocolError {
-    ProtocolError::params(at, &format!("{error}; {cure}"))
+fn subscription_limit_error(error: SubscriptionLimitError, at: &str, hint: &str) -> ProtocolError {
+    ProtocolError::params(at, &format!("{error}; {hint}"))
 }
 
 fn notification(event: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {

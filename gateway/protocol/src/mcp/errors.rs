@@ -24,7 +24,7 @@ pub const MISSING_CAPABILITY: i32 = -32021;
 /// The revision isn't supported (2026-07-28).
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 /// The request was cancelled. Used if the transport requires an answer.
-pub const CANCELLED: i32 = -32800;
+pub const REQUEST_CANCELLED_CODE: i32 = -32800;
 
 /// An error object, and the HTTP status that stateless revisions send it with.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl ProtocolError {
             HEADER_MISMATCH => "-32020",
             MISSING_CAPABILITY => "-32021",
             UNSUPPORTED_VERSION => "-32022",
-            CANCELLED => "cancelled",
+            REQUEST_CANCELLED_CODE => "cancelled",
             _ => "_OTHER",
         }
     }
@@ -113,7 +113,7 @@ impl ProtocolError {
     /// The request was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
-        Self::new(200, CANCELLED, "the request was cancelled", None)
+        Self::new(200, REQUEST_CANCELLED_CODE, "the request was cancelled", None)
     }
 
     /// The gateway failed.
@@ -136,13 +136,13 @@ pub enum RequestError {
 
 impl RequestError {
     /// A failed call to this plugin.
-    pub(super) fn failed(member: &CatalogPlugin, error: CallError) -> Self {
-        Self::Dispatch(DispatchError::Call { plugin: member.id().clone(), error })
+    pub(super) fn failed(catalog_plugin: &CatalogPlugin, error: CallError) -> Self {
+        Self::Dispatch(DispatchError::Call { plugin: catalog_plugin.id().clone(), error })
     }
 
     /// This plugin's unanswered questions.
-    pub(super) fn unanswered(member: &CatalogPlugin, why: String) -> Self {
-        Self::Unanswered(member.id().clone(), why)
+    pub(super) fn unanswered(catalog_plugin: &CatalogPlugin, why: String) -> Self {
+        Self::Unanswered(catalog_plugin.id().clone(), why)
     }
 
     /// The answer that `revision` gives.

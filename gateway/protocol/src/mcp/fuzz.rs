@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use crate::json;
 
 use super::envelope::{RequestEnvelope, is_stateless_claim};
-use super::lists::{ListedItems, read_cursor, write_cursor};
+use super::lists::{read_cursor, write_cursor};
+use super::render::ListedItems;
 use super::{InitializeParams, NotificationPrefs, Params, ProtocolError, Revision, SealingKey};
 
 /// The longest error message, in bytes.

@@ -15,9 +15,8 @@ use crate::text::first_chars;
 
 use super::envelope::client_info;
 use super::errors::ProtocolError;
-use super::lists::CacheScope;
 use super::params::Params;
-use super::render::render;
+use super::render::{CacheScope, render};
 use super::revision::{Feature, Revision};
 use super::{Identity, Protocol};
 
@@ -149,10 +148,10 @@ impl Serialize for ServerCapabilities {
 /// The instructions of the plugins that may provide them, each with the plugin's id, limited in total length.
 fn instructions(catalog: &Catalog) -> Option<String> {
     let mut all = String::new();
-    for member in catalog.plugins() {
-        let advice = member.plugin().manifest().info.instructions.as_deref();
-        if let Some(advice) = advice.filter(|_| member.policy().instructions) {
-            let _ = writeln!(all, "[{}] {}", member.id(), advice.trim());
+    for catalog_plugin in catalog.plugins() {
+        let advice = catalog_plugin.plugin().manifest().info.instructions.as_deref();
+        if let Some(advice) = advice.filter(|_| catalog_plugin.policy().instructions) {
+            let _ = writeln!(all, "[{}] {}", catalog_plugin.id(), advice.trim());
         }
     }
     let (start, _) = first_chars(&all, MAX_INSTRUCTIONS_CHARS);

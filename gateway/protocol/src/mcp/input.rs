@@ -82,7 +82,7 @@ pub(super) trait InputCall: Sync {
     const METHOD: Method;
 
     /// The plugin.
-    fn member<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>>;
+    fn catalog_plugin<'a>(&self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>>;
 
     /// Calls the plugin.
     fn call(
@@ -166,35 +166,38 @@ type ParsedQuestions = Vec<(InputRequest, Question)>;
 pub(super) async fn run_rounds<C: InputCall>(
     protocol: &Protocol,
     catalog: &Catalog,
-    exchange: &RequestContext,
+    request_context: &RequestContext,
     params: &Params,
     call: &C,
 ) -> Result<RoundsOutcome<C::Done>, RequestError> {
-    let talk = ClientInput { protocol, exchange, params, method: C::METHOD };
-    let mut round = match exchange.revision.era() {
+    let client_input = ClientInput { protocol, request_context, params, method: C::METHOD };
+    let mut round = match request_context.revision.era() {
         Era::Handshake => CallRound::default(),
-        Era::Stateless => match talk.start(call.member(catalog.visible_to(&exchange.principal)))? {
-            StatelessStart::Call(round) => round,
-            StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
-        },
+        Era::Stateless => {
+            match client_input.start(call.catalog_plugin(catalog.visible_to(&request_context.principal)))? {
+                StatelessStart::Call(round) => round,
+                StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
+            }
+        }
     };
     loop {
-        let context = exchange.call_context(params, &round);
-        let DispatchOutcome { member, outcome } = call.call(&protocol.dispatcher, catalog, &context).await?;
+        let context = request_context.call_context(params, &round);
+        let DispatchOutcome { catalog_plugin, outcome } =
+            call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
         let InputNeeded { requests, state, meta, extra: _ } = match outcome {
             Outcome::Done(result) => return Ok(RoundsOutcome::Done(result)),
             Outcome::NeedInput(need) => need,
         };
-        let asked = parse_questions(&member, requests)?;
-        talk.check_declared(&member, &asked)?;
+        let asked = parse_questions(&catalog_plugin, requests)?;
+        client_input.check_declared(&catalog_plugin, &asked)?;
         if round.rounds == MAX_ROUNDS {
             let why = format!("it asked the client {} times and still requires input", round.rounds);
-            return Err(RequestError::unanswered(&member, why));
+            return Err(RequestError::unanswered(&catalog_plugin, why));
         }
-        match exchange.revision.era() {
+        match request_context.revision.era() {
             Era::Handshake => {
-                let answers = talk.ask(&member, &asked, round.size()).await?;
+                let answers = client_input.ask(&catalog_plugin, &asked, round.size()).await?;
                 round = round.next(answers, state);
             }
             Era::Stateless => {
@@ -204,7 +207,9 @@ pub(super) async fn run_rounds<C: InputCall>(
                 if !all {
                     let own = meta.into_iter().filter(|(key, _)| key != UNUSABLE_ANSWERS_KEY);
                     let meta: JsonMembers = own.chain(unusable).collect();
-                    return talk.input_required(&member, &round, &open, &meta).map(RoundsOutcome::Questions);
+                    return client_input
+                        .input_required(&catalog_plugin, &round, &open, &meta)
+                        .map(RoundsOutcome::Questions);
                 }
             }
         }
@@ -213,12 +218,12 @@ pub(super) async fn run_rounds<C: InputCall>(
 
 /// Parses a plugin's questions. An invalid question is the plugin's fault.
 fn parse_questions(
-    member: &CatalogPlugin,
+    catalog_plugin: &CatalogPlugin,
     requests: Vec<InputRequest>,
 ) -> Result<ParsedQuestions, RequestError> {
     let read = |request: InputRequest| match Question::read(&request) {
         Ok(question) => Ok((request, question)),
-        Err(why) => Err(RequestError::failed(member, CallError::InvalidOutput(why))),
+        Err(why) => Err(RequestError::failed(catalog_plugin, CallError::InvalidOutput(why))),
     };
     requests.into_iter().map(read).collect()
 }
@@ -236,7 +241,7 @@ fn split_answers(
     let mut open = Vec::new();
     let mut reasons = Map::new();
     for (request, question) in asked {
-        match given.remove(&question.key).map(|answer| question.accept(answer.get())) {
+        match given.remove(&question.key).map(|answer| question.validate_answer(answer.get())) {
             Some(Ok(answer)) => answers.push((request.key, answer)),
             Some(Err(why)) => {
                 tracing::debug!(key = request.key, why, "invalid answer to a question");

@@ -157,8 +157,8 @@ struct Number(f64);
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
-        if self.0.fract() == 0.0 && self.0.abs() < EXACT {
+        const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
+        if self.0.fract() == 0.0 && self.0.abs() < MAX_EXACT_INTEGER {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
             return serializer.serialize_i64(self.0 as i64);
         }

@@ -13,9 +13,13 @@ use super::revision::{Feature, Revision};
 
 mod content;
 mod items;
+mod lists;
 mod results;
 
+pub use lists::CacheScope;
+
 pub(super) use items::{PromptItem, ToolItem};
+pub(super) use lists::{ListResult, ListedItems};
 pub(super) use results::{CompletionResult, InputRequired, PromptMessages, ReadContents, ToolAnswer};
 
 /// A value as one revision sees it.

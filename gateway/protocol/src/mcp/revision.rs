@@ -122,25 +122,27 @@ impl Revision {
 impl Feature {
     /// The first and the last revision that have it.
     fn span(self) -> (Revision, Revision) {
-        const NOW: Revision = Revision::V2026_07_28;
+        const LATEST_REVISION: Revision = Revision::V2026_07_28;
         match self {
             Self::Batches => (Revision::V2025_03_26, Revision::V2025_03_26),
             Self::ToolHints | Self::Audio | Self::CompletionsCapability | Self::ProgressMessages => {
-                (Revision::V2025_03_26, NOW)
+                (Revision::V2025_03_26, LATEST_REVISION)
             }
             Self::Titles
             | Self::ItemMeta
             | Self::LastModified
             | Self::ResourceLinks
             | Self::Structured
-            | Self::Elicitation => (Revision::V2025_06_18, NOW),
+            | Self::Elicitation => (Revision::V2025_06_18, LATEST_REVISION),
             Self::Icons
             | Self::InputErrorsAsResults
             | Self::OptionalErrorId
             | Self::RichForms
-            | Self::SamplingTools => (Revision::V2025_11_25, NOW),
+            | Self::SamplingTools => (Revision::V2025_11_25, LATEST_REVISION),
             Self::QuestionMeta | Self::Priming => (Revision::V2025_11_25, Revision::V2025_11_25),
-            Self::AnyStructured | Self::BooleanSchemas | Self::ResultTypes => (NOW, NOW),
+            Self::AnyStructured | Self::BooleanSchemas | Self::ResultTypes => {
+                (LATEST_REVISION, LATEST_REVISION)
+            }
         }
     }
 }

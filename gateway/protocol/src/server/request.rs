@@ -83,8 +83,8 @@ impl Server {
             streaming,
             questions,
         );
-        let exchange = session.request_context(running.token(), sink, peer);
-        Ok(RequestInProgress { started: self.protocol.start(exchange, method, params), side_messages })
+        let request_context = session.request_context(running.token(), sink, peer);
+        Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
     }
 
     /// Starts a request of a stateless revision, after the checks of its envelope and headers.
@@ -101,8 +101,9 @@ impl Server {
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
             call_channels(revision, NotificationPrefs::read(&params, level), streaming, None);
-        let exchange = RequestContext { revision, principal, client, capabilities, cancel, sink, peer };
-        Ok(RequestInProgress { started: self.protocol.start(exchange, method, params), side_messages })
+        let request_context =
+            RequestContext { revision, principal, client, capabilities, cancel, sink, peer };
+        Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
     }
 }
 

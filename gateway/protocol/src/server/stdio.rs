@@ -261,7 +261,7 @@ impl Server {
         running: &RunningRequest,
     ) -> Result<RequestInProgress, ProtocolError> {
         if method == Method::Ping.as_str() {
-            let exchange = RequestContext {
+            let request_context = RequestContext {
                 revision: Revision::LATEST_HANDSHAKE,
                 principal: connection.principal.clone(),
                 client: None,
@@ -270,7 +270,7 @@ impl Server {
                 sink: Arc::new(DiscardSink),
                 peer: None,
             };
-            let begun = self.protocol.start(exchange, Method::Ping, params);
+            let begun = self.protocol.start(request_context, Method::Ping, params);
             return Ok(RequestInProgress { started: begun, side_messages: None });
         }
         if method == Method::Discover.as_str() {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
-use crate::catalog::fake::{Fake, FakeMember as _, catalog, ready};
+use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::limiter::ConcurrencyLimiter;
 use crate::mcp::{CacheScope, Identity, SealingKey};
@@ -55,7 +55,7 @@ fn misbehaving_catalog() -> Arc<crate::catalog::Catalog> {
     let object = json!({ "type": "object" });
     let mut fake = ["fine", "panics", "hangs", "says"]
         .iter()
-        .fold(Fake::new("a"), |fake, name| fake.tool(name, &object, None));
+        .fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &object, None));
     fake.on_tool = Some(Box::new(|context, (name, text)| match name.as_str() {
         "fine" => ready(Ok(Outcome::Done(ToolResult {
             content: vec![crate::call::Content::text(text)],
@@ -75,7 +75,7 @@ fn misbehaving_catalog() -> Arc<crate::catalog::Catalog> {
             Err(CallError::Cancelled)
         }),
     }));
-    catalog(vec![fake.member(|_| {})])
+    catalog(vec![fake.into_catalog_plugin(|_| {})])
 }
 
 fn serving(catalog: Arc<crate::catalog::Catalog>) -> Arc<Server> {

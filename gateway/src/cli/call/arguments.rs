@@ -54,9 +54,9 @@ fn from_pairs(pairs: &[String], schema: Option<&Value>) -> Result<Json> {
     let mut object = Map::new();
     for (at, pair) in pairs.iter().enumerate() {
         let Some((key, text)) = pair.split_once('=') else {
-            let cure = likely_pair(pair, pairs.get(at + 1).map(String::as_str), schema)
+            let corrected = likely_pair(pair, pairs.get(at + 1).map(String::as_str), schema)
                 .unwrap_or_else(|| "`name=value`, or all arguments as `--json '{…}'`".to_owned());
-            bail!("invalid argument `{}`: write {cure}", print::inline(pair));
+            bail!("invalid argument `{}`: write {corrected}", print::inline(pair));
         };
         let wanted = schema.and_then(|schema| fields(schema).into_iter().find(|field| field.name == key));
         if object.insert(key.to_owned(), parse_value(text, wanted.map(|field| field.schema))).is_some() {

@@ -8,9 +8,9 @@ use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
 use serde_json::{Value, json};
 
 /// The explanation as text.
-pub(super) fn explanation_text(ledger: &GrantReport, plugin: &PluginConfig) -> String {
+pub(super) fn explanation_text(grant_report: &GrantReport, plugin: &PluginConfig) -> String {
     let mut text = String::new();
-    let entries = ledger.events();
+    let entries = grant_report.events();
     let used: Vec<&String> = entries.iter().filter_map(used_grant).collect();
     let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
     text.push_str(if used.is_empty() { "used no grants\n" } else { "used\n" });
@@ -23,11 +23,11 @@ pub(super) fn explanation_text(ledger: &GrantReport, plugin: &PluginConfig) -> S
     for (wanted, _) in &missing {
         let _ = writeln!(text, "  {wanted}");
     }
-    let suggestions: Vec<&GrantFix> = missing.iter().filter_map(|(_, cure)| cure.as_ref()).collect();
+    let suggestions: Vec<&GrantFix> = missing.iter().filter_map(|(_, fix)| fix.as_ref()).collect();
     text.push_str(&suggestions_text(&suggestions, plugin));
     text.push_str(&limits_text(&entries, plugin));
-    if ledger.dropped_events() > 0 {
-        let _ = writeln!(text, "and {} more", ledger.dropped_events());
+    if grant_report.dropped_events() > 0 {
+        let _ = writeln!(text, "and {} more", grant_report.dropped_events());
     }
     text
 }
@@ -36,7 +36,7 @@ pub(super) fn explanation_text(ledger: &GrantReport, plugin: &PluginConfig) -> S
 fn suggestions_text(suggestions: &[&GrantFix], plugin: &PluginConfig) -> String {
     let id = &plugin.id;
     let mut text = String::new();
-    let mut added = merge_keys(suggestions.iter().filter_map(|cure| match cure {
+    let mut added = merge_keys(suggestions.iter().filter_map(|fix| match fix {
         GrantFix::Line(line) => Some(line.as_str()),
         GrantFix::ReadDirectory { .. } | GrantFix::ChangeDirectory { .. } => None,
     }));
@@ -50,16 +50,16 @@ fn suggestions_text(suggestions: &[&GrantFix], plugin: &PluginConfig) -> String 
             text,
             "to allow it, add to gateway.toml (extend existing lists):\n  [plugins.{id}.allow]\n"
         );
-        for cure in added {
-            let _ = writeln!(text, "  {cure}");
+        for line in added {
+            let _ = writeln!(text, "  {line}");
         }
     }
     let read: Vec<&Option<String>> = suggestions.iter().filter_map(to_read).collect();
-    if let Some(cure) = replaced {
+    if let Some(line) = replaced {
         let what = if read.is_empty() { "changes" } else { "it" };
         let _ = write!(
             text,
-            "to allow {what}, replace `dirs` in gateway.toml:\n  [plugins.{id}.allow]\n  {cure}\n"
+            "to allow {what}, replace `dirs` in gateway.toml:\n  [plugins.{id}.allow]\n  {line}\n"
         );
     }
     if read.iter().any(|guest| guest.is_none()) {
@@ -71,8 +71,8 @@ fn suggestions_text(suggestions: &[&GrantFix], plugin: &PluginConfig) -> String 
 }
 
 /// The plugin's path of a directory that it tried to read.
-fn to_read<'c>(cure: &&'c GrantFix) -> Option<&'c Option<String>> {
-    match cure {
+fn to_read<'c>(fix: &&'c GrantFix) -> Option<&'c Option<String>> {
+    match fix {
         GrantFix::ReadDirectory { guest } => Some(guest),
         GrantFix::Line(_) | GrantFix::ChangeDirectory { .. } => None,
     }
@@ -108,14 +108,14 @@ fn limits_text(entries: &[GrantEvent], plugin: &PluginConfig) -> String {
 fn directories(suggestions: &[&GrantFix], plugin: &PluginConfig) -> Option<String> {
     let there = plugin.allow.dirs.iter().map(|grant| {
         let is_changed =
-            |cure: &&GrantFix| matches!(cure, GrantFix::ChangeDirectory { guest, .. } if *guest == grant.guest_path);
+            |fix: &&GrantFix| matches!(fix, GrantFix::ChangeDirectory { guest, .. } if *guest == grant.guest_path);
         let mode = if suggestions.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
         dir_grant_entry(&grant.unresolved_host_path.to_string_lossy(), &grant.guest_path, mode)
     });
     let mut items: Vec<String> = there.collect();
     let mut is_about_any = false;
-    for cure in suggestions {
-        let item = match cure {
+    for fix in suggestions {
+        let item = match fix {
             GrantFix::Line(_) => continue,
             GrantFix::ReadDirectory { guest } => readable_dir_entry(guest.as_deref()),
             GrantFix::ChangeDirectory { host, guest } => dir_grant_entry(host, guest, DirMode::ReadWrite),
@@ -131,8 +131,8 @@ fn directories(suggestions: &[&GrantFix], plugin: &PluginConfig) -> Option<Strin
 /// One line for each key, because a key can't be repeated: `key = [a]` and `key = [b]` become `key = [a, b]`.
 fn merge_keys<'c>(suggestions: impl Iterator<Item = &'c str>) -> Vec<String> {
     let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
-    for cure in suggestions {
-        let (key, value) = cure.split_once(" = ").unwrap_or((cure, ""));
+    for line in suggestions {
+        let (key, value) = line.split_once(" = ").unwrap_or((line, ""));
         match keys.iter_mut().find(|(its, _)| *its == key) {
             Some((_, values)) if values.contains(&value) => {}
             Some((_, values)) => values.push(value),
@@ -152,18 +152,18 @@ fn merge_keys<'c>(suggestions: impl Iterator<Item = &'c str>) -> Vec<String> {
 }
 
 /// The explanation as JSON.
-pub(super) fn document(ledger: &GrantReport, plugin: &PluginConfig) -> Value {
-    let entries = ledger.events();
+pub(super) fn document(grant_report: &GrantReport, plugin: &PluginConfig) -> Value {
+    let entries = grant_report.events();
     let missing: Vec<_> = entries.iter().filter_map(missing_grant).collect();
     let of_directories: Vec<&GrantFix> = missing
         .iter()
-        .filter_map(|(_, cure)| cure.as_ref())
-        .filter(|cure| !matches!(cure, GrantFix::Line(_)))
+        .filter_map(|(_, fix)| fix.as_ref())
+        .filter(|fix| !matches!(fix, GrantFix::Line(_)))
         .collect();
     let directories = directories(&of_directories, plugin);
     // Each missing directory has the line for all of them, so applying them one after the other gives the right result.
     let replaces = !plugin.allow.dirs.is_empty() || of_directories.len() > 1;
-    let missing = missing.into_iter().map(|(wanted, cure)| match cure {
+    let missing = missing.into_iter().map(|(wanted, fix)| match fix {
         Some(GrantFix::ReadDirectory { .. } | GrantFix::ChangeDirectory { .. }) => {
             json!({ "wanted": wanted, "cure": directories, "replaces": replaces })
         }
@@ -179,7 +179,7 @@ pub(super) fn document(ledger: &GrantReport, plugin: &PluginConfig) -> Value {
         "used": entries.iter().filter_map(used_grant).collect::<Vec<_>>(),
         "lacked": missing.collect::<Vec<_>>(),
         "held_back": limits.collect::<Vec<_>>(),
-        "dropped": ledger.dropped_events(),
+        "dropped": grant_report.dropped_events(),
     })
 }
 
@@ -193,7 +193,7 @@ fn used_grant(entry: &GrantEvent) -> Option<&String> {
 fn missing_grant(entry: &GrantEvent) -> Option<(&String, &Option<GrantFix>)> {
     match entry {
         GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
-        GrantEvent::Missing { wanted, cure } => Some((wanted, cure)),
+        GrantEvent::Missing { wanted, fix } => Some((wanted, fix)),
     }
 }
 

@@ -38,8 +38,8 @@ impl From<RequestError> for LocalCallError {
 pub(super) struct LocalCall {
     protocol: Protocol,
     catalog: Arc<Catalog>,
-    exchange: RequestContext,
-    ledger: Option<Arc<GrantReport>>,
+    request_context: RequestContext,
+    grant_report: Option<Arc<GrantReport>>,
 }
 
 impl LocalCall {
@@ -50,7 +50,7 @@ impl LocalCall {
     pub(super) fn new(
         dispatcher: Dispatcher,
         capabilities: &Value,
-        ledger: Option<Arc<GrantReport>>,
+        grant_report: Option<Arc<GrantReport>>,
     ) -> Result<Self> {
         let catalog = dispatcher.catalog();
         let options = ProtocolOptions {
@@ -61,10 +61,10 @@ impl LocalCall {
         };
         let client = ClientInfo {
             name: CLIENT_NAME.to_owned(),
-            version: version::SHORT.to_owned(),
+            version: version::GATEWAY_VERSION.to_owned(),
             ..ClientInfo::default()
         };
-        let exchange = RequestContext {
+        let request_context = RequestContext {
             revision: Revision::V2026_07_28,
             principal: Principal::Local,
             client: Some(Arc::new(client)),
@@ -73,7 +73,7 @@ impl LocalCall {
             sink: Arc::new(DiscardSink),
             peer: None,
         };
-        Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, exchange, ledger })
+        Ok(Self { protocol: Protocol::new(dispatcher, options), catalog, request_context, grant_report })
     }
 
     /// Sends one request.
@@ -90,7 +90,7 @@ impl LocalCall {
         let params = Params::read(Some(&*params)).map_err(RequestError::Protocol)?;
         let called = self
             .protocol
-            .call_tool_in_process(&self.catalog, &self.exchange, &params, self.ledger.clone())
+            .call_tool_in_process(&self.catalog, &self.request_context, &params, self.grant_report.clone())
             .await;
         match called? {
             RoundsOutcome::Done(result) => Ok(RoundResult::Done(result)),

@@ -30,7 +30,7 @@ pub(super) enum QuestionKind {
 }
 
 /// The answer that accepts a page; it accepts no other kind of question.
-pub(super) const OPENED: &str = "opened";
+pub(super) const OPENED_ANSWER: &str = "opened";
 
 /// An answer as an option, with text from the tool escaped.
 pub(super) fn answer_option(answer: &str) -> String {
@@ -169,7 +169,7 @@ impl Question {
                     unfilled_fields.iter().map(|field| format!("{key}.{}", field.example(&mut budget)));
                 if unfilled_fields.is_empty() { vec![format!("{key}=accept")] } else { fields.collect() }
             }
-            QuestionKind::Page => vec![format!("{key}={OPENED}")],
+            QuestionKind::Page => vec![format!("{key}={OPENED_ANSWER}")],
             QuestionKind::Model => vec![format!("{key}=text of the reply")],
             QuestionKind::Directories => vec![format!("{key}=./")],
             QuestionKind::Other => Vec::new(),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use moongate_model::text::escaped_line;
 use moongate_protocol::mcp::UNUSABLE_ANSWERS_KEY;
 use serde_json::{Map, Value, json};
 
@@ -119,7 +120,7 @@ const MAX_QUESTION_CHARS: usize = 300;
 
 /// The note on an answer, with its question, which can differ from the one that the user expected.
 fn sent_note(question: &Question, answer: &SentAnswer) -> String {
-    let asked = print::safe_line(&question.sentence(), MAX_QUESTION_CHARS);
+    let asked = escaped_line(&question.sentence(), MAX_QUESTION_CHARS);
     format!("answering `{}` with {}; the tool {asked}", print::inline(&question.key), answer.shown)
 }
 

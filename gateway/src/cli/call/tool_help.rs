@@ -1,7 +1,7 @@
 //! Help for incomplete calls: the tools, a tool's arguments, and suggestions for unknown names. Used by `call`.
 
 use moongate_model::json::Json;
-use moongate_model::names::alike;
+use moongate_model::text::nearest_name;
 use moongate_protocol::catalog::{Catalog, named_members};
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ pub(super) fn unknown_arguments_note(schema: &Value, arguments: &Json) -> Option
     let mut free: Vec<_> = known.iter().copied().filter(|name| given.get(*name).is_none()).collect();
     let mut meant = Vec::new();
     for name in &unknown {
-        let near = alike(name, free.iter().copied());
+        let near = nearest_name(name, free.iter().copied());
         free.retain(|name| Some(*name) != near);
         meant.extend(near);
     }
@@ -114,7 +114,7 @@ pub(super) fn completed_object(schema: &Value, arguments: &Json) -> Value {
         members.retain(|name, _| !unknown.contains(name));
     }
     for field in missing_fields {
-        let meant = alike(field.name, taken.iter().map(|(name, _)| name.as_str()));
+        let meant = nearest_name(field.name, taken.iter().map(|(name, _)| name.as_str()));
         let at = meant.and_then(|meant| taken.iter().position(|(name, _)| *name == meant));
         given[field.name] = at.map_or_else(|| field.value(&mut budget), |at| taken.remove(at).1);
     }
@@ -128,7 +128,7 @@ pub(super) fn completed_pairs(schema: &Value, arguments: &Json, mut pairs: Vec<S
     let mut budget = ExampleBudget::new();
     let mut unknown: Vec<_> = unknown.iter().map(String::as_str).collect();
     for field in missing_fields {
-        let meant = alike(field.name, unknown.iter().copied());
+        let meant = nearest_name(field.name, unknown.iter().copied());
         let at = meant.and_then(|meant| pairs.iter().position(|pair| value_of(pair, meant).is_some()));
         match (meant, at) {
             (Some(meant), Some(at)) => {

@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use moongate_model::json;
+use moongate_model::text::escaped_line;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::questions::{OPENED, Question, QuestionKind};
+use super::questions::{OPENED_ANSWER, Question, QuestionKind};
 use crate::cli::print;
 use crate::cli::schema_fields::{SchemaField, parse_typed};
 
@@ -117,12 +118,14 @@ impl AnswerParts<'_> {
         match asks {
             QuestionKind::Form => self.form(question),
             QuestionKind::Page => match self.single_value()? {
-                OPENED => Ok(SentAnswer {
+                OPENED_ANSWER => Ok(SentAnswer {
                     response: json!({ "action": "accept" }),
-                    shown: format!("{OPENED} {}", question.member("url")),
+                    shown: format!("{OPENED_ANSWER} {}", question.member("url")),
                 }),
                 action @ ("decline" | "cancel") => Ok(refusal(action)),
-                other => Err(format!("`{}` isn't `{OPENED}`, `decline` or `cancel`", print::inline(other))),
+                other => {
+                    Err(format!("`{}` isn't `{OPENED_ANSWER}`, `decline` or `cancel`", print::inline(other)))
+                }
             },
             QuestionKind::Model => {
                 let text = self.single_value()?;
@@ -187,7 +190,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 
 /// A value, shortened so that it can't hide the text after it.
 fn shown(value: &Value) -> String {
-    print::safe_line(&value.to_string(), MAX_SHOWN_CHARS)
+    escaped_line(&value.to_string(), MAX_SHOWN_CHARS)
 }
 
 enum WholeForm<'a> {

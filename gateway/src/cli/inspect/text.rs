@@ -24,7 +24,7 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
         &mut page,
         &[
             ("name", if about.is_empty() { name } else { format!("{name}: {about}") }),
-            ("digest", shown.member.plugin().digest().to_string()),
+            ("digest", shown.catalog_plugin.plugin().digest().to_string()),
             ("size", ByteSize::b(shown.interfaces.file_size).display().iec().to_string()),
             ("contract", format!("moongate:plugin@{}", shown.contract())),
         ],

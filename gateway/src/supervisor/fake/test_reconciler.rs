@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use moongate_config::{PluginConfig, parse_config};
+use moongate_model::test_support::FakePlugin;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::limiter::ConcurrencyLimiter;
@@ -21,7 +22,7 @@ use crate::supervisor::status::{PluginState, PluginStatus, SupervisorStatus};
 use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
 use moongate_host::ChangeInbox;
 
-use super::{FakeDisk, FakeHost, FakePlugin};
+use super::{FakeCode, FakeDisk, FakeHost};
 
 /// The path of the fake configuration.
 const CONFIG_FILE: &str = "/gateway.toml";
@@ -173,11 +174,12 @@ impl TestReconciler {
     /// The configuration of a plugin's active code.
     pub(in crate::supervisor) fn active_config(&self, id: &str) -> Arc<PluginConfig> {
         let catalog = Arc::clone(&self.catalog.borrow());
-        let member = catalog.plugins().iter().find(|member| member.id().as_str() == id).unwrap();
-        let plugin = Arc::as_ptr(member.plugin()).cast::<()>();
+        let catalog_plugin =
+            catalog.plugins().iter().find(|catalog_plugin| catalog_plugin.id().as_str() == id).unwrap();
+        let plugin = Arc::as_ptr(catalog_plugin.plugin()).cast::<()>();
         let plugins = self.disk.plugins.lock().unwrap();
-        let is_active = |fake: &Arc<FakePlugin>| Arc::as_ptr(fake).cast::<()>() == plugin;
+        let is_active = |fake: &Arc<FakePlugin<FakeCode>>| Arc::as_ptr(fake).cast::<()>() == plugin;
         let active = plugins.iter().filter_map(Weak::upgrade).find(is_active).unwrap();
-        Arc::clone(&active.config)
+        Arc::clone(&active.data.config)
     }
 }

@@ -99,7 +99,7 @@ impl ManagedPlugin {
 
     /// Follows a catalog that contains the version of `choice`. `conflict` is the reason for leaving out a better
     /// version.
-    pub(in crate::supervisor) fn publish(
+    pub(in crate::supervisor) fn apply_choice(
         &mut self,
         choice: Option<VersionChoice>,
         conflict: Option<Vec<Diagnostic>>,

@@ -168,7 +168,7 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         state: plugin_state(plugin),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
-        about: catalog.plugin(id).map(|member| about(member)),
+        about: catalog.plugin(id).map(|catalog_plugin| about(catalog_plugin)),
         offer_counts: offers(id, catalog),
         pending_change: plugin.waiting(),
     }
@@ -195,8 +195,8 @@ fn plugin_state(plugin: &ManagedPlugin) -> PluginState {
     }
 }
 
-fn about(member: &CatalogPlugin) -> PluginAbout {
-    let info = &member.plugin().manifest().info;
+fn about(catalog_plugin: &CatalogPlugin) -> PluginAbout {
+    let info = &catalog_plugin.plugin().manifest().info;
     PluginAbout {
         title: info.title.clone(),
         description: info.description.clone(),

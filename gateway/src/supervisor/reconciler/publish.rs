@@ -55,17 +55,16 @@ impl NextCatalog {
 
 /// A plugin with all its versions; `None` if it has none.
 fn candidate(versions: &[(VersionChoice, &LoadedPlugin)]) -> Option<CatalogCandidate> {
-    let mut members = versions.iter().map(|(_, loaded)| loaded.member.clone());
-    let best = CatalogCandidate::new(members.next()?);
-    Some(members.fold(best, CatalogCandidate::with_fallback))
+    let mut versions = versions.iter().map(|(_, loaded)| loaded.catalog_plugin.clone());
+    let best = CatalogCandidate::new(versions.next()?);
+    Some(versions.fold(best, CatalogCandidate::with_fallback))
 }
 
 /// True if clients and calls see no difference.
 fn is_same(a: &Catalog, b: &Catalog) -> bool {
-    let mut members = a.plugins().iter().zip(b.plugins());
+    let mut pairs = a.plugins().iter().zip(b.plugins());
     a.plugins().len() == b.plugins().len()
-        && members
-            .all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
+        && pairs.all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
 }
 
 impl Reconciler {
@@ -81,7 +80,7 @@ impl Reconciler {
         let mut effects = Vec::new();
         for (plugin, choice) in self.plugins.iter_mut().zip(choices) {
             let conflict = refused.get(plugin.id()).map(RefusedPlugin::problems);
-            effects.push(plugin.publish(choice, conflict));
+            effects.push(plugin.apply_choice(choice, conflict));
         }
         if before.generation() == 0 || !is_same(&before, &catalog) {
             self.deps.catalog.send_replace(Arc::new(catalog));

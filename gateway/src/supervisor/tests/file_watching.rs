@@ -6,7 +6,7 @@ use moongate_model::names::Digest;
 use tempfile::TempDir;
 
 use super::super::status::WatchMode;
-use super::super::watch::{EventSink, FolderWatcher, WatchError};
+use super::super::watch::{DirectoryWatcher, EventSink, WatchError};
 use super::*;
 use moongate_host::test_support::Guest;
 
@@ -18,7 +18,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 struct ExhaustedSystem;
 
 impl System for ExhaustedSystem {
-    fn start(&self, _: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
+    fn start(&self, _: EventSink) -> Result<Box<dyn DirectoryWatcher>, WatchError> {
         Err(WatchError::Limit("no watches left".to_owned()))
     }
 }
@@ -28,7 +28,7 @@ impl System for ExhaustedSystem {
 struct SilentSystem(Arc<Mutex<Option<EventSink>>>);
 
 impl System for SilentSystem {
-    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
+    fn start(&self, sink: EventSink) -> Result<Box<dyn DirectoryWatcher>, WatchError> {
         *self.0.lock().unwrap() = Some(sink);
         Ok(Box::new(SilentWatcher))
     }
@@ -37,7 +37,7 @@ impl System for SilentSystem {
 #[derive(Debug)]
 struct SilentWatcher;
 
-impl FolderWatcher for SilentWatcher {
+impl DirectoryWatcher for SilentWatcher {
     fn watch(&mut self, _: &Path) -> Result<(), WatchError> {
         Ok(())
     }
@@ -47,24 +47,24 @@ impl FolderWatcher for SilentWatcher {
 
 struct Fixture {
     supervisor: Supervisor,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Fixture {
     async fn new(poll: &str, system: impl System) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let config = format!("version = 1\n[gateway]\npoll = \"{poll}\"\n[plugins.p]\nsource = \"p.wasm\"\n");
-        let file = folder.path().join("gateway.toml");
+        let file = directory.path().join("gateway.toml");
         fs::write(&file, config).unwrap();
-        fs::write(folder.path().join("p.wasm"), Guest::default().build()).unwrap();
-        let cache = folder.path().join("cache").display().to_string();
+        fs::write(directory.path().join("p.wasm"), Guest::default().build()).unwrap();
+        let cache = directory.path().join("cache").display().to_string();
         let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), cache)]);
         let loaded = load_config(&file, &variables);
         let options = SupervisorOptions::watching(loaded.files, SystemTime::now())
             .environment(variables)
             .system(system);
         let supervisor = Supervisor::start(loaded.config.unwrap(), options).await.unwrap();
-        Self { supervisor, folder }
+        Self { supervisor, directory }
     }
 
     async fn wait_for(&self, condition: impl FnMut(&Arc<SupervisorStatus>) -> bool) -> Arc<SupervisorStatus> {
@@ -81,9 +81,9 @@ impl Fixture {
     async fn replace_component(&self, schema: &'static str) {
         let before = self.digest();
         let component = Guest { schema, ..Guest::default() }.build();
-        let next = self.folder.path().join("next");
+        let next = self.directory.path().join("next");
         fs::write(&next, component).unwrap();
-        fs::rename(next, self.folder.path().join("p.wasm")).unwrap();
+        fs::rename(next, self.directory.path().join("p.wasm")).unwrap();
         self.wait_for(|status| status.plugins[0].digest != before).await;
     }
 }

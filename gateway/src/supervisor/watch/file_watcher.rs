@@ -14,10 +14,11 @@ use std::time::{Duration, Instant, SystemTime};
 use moongate_config::WatchConfig;
 
 use super::burst::Burst;
-use super::folders::{FitOutcome, FolderWatches, LostWatches, WantedFolders};
+use super::directories::{DirectoryWatches, FitOutcome, LostWatches, WantedDirectories};
+use super::event_sink::SystemReports;
 use super::helper::{Helper, JobResult};
-use super::mailbox::{EventSink, Mail, Mailbox, ReportWakeUp, SystemReports};
-use super::probe::{FileProbe, FolderEntry};
+use super::mailbox::{Mail, Mailbox, ReportWakeUp};
+use super::probe::{DirectoryEntry, FileProbe};
 use super::system::System;
 use super::tracked_file::{ProbeOutcome, ProbeReason, SystemReport, TrackedFile};
 use super::{WatchEvent, WatchMode, WatchTarget};
@@ -45,7 +46,7 @@ pub(super) struct FileWatcher {
     reports: SystemReports,
     burst: Option<Burst>,
     next_poll: Option<Instant>,
-    pub(super) folders: FolderState,
+    pub(super) directories: DirectoryState,
     /// Files that have to be reported.
     changed: BTreeSet<PathBuf>,
     /// The mode that was last reported.
@@ -54,11 +55,11 @@ pub(super) struct FileWatcher {
 
 /// The directories that the system watches.
 #[derive(Debug)]
-pub(super) struct FolderState {
+pub(super) struct DirectoryState {
     /// `None` while a stalled call works on them.
-    pub(super) watches: Option<Box<FolderWatches>>,
+    pub(super) watches: Option<Box<DirectoryWatches>>,
     /// The directories for which the watches were last updated; `None` at the start and after the configuration changed.
-    fitted: Option<WantedFolders>,
+    fitted: Option<WantedDirectories>,
     /// Lost watches that aren't replaced yet.
     lost: LostWatches,
     /// The reason that the system doesn't report everything.
@@ -68,7 +69,7 @@ pub(super) struct FolderState {
 impl FileWatcher {
     /// `since` is the time when the caller began to read the files that it names first.
     pub(super) fn new(mailbox: Arc<Mailbox>, system: Arc<dyn System>, since: SystemTime) -> Self {
-        let watches = FolderWatches::new(Arc::clone(&system), EventSink(Arc::clone(&mailbox)));
+        let watches = DirectoryWatches::new(Arc::clone(&system), mailbox.event_sink());
         Self {
             helper: Helper::new(Arc::clone(&mailbox)),
             mailbox,
@@ -80,7 +81,7 @@ impl FileWatcher {
             reports: SystemReports::default(),
             burst: None,
             next_poll: None,
-            folders: FolderState {
+            directories: DirectoryState {
                 watches: Some(Box::new(watches)),
                 fitted: None,
                 lost: LostWatches::default(),
@@ -135,8 +136,8 @@ impl FileWatcher {
         let files = if config.watches_files { files } else { BTreeSet::new() };
         if self.config != config {
             self.config = config;
-            self.folders.fitted = None;
-            self.folders.trouble = None;
+            self.directories.fitted = None;
+            self.directories.trouble = None;
         }
         self.files.retain(|file, _| files.contains(file));
         self.changed.retain(|file| files.contains(file));
@@ -148,7 +149,7 @@ impl FileWatcher {
 
     /// The current method of detecting changes.
     pub(super) fn mode(&self) -> WatchMode {
-        match (self.config.watches_files, &self.folders.trouble) {
+        match (self.config.watches_files, &self.directories.trouble) {
             (false, _) => WatchMode::Off,
             (true, None) => WatchMode::Events,
             (true, Some(reason)) => WatchMode::Polling(reason.clone()),
@@ -157,7 +158,7 @@ impl FileWatcher {
 
     /// The interval for probing all files.
     fn poll_interval(&self) -> Option<Duration> {
-        match (self.config.watches_files, &self.folders.trouble) {
+        match (self.config.watches_files, &self.directories.trouble) {
             (false, _) => None,
             (true, None) => (!self.config.poll_interval.is_zero()).then_some(self.config.poll_interval),
             (true, Some(_)) if self.config.poll_interval.is_zero() => Some(FALLBACK_POLL_INTERVAL),
@@ -188,22 +189,22 @@ impl FileWatcher {
     /// Probes all files and reports those that changed.
     fn end_burst(&mut self, now: Instant) {
         self.burst = None;
-        self.reports.merge(self.mailbox.take_reports());
-        let SystemReports { any_change: _, changed_entries, removed_folders, overflowed, failed } =
+        self.reports.merge(self.mailbox.reports.take());
+        let SystemReports { any_change: _, changed_entries, removed_directories, overflowed, failed } =
             std::mem::take(&mut self.reports);
-        let lost = &mut self.folders.lost;
-        lost.removed.extend(removed_folders);
+        let lost = &mut self.directories.lost;
+        lost.removed.extend(removed_directories);
         lost.all |= overflowed;
         lost.failed = lost.failed.take().or(failed);
         self.check_files(ProbeReason::Report, &changed_entries, now);
     }
 
     /// Probes all files and watches their directories. Repeats this until no more directories are found.
-    fn check_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
+    fn check_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<DirectoryEntry>, now: Instant) {
         self.probe_files(reason, changed_entries, now);
         for _ in 0..MAX_PROBE_ROUNDS {
             // A change in a directory can be missed before it is watched, and its path may lead elsewhere by now.
-            if !self.fit_folders(now) {
+            if !self.fit_directories(now) {
                 break;
             }
             self.probe_files(ProbeReason::Poll, &BTreeSet::new(), now);
@@ -211,7 +212,7 @@ impl FileWatcher {
         self.next_poll = self.poll_interval().map(|interval| now + interval);
     }
 
-    fn probe_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
+    fn probe_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<DirectoryEntry>, now: Instant) {
         let files: Vec<PathBuf> = self.files.keys().cloned().collect();
         let mut probes = Vec::new();
         for file in files {
@@ -243,7 +244,7 @@ impl FileWatcher {
         });
         match result? {
             JobResult::Probed(_, probe) => Some(probe),
-            JobResult::FoldersFitted(..) => None,
+            JobResult::DirectoriesFitted(..) => None,
         }
     }
 
@@ -263,7 +264,7 @@ impl FileWatcher {
         file: PathBuf,
         probe: FileProbe,
         reason: ProbeReason,
-        changed_entries: &BTreeSet<FolderEntry>,
+        changed_entries: &BTreeSet<DirectoryEntry>,
         now: Instant,
     ) {
         let Some(tracked) = self.files.get_mut(&file) else { return };
@@ -277,20 +278,20 @@ impl FileWatcher {
     }
 
     /// Watches the directories that the last probes passed through. True if a directory is newly watched.
-    fn fit_folders(&mut self, now: Instant) -> bool {
+    fn fit_directories(&mut self, now: Instant) -> bool {
         let steps = self.files.values().filter_map(TrackedFile::last_probe).flat_map(|probe| &probe.steps);
-        let wanted = WantedFolders::from_steps(steps);
-        let is_done = self.folders.fitted.as_ref() == Some(&wanted)
-            && self.folders.lost.is_empty()
-            && self.folders.trouble.is_none();
+        let wanted = WantedDirectories::from_steps(steps);
+        let is_done = self.directories.fitted.as_ref() == Some(&wanted)
+            && self.directories.lost.is_empty()
+            && self.directories.trouble.is_none();
         if is_done || self.mailbox.is_stopped() {
             return false;
         }
-        let Some(mut watches) = self.folders.watches.take() else { return false };
-        let lost = std::mem::take(&mut self.folders.lost);
+        let Some(mut watches) = self.directories.watches.take() else { return false };
+        let lost = std::mem::take(&mut self.directories.lost);
         // Before the first report can arrive.
-        self.mailbox.set_watched_names(wanted.names());
-        self.folders.fitted = Some(wanted.clone());
+        self.mailbox.reports.set_watched_names(wanted.names());
+        self.directories.fitted = Some(wanted.clone());
         let is_on = self.config.watches_files;
         let result = self.helper.run(move || {
             let outcome = if is_on {
@@ -299,21 +300,21 @@ impl FileWatcher {
                 watches.clear();
                 FitOutcome::default()
             };
-            JobResult::FoldersFitted(watches, outcome)
+            JobResult::DirectoriesFitted(watches, outcome)
         });
         match result {
-            Some(JobResult::FoldersFitted(watches, outcome)) => self.apply_fit(watches, outcome),
+            Some(JobResult::DirectoriesFitted(watches, outcome)) => self.apply_fit(watches, outcome),
             Some(JobResult::Probed(..)) | None => {
                 let reason = "can't watch a directory yet: its file system isn't responding";
-                self.folders.trouble.get_or_insert_with(|| reason.to_owned());
+                self.directories.trouble.get_or_insert_with(|| reason.to_owned());
                 false
             }
         }
     }
 
-    fn apply_fit(&mut self, watches: Box<FolderWatches>, outcome: FitOutcome) -> bool {
-        self.folders.watches = Some(watches);
-        self.folders.trouble = outcome.trouble;
+    fn apply_fit(&mut self, watches: Box<DirectoryWatches>, outcome: FitOutcome) -> bool {
+        self.directories.watches = Some(watches);
+        self.directories.trouble = outcome.trouble;
         outcome.grown
     }
 
@@ -331,7 +332,7 @@ impl FileWatcher {
                 }
                 self.apply_probe(file, probe, ProbeReason::Poll, &BTreeSet::new(), now);
             }
-            JobResult::FoldersFitted(watches, outcome) => {
+            JobResult::DirectoriesFitted(watches, outcome) => {
                 self.apply_fit(watches, outcome);
             }
         }

@@ -1,26 +1,17 @@
 //! The mailbox of the watch thread: the system's reports, the files to watch, results of helpers, and the stop request.
-//!
-//! Most reports are about files that aren't watched: a compiler writes thousands next to the one that matters. So each
-//! report is compared with the watched names and dropped at once if none matches, without any file access. The rest is
-//! kept as sets, which can't grow larger than the number of names.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use super::WatchTarget;
+use super::event_sink::{EventSink, ReportBuffer, SystemReports};
 use super::helper::{JobId, JobResult};
-use super::probe::{FileId, FolderEntry};
-
-/// Receives the system's reports, on threads that must not block. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub(in crate::supervisor) struct EventSink(pub(super) Arc<Mailbox>);
 
 /// State that is exchanged with the watch thread.
 #[derive(Debug, Default)]
 pub(in crate::supervisor) struct Mailbox {
+    pub(super) reports: Arc<ReportBuffer>,
     /// Locked only briefly, never during file access.
     state: Mutex<MailboxState>,
     wake: Condvar,
@@ -28,51 +19,12 @@ pub(in crate::supervisor) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct MailboxState {
-    watched_names: WatchedNames,
-    reports: SystemReports,
     /// The target that the thread hasn't received yet.
     new_target: Option<WatchTarget>,
     /// The last target, even after the thread has received it.
     target: WatchTarget,
     results: Vec<(JobId, JobResult)>,
     is_stopped: bool,
-}
-
-/// A change that the system reports for a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::supervisor) enum ChangeKind {
-    /// The path, or its content, is new.
-    Content,
-    /// Something else changed, such as permissions; or a writer closed the file.
-    Metadata,
-    /// The path was removed or moved away.
-    Removed,
-}
-
-/// The watched names, by directory.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct WatchedNames(pub(super) HashMap<PathBuf, NamesInFolder>);
-
-/// The watched names in one directory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct NamesInFolder {
-    pub(super) folder: FileId,
-    pub(super) names: HashSet<OsString>,
-}
-
-/// Reports from the system since they were last taken.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct SystemReports {
-    /// Something happened to a watched name or directory.
-    pub(super) any_change: bool,
-    /// Names that may have new content.
-    pub(super) changed_entries: BTreeSet<FolderEntry>,
-    /// Watched directories that are gone, with everything below them.
-    pub(super) removed_folders: BTreeSet<PathBuf>,
-    /// Reports were lost.
-    pub(super) overflowed: bool,
-    /// There are no more reports, for this reason.
-    pub(super) failed: Option<String>,
 }
 
 /// Mail for the watch thread.
@@ -92,59 +44,24 @@ pub(super) enum ReportWakeUp {
     AtDeadline,
 }
 
-impl SystemReports {
-    pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
+impl Wake for Mailbox {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
     }
 
-    pub(super) fn merge(&mut self, more: Self) {
-        let Self { any_change, changed_entries, removed_folders, overflowed, failed } = more;
-        self.any_change |= any_change;
-        self.changed_entries.extend(changed_entries);
-        self.removed_folders.extend(removed_folders);
-        self.overflowed |= overflowed;
-        self.failed = self.failed.take().or(failed);
-    }
-}
-
-impl EventSink {
-    /// Reports a change of `path`.
-    pub(in crate::supervisor) fn report(&self, path: &Path, change: ChangeKind) {
-        let mut state = self.0.lock();
-        let MailboxState { watched_names, reports, .. } = &mut *state;
-        let entry = watched_names.entry(path);
-        let is_watched_folder = watched_names.0.contains_key(path);
-        if entry.is_none() && !is_watched_folder {
-            return;
-        }
-        let was_empty = reports.is_empty();
-        reports.any_change = true;
-        if change == ChangeKind::Removed && is_watched_folder {
-            reports.removed_folders.insert(path.to_owned());
-        }
-        if change != ChangeKind::Metadata {
-            reports.changed_entries.extend(entry.map(|(folder, name)| (folder, name.to_owned())));
-        }
-        drop(state);
-        if was_empty {
-            self.0.wake.notify_all();
-        }
-    }
-
-    /// Reports were lost, so everything has to be probed.
-    pub(in crate::supervisor) fn overflowed(&self) {
-        self.0.lock().reports.overflowed = true;
-        self.0.wake.notify_all();
-    }
-
-    /// There are no more reports, or they are unreliable.
-    pub(in crate::supervisor) fn failed(&self, reason: String) {
-        self.0.lock().reports.failed.get_or_insert(reason);
-        self.0.wake.notify_all();
+    fn wake_by_ref(self: &Arc<Self>) {
+        // A thread that has just found no reports holds the lock until it waits, so it can't miss this.
+        drop(self.lock());
+        self.wake.notify_all();
     }
 }
 
 impl Mailbox {
+    /// A sink whose reports arrive here.
+    pub(super) fn event_sink(self: &Arc<Self>) -> EventSink {
+        EventSink::new(Arc::clone(&self.reports), Waker::from(Arc::clone(self)))
+    }
+
     pub(super) fn set_target(&self, target: WatchTarget) {
         let mut state = self.lock();
         if state.target == target {
@@ -160,10 +77,6 @@ impl Mailbox {
     #[cfg(test)]
     pub(in crate::supervisor) fn target(&self) -> WatchTarget {
         self.lock().target.clone()
-    }
-
-    pub(super) fn set_watched_names(&self, names: WatchedNames) {
-        self.lock().watched_names = names;
     }
 
     pub(super) fn put_result(&self, id: JobId, result: JobResult) {
@@ -183,18 +96,14 @@ impl Mailbox {
 
     /// Takes all mail.
     pub(super) fn take(&self) -> Mail {
+        let reports = self.reports.take();
         let mut state = self.lock();
         let results = std::mem::take(&mut state.results);
         Mail {
-            reports: std::mem::take(&mut state.reports),
+            reports,
             target: state.new_target.take(),
             late_results: results.into_iter().map(|(_, result)| result).collect(),
         }
-    }
-
-    /// Takes only the system's reports.
-    pub(super) fn take_reports(&self) -> SystemReports {
-        std::mem::take(&mut self.lock().reports)
     }
 
     /// Waits until there is mail, until the deadline, or until the thread must end.
@@ -203,7 +112,7 @@ impl Mailbox {
             state.is_stopped
                 || state.new_target.is_some()
                 || !state.results.is_empty()
-                || (reports == ReportWakeUp::AtOnce && !state.reports.is_empty())
+                || (reports == ReportWakeUp::AtOnce && !self.reports.is_empty())
         };
         drop(self.wait_until(deadline.map(|deadline| deadline.saturating_duration_since(now)), has_mail));
     }
@@ -237,15 +146,6 @@ impl Mailbox {
 
     fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl WatchedNames {
-    fn entry<'a>(&self, path: &'a Path) -> Option<(FileId, &'a OsStr)> {
-        let folder = path.parent()?;
-        let name = path.file_name()?;
-        let NamesInFolder { folder, names } = self.0.get(folder)?;
-        names.contains(name).then_some((*folder, name))
     }
 }
 

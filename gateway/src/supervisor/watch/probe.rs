@@ -52,13 +52,13 @@ pub(super) struct FileId {
 }
 
 /// A name in a directory, which is the unit of the system's reports.
-pub(super) type FolderEntry = (FileId, OsString);
+pub(super) type DirectoryEntry = (FileId, OsString);
 
 /// A step on the path to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathStep {
     /// The directory, by a path without symlinks.
-    pub(super) folder: PathBuf,
+    pub(super) directory: PathBuf,
     pub(super) id: FileId,
     /// The name that was looked up in the directory.
     pub(super) name: OsString,
@@ -69,14 +69,14 @@ pub(super) struct PathStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepKind {
     /// A directory, which is rarely replaced.
-    Folder,
+    Directory,
     /// A symlink, the file, or a missing name: changes are expected.
     Leaf,
 }
 
 impl FileProbe {
     /// True if any of these is the file or on the path to it.
-    pub(super) fn passes_through(&self, entries: &BTreeSet<FolderEntry>) -> bool {
+    pub(super) fn passes_through(&self, entries: &BTreeSet<DirectoryEntry>) -> bool {
         // There are few, and usually none.
         entries.iter().any(|(id, name)| self.steps.iter().any(|step| step.id == *id && step.name == *name))
     }
@@ -162,23 +162,23 @@ impl PathWalk {
         push(&mut ahead, &std::path::absolute(path)?);
         let root = PathBuf::from("/");
         // The current directory, and those above it.
-        let mut folders = vec![(root.clone(), FileId::of(&fs::symlink_metadata(root)?))];
+        let mut directories = vec![(root.clone(), FileId::of(&fs::symlink_metadata(root)?))];
         let mut symlinks = 0;
         while let Some(component) = ahead.pop() {
             let name = match component {
                 NextComponent::Root => {
-                    folders.truncate(1);
+                    directories.truncate(1);
                     continue;
                 }
                 NextComponent::Parent => {
-                    folders.truncate(folders.len().saturating_sub(1).max(1));
+                    directories.truncate(directories.len().saturating_sub(1).max(1));
                     continue;
                 }
                 NextComponent::Name(name) => name,
             };
-            let (folder, id) = folders.last().expect("the root is never left").clone();
-            let target = folder.join(&name);
-            self.steps.push(PathStep { folder, id, name, kind: StepKind::Leaf });
+            let (directory, id) = directories.last().expect("the root is never left").clone();
+            let target = directory.join(&name);
+            self.steps.push(PathStep { directory, id, name, kind: StepKind::Leaf });
             let metadata = fs::symlink_metadata(&target)?;
             if metadata.is_symlink() {
                 symlinks += 1;
@@ -188,8 +188,8 @@ impl PathWalk {
                 self.record_change((metadata.ctime(), metadata.ctime_nsec()));
                 push(&mut ahead, &fs::read_link(&target)?);
             } else if metadata.is_dir() {
-                self.steps.last_mut().expect("the step was just pushed").kind = StepKind::Folder;
-                folders.push((target, FileId::of(&metadata)));
+                self.steps.last_mut().expect("the step was just pushed").kind = StepKind::Directory;
+                directories.push((target, FileId::of(&metadata)));
             } else {
                 // The file, or a file where a directory is expected.
                 return Ok(());

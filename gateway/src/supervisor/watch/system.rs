@@ -8,7 +8,7 @@ use std::path::Path;
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::mailbox::{ChangeKind, EventSink};
+use super::event_sink::{ChangeKind, EventSink};
 use super::probe::{FileProbe, probe};
 
 /// The system calls for watching.
@@ -17,7 +17,7 @@ pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// A limit of the system is reached.
-    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError>;
+    fn start(&self, sink: EventSink) -> Result<Box<dyn DirectoryWatcher>, WatchError>;
 
     /// Probes a file. Can block, for ever on a dead mount.
     fn probe(&self, path: &Path) -> FileProbe {
@@ -26,15 +26,15 @@ pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Reports changes until it is dropped. Can block for a moment.
-pub(in crate::supervisor) trait FolderWatcher: fmt::Debug + Send {
+pub(in crate::supervisor) trait DirectoryWatcher: fmt::Debug + Send {
     /// Starts reporting changes to a directory and to the names in it.
     ///
     /// # Errors
     /// The directory can't be watched.
-    fn watch(&mut self, folder: &Path) -> Result<(), WatchError>;
+    fn watch(&mut self, directory: &Path) -> Result<(), WatchError>;
 
     /// Stops reporting changes to a directory, which may be gone.
-    fn unwatch(&mut self, folder: &Path);
+    fn unwatch(&mut self, directory: &Path);
 }
 
 /// The reason that the system doesn't report changes.
@@ -48,7 +48,7 @@ pub(in crate::supervisor) enum WatchError {
     NotFound,
     /// The directory can't be watched.
     #[error("{0}")]
-    Folder(String),
+    Directory(String),
     /// No directory can be watched any more.
     #[error("{0}")]
     Ended(String),
@@ -59,7 +59,7 @@ pub(in crate::supervisor) enum WatchError {
 pub(in crate::supervisor) struct NativeSystem;
 
 impl System for NativeSystem {
-    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
+    fn start(&self, sink: EventSink) -> Result<Box<dyn DirectoryWatcher>, WatchError> {
         let take = move |event: notify::Result<Event>| match event {
             Ok(event) => forward(&sink, &event),
             Err(error) => sink.failed(describe(&error)),
@@ -76,18 +76,18 @@ struct NotifyWatcher {
     watcher: Option<RecommendedWatcher>,
 }
 
-impl FolderWatcher for NotifyWatcher {
-    fn watch(&mut self, folder: &Path) -> Result<(), WatchError> {
+impl DirectoryWatcher for NotifyWatcher {
+    fn watch(&mut self, directory: &Path) -> Result<(), WatchError> {
         match &mut self.watcher {
-            Some(watcher) => catch_panic(|| watcher.watch(folder, RecursiveMode::NonRecursive)),
+            Some(watcher) => catch_panic(|| watcher.watch(directory, RecursiveMode::NonRecursive)),
             None => Err(WatchError::NotFound),
         }
     }
 
-    fn unwatch(&mut self, folder: &Path) {
+    fn unwatch(&mut self, directory: &Path) {
         if let Some(watcher) = &mut self.watcher {
             // Fails if the directory is gone, which is the usual reason to stop watching it.
-            let _ = catch_panic(|| watcher.unwatch(folder));
+            let _ = catch_panic(|| watcher.unwatch(directory));
         }
     }
 }
@@ -121,7 +121,7 @@ fn watch_error(error: &notify::Error) -> WatchError {
         ErrorKind::MaxFilesWatch => WatchError::Limit(describe(error)),
         ErrorKind::Io(io) if is_exhaustion(io) => WatchError::Limit(describe(error)),
         ErrorKind::Io(_) | ErrorKind::Generic(_) | ErrorKind::WatchNotFound | ErrorKind::InvalidConfig(_) => {
-            WatchError::Folder(describe(error))
+            WatchError::Directory(describe(error))
         }
     }
 }

@@ -26,10 +26,10 @@ use crate::transport::http::sse::{self, StreamConnection};
 use crate::transport::trace::{Tap, Trace};
 
 /// The supported methods.
-pub(super) const METHODS: &str = "GET, POST, DELETE, OPTIONS";
+pub(super) const ALLOWED_METHODS: &str = "GET, POST, DELETE, OPTIONS";
 
 /// The header with the session id.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The state of the endpoint.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Endpoint {
         let Some(trace) = &self.trace else { return Tap::default() };
         let client = head.extensions.get().map(|ConnectInfo(client)| *client);
         let headers = RequestHeaders(&head.headers);
-        let session = match headers.get(SESSION) {
+        let session = match headers.get(SESSION_HEADER) {
             Header::Text(id) => Some(id),
             Header::Absent | Header::Invalid => None,
         };
@@ -96,7 +96,7 @@ impl Endpoint {
     /// Answers a request whose host and origin were checked.
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            return Ok(origin::preflight_response(head, METHODS));
+            return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
         let principal = self.tokens.principal(&head.headers)?;
         let headers = RequestHeaders(&head.headers);
@@ -130,7 +130,7 @@ impl Endpoint {
             Method::DELETE => {
                 Ok(respond(self.server.delete(&principal, &headers), ResponseFormat::Json, &tap))
             }
-            _ => Err(Rejection::Method(METHODS)),
+            _ => Err(Rejection::Method(ALLOWED_METHODS)),
         }
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Re
         }
     }
     if status == StatusCode::METHOD_NOT_ALLOWED && !response_headers.contains_key(ALLOW) {
-        response_headers.insert(ALLOW, HeaderValue::from_static(METHODS));
+        response_headers.insert(ALLOW, HeaderValue::from_static(ALLOWED_METHODS));
     }
     response
 }

@@ -14,7 +14,7 @@ use moongate_protocol::server::{EventStream, SseEvent, StreamLifetime};
 use crate::transport::http::connections::{ActiveRequest, ConnectionHandle};
 
 /// A comment, which clients ignore.
-const COMMENT: &[u8] = b":\n\n";
+const EMPTY_COMMENT_LINE: &[u8] = b":\n\n";
 
 /// A message as an event without an id. JSON-RPC messages contain no line breaks.
 pub(super) fn message(message: &[u8]) -> Vec<u8> {
@@ -118,7 +118,7 @@ fn with_keep_alive(
                 connection.touch();
                 Bytes::from(event?)
             }
-            Err(_) => Bytes::from_static(COMMENT),
+            Err(_) => Bytes::from_static(EMPTY_COMMENT_LINE),
         };
         Some((bytes, (events, connection)))
     })

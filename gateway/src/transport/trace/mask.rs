@@ -171,7 +171,8 @@ fn escape(text: &str) -> (char, usize) {
 /// The hidden parts of request states.
 fn request_states(text: &str) -> Vec<Redaction> {
     let mut found = Vec::new();
-    let (mut at, mut is_state) = (0, false);
+    let mut at = 0;
+    let mut is_state = false;
     while let Some(open) = memchr(b'"', &text.as_bytes()[at..]) {
         let inside = at + open + 1;
         is_state &= text[at..inside - 1].trim().trim_start_matches(':').trim().is_empty();

@@ -10,7 +10,7 @@ use super::line::{MessageDirection, Payload, TracedPeer, TracedTransport};
 use super::{MESSAGE_OVERHEAD_BYTES, Trace};
 
 /// The response header with the session id.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 
 /// Records the messages of one peer, or nothing if there is no trace.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +85,7 @@ impl Tap {
     /// Records an HTTP response with at most one message.
     pub(in crate::transport) fn answered(&self, reply: &HttpReply) {
         let HttpReply { status, headers, body } = reply;
-        let new_session = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION));
+        let new_session = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
         match new_session {
             Some((_, id)) => self.in_session(id).refused(*status, body),
             None => self.refused(*status, body),

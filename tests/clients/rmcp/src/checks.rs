@@ -55,7 +55,7 @@ pub(crate) const CHECKS: [(&str, Check); 14] = [
 
 /// The components that replace a plugin's file in turn, each with one of its tools.
 const REPLACEMENTS: [(&str, &str); 2] =
-    [("plugins/dist/time.wasm", "replaced_get_current_time"), ("plugins/dist/keeper.wasm", "replaced_note")];
+    [("plugins/dist/time.wasm", "replaced_get_current_time"), ("plugins/dist/stateful.wasm", "replaced_note")];
 
 async fn lists(client: &Connection) -> Result<()> {
     let tools = value(&client.service.list_all_tools().await?);

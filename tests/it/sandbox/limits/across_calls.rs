@@ -48,10 +48,12 @@ fn calls_beyond_the_gateways_concurrency_wait() {
 #[test]
 fn limits_length_of_keys_and_values_and_counts_each_key() {
     let workspace = Workspace::new(
-        "[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\nlimits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
+        "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n\
+         limits = { state = \"2MiB\", cpu_time = \"1m\", timeout = \"2m\" }\n",
     );
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    let mut call = |tool: &str, arguments| text(&stdio.call(&format!("keeper_{tool}"), arguments)).to_owned();
+    let mut call =
+        |tool: &str, arguments| text(&stdio.call(&format!("stateful_{tool}"), arguments)).to_owned();
     assert_eq!(call("set", json!({ "key": "k".repeat(1 << 10), "value": "x", "count": 1 << 20 })), "set");
     assert_eq!(call("delete", json!({ "key": "k".repeat(1 << 10) })), "deleted");
     let long = call("set", json!({ "key": "a", "value": "x", "count": (1 << 20) + 1 }));

@@ -20,7 +20,7 @@ struct Row {
 enum LimitTrigger {
     /// A tool or a prompt of a guest.
     Tool(String),
-    /// A mood of the speaker while it describes itself.
+    /// A mood of the malformed plugin while it describes itself.
     Mood(String),
     /// A property of a generated plugin.
     Made(String),
@@ -111,7 +111,7 @@ fn limits_page_has_every_key_with_its_default() {
 
 /// The guests' tools and prompts, under their own names.
 fn offered() -> BTreeSet<String> {
-    let guests = ["zoo", "keeper", "speaker"];
+    let guests = ["zoo", "stateful", "malformed"];
     let config: String =
         guests.iter().map(|guest| format!("[plugins.{guest}]\nsource = \"@{guest}@\"\n")).collect();
     let workspace = Workspace::new(&config);
@@ -129,7 +129,7 @@ fn offered() -> BTreeSet<String> {
 fn limits_pages_name_existing_triggers_and_tests() {
     let offered = offered();
     let source = |file: &str| fs::read_to_string(project_root().join(file)).unwrap();
-    let moods = source("tests/guests/speaker/src/moods.rs");
+    let moods = source("tests/guests/malformed/src/moods.rs");
     let made = source("tests/generated/src/lib.rs");
     let cases = source("tests/it/reload/load_errors.rs");
     let sources = ["gateway", "tests"].map(|directory| Source::below(&project_root().join(directory)));

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 const WORDY: &str = r#"
 [plugins.zoo]
 source = "@zoo@"
-[plugins.speaker]
-source = "@speaker@"
+[plugins.malformed]
+source = "@malformed@"
 [plugins.wordy]
-source = "@speaker@"
+source = "@malformed@"
 config = { describes = "long texts" }
 allow.instructions = true
 "#;
@@ -55,7 +55,7 @@ fn truncates_long_log_lines_and_progress() {
 #[test]
 fn truncates_a_long_error_message() {
     let mut stdio = Stdio::initialized(&Workspace::new(WORDY), "2025-11-25");
-    let answer = stdio.call("speaker_fail_hugely", json!({}));
+    let answer = stdio.call("malformed_fail_hugely", json!({}));
     let message = length(&answer["error"]["message"]);
     assert!((4 << 10..=(4 << 10) + MAX_PREFIX_BYTES).contains(&message), "{message} bytes");
 }
@@ -63,7 +63,7 @@ fn truncates_a_long_error_message() {
 #[test]
 fn limits_completions_to_one_hundred() {
     let mut stdio = Stdio::initialized(&Workspace::new(WORDY), "2025-11-25");
-    let prompt = json!({ "type": "ref/prompt", "name": "speaker_speech" });
+    let prompt = json!({ "type": "ref/prompt", "name": "malformed_speech" });
     let asked = json!({ "ref": prompt, "argument": { "name": "word", "value": "many" } });
     let answer = stdio.request_and_wait("completion/complete", asked);
     let completion = &answer["result"]["completion"];

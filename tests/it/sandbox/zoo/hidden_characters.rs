@@ -12,9 +12,9 @@ const GATEWAY: &str = r#"
 listen = "127.0.0.1:0"
 [admin]
 listen = "127.0.0.1:0"
-[plugins.speaker]
-source = "@speaker@"
-[plugins.speaker.allow]
+[plugins.malformed]
+source = "@malformed@"
+[plugins.malformed.allow]
 instructions = true
 client = ["elicitation"]
 "#;
@@ -25,13 +25,13 @@ const REQUESTS: &[(&str, &str)] = &[
     ("resources/list", "{}"),
     ("resources/templates/list", "{}"),
     ("prompts/list", "{}"),
-    ("prompts/get", r#"{"name":"speaker_speech"}"#),
-    ("resources/read", r#"{"uri":"speaker://text"}"#),
-    ("resources/read", r#"{"uri":"speaker://lost"}"#),
-    ("resources/read", r#"{"uri":"speaker://words/some"}"#),
+    ("prompts/get", r#"{"name":"malformed_speech"}"#),
+    ("resources/read", r#"{"uri":"malformed://text"}"#),
+    ("resources/read", r#"{"uri":"malformed://lost"}"#),
+    ("resources/read", r#"{"uri":"malformed://words/some"}"#),
     (
         "completion/complete",
-        r#"{"ref":{"type":"ref/prompt","name":"speaker_speech"},"argument":{"name":"word","value":"a"}}"#,
+        r#"{"ref":{"type":"ref/prompt","name":"malformed_speech"},"argument":{"name":"word","value":"a"}}"#,
     ),
 ];
 
@@ -169,7 +169,7 @@ impl Client {
 
     /// Calls the tool that asks the user a question, and answers it.
     fn answer_question(&mut self) {
-        let (id, message) = self.message("tools/call", json!({ "name": "speaker_ask", "arguments": {} }));
+        let (id, message) = self.message("tools/call", json!({ "name": "malformed_ask", "arguments": {} }));
         self.stdio.send(&message);
         let question = self.stdio.receive();
         if question["method"] == "elicitation/create" {
@@ -192,7 +192,7 @@ fn removes_hidden_characters_in_every_revision() {
         for tool in TOOLS {
             client.request_and_wait(
                 "tools/call",
-                json!({ "name": format!("speaker_{tool}"), "arguments": {} }),
+                json!({ "name": format!("malformed_{tool}"), "arguments": {} }),
             );
         }
         client.answer_question();
@@ -231,7 +231,7 @@ fn assert_log_clean(log: &str) {
 fn removes_hidden_characters_from_operator_output() {
     let workspace = Workspace::new(GATEWAY);
     for arguments in
-        [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "speaker_fail_internal"]]
+        [&["check"][..], &["list"], &["list", "--format", "json"], &["call", "malformed_fail_internal"]]
     {
         let output = workspace.run(arguments);
         let streams = [output.stdout, output.stderr].map(|stream| String::from_utf8(stream).unwrap());
@@ -278,7 +278,7 @@ fn rejects_only_the_plugin_whose_description_fails() {
         let cpu = "1s";
         config.push_str(&format!(
             "[plugins.m{at}]\nsource = \"{}\"\nconfig = {{ describes = \"{mood}\" }}\n[plugins.m{at}.limits]\ndescribe_timeout = \"{timeout}\"\ncpu_time = \"{cpu}\"\n",
-            component("speaker").display()
+            component("malformed").display()
         ));
     }
     let workspace = Workspace::new(&config);

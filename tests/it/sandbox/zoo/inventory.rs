@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 mod calls;
 
 /// The test plugins.
-const GUESTS: [&str; 3] = ["keeper", "speaker", "zoo"];
+const GUESTS: [&str; 3] = ["stateful", "malformed", "zoo"];
 
 /// The guests whose lists never change, so that the current tools are all of their tools.
-const FIXED_GUESTS: [&str; 2] = ["speaker", "zoo"];
+const FIXED_GUESTS: [&str; 2] = ["malformed", "zoo"];
 
 /// Nonexistent names that tests call deliberately.
 const UNKNOWN_NAMES: [&str; 3] = ["made_up", "nobody_has_this", "nope"];

@@ -68,7 +68,7 @@ impl OpenRequest {
 
     /// # Errors
     /// The flags contradict each other, or aren't supported.
-    fn check(&self) -> Result<(), ErrorCode> {
+    fn validate_flags(&self) -> Result<(), ErrorCode> {
         let synchronous = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
@@ -98,17 +98,17 @@ impl OpenRequest {
 
 /// Opens a file or directory. A new file counts as written.
 pub(super) async fn open(dir: &Dir, request: OpenRequest, quota: FileQuota) -> FsResult<Descriptor> {
-    request.check()?;
+    request.validate_flags()?;
     let perms = dir.perms;
     let mode = request.mode();
-    if perms.write_not_permitted() && mode.contains(OpenMode::WRITE) {
-        return Err(ErrorCode::NotPermitted.into());
+    if mode.contains(OpenMode::WRITE) {
+        check_write_granted(dir)?;
     }
     let start = Arc::clone(&dir.dir);
     let must_be_directory = request.open_flags.contains(OpenFlags::DIRECTORY);
     let (opened, is_dir) = run_blocking(move || {
         let path = Path::new(&request.path);
-        match check_openable(&start, path, follow(request.path_flags)) {
+        match check_file_type(&start, path, follow(request.path_flags)) {
             Ok(openable) => openable?,
             // A missing file may be created. If the check fails for any other reason, opening fails too.
             Err(_) if request.open_flags.contains(OpenFlags::CREATE) => quota.write(NEW_ENTRY_BYTES)?,
@@ -133,16 +133,14 @@ pub(super) async fn set_times(
     accessed: Option<SystemTime>,
     modified: Option<SystemTime>,
 ) -> FsResult<()> {
-    if dir.perms.write_not_permitted() {
-        return Err(ErrorCode::NotPermitted.into());
-    }
+    check_write_granted(dir)?;
     let start = Arc::clone(&dir.dir);
     let mut times = fs::FileTimes::new();
     times = accessed.map_or(times, |time| times.set_accessed(time));
     times = modified.map_or(times, |time| times.set_modified(time));
     run_blocking(move || {
         let path = Path::new(&path);
-        check_openable(&start, path, FollowSymlinks::Yes)??;
+        check_file_type(&start, path, FollowSymlinks::Yes)??;
         let writable = open_unchecked(&start, path, options(FollowSymlinks::Yes).write(true));
         let (opened, _) = match writable {
             Ok(opened) => opened,
@@ -173,8 +171,14 @@ fn options(follow: FollowSymlinks) -> OpenOptions {
     options
 }
 
+/// # Errors
+/// The directory is granted read-only.
+fn check_write_granted(dir: &Dir) -> Result<(), ErrorCode> {
+    if dir.perms.write_not_permitted() { Err(ErrorCode::NotPermitted) } else { Ok(()) }
+}
+
 /// Checks, without opening it, that the path leads to something that can be opened.
-fn check_openable(
+fn check_file_type(
     start: &fs::File,
     path: &Path,
     follow: FollowSymlinks,

@@ -38,9 +38,9 @@ fn possibly_missing_grants_are_made_only_for_a_ledger() {
 #[test]
 fn a_fix_is_shown_whole_or_not_at_all() {
     let (warnings, _guard) = Warnings::listen();
-    let ledger = Arc::new(GrantReport::default());
+    let grant_report = Arc::new(GrantReport::default());
     let plugin = PluginId::new("notes").unwrap();
-    let audit = GrantAudit::new(plugin, Some(Arc::clone(&ledger)), Arc::default());
+    let audit = GrantAudit::new(plugin, Some(Arc::clone(&grant_report)), Arc::default());
     for (wanted, host) in
         [("a", "/n".to_owned()), ("b", format!("/{}", "n".repeat(500))), ("c", "/\u{202e}".to_owned())]
     {
@@ -48,12 +48,12 @@ fn a_fix_is_shown_whole_or_not_at_all() {
         audit.report_missing(&MissingGrant { wanted: wanted.to_owned(), fix });
     }
     let whole = |entry: &GrantEvent| match entry {
-        GrantEvent::Missing { cure, .. } => {
-            cure.as_ref().map(|cure| moongate_config::grant_line(cure).ends_with("\"rw\" }]"))
+        GrantEvent::Missing { fix, .. } => {
+            fix.as_ref().map(|fix| moongate_config::grant_line(fix).ends_with("\"rw\" }]"))
         }
         GrantEvent::Used(_) | GrantEvent::Limited { .. } => None,
     };
-    assert_eq!(ledger.events().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
+    assert_eq!(grant_report.events().iter().map(whole).collect::<Vec<_>>(), [Some(true), None, None]);
     let warnings = warnings.lines();
     assert!(warnings[0].contains("add `dirs = ["), "{warnings:?}");
     let long = |line: &String| line.contains("was denied") && line.contains("too long to show");

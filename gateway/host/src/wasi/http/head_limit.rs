@@ -17,7 +17,7 @@ use wasmtime_wasi_http::Error;
 pub(super) const MAX_BYTES_BEFORE_BODY: u32 = 256 << 10;
 
 /// No response is awaited.
-const UNLIMITED: u64 = u64::MAX;
+const UNLIMITED_BYTES: u64 = u64::MAX;
 
 /// The number of bytes that can still arrive on a connection.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl HeadLimit {
 
     /// Ends the limit: the head of the response is complete. The body has its own limits.
     pub(super) fn end(&self) {
-        self.left.store(UNLIMITED, Ordering::Release);
+        self.left.store(UNLIMITED_BYTES, Ordering::Release);
     }
 
     /// The error of a connection that exceeded this limit.
@@ -52,14 +52,16 @@ impl HeadLimit {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let less = |left: u64| if left == UNLIMITED { Some(left) } else { left.checked_sub(bytes as u64) };
+        let less =
+            |left: u64| if left == UNLIMITED_BYTES { Some(left) } else { left.checked_sub(bytes as u64) };
         self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
     }
 }
 
 impl<S> LimitedStream<S> {
     pub(super) fn new(stream: S) -> (Self, Arc<HeadLimit>) {
-        let limit = Arc::new(HeadLimit { left: AtomicU64::new(UNLIMITED), exceeded: AtomicBool::new(false) });
+        let limit =
+            Arc::new(HeadLimit { left: AtomicU64::new(UNLIMITED_BYTES), exceeded: AtomicBool::new(false) });
         (Self { stream, limit: Arc::clone(&limit) }, limit)
     }
 }

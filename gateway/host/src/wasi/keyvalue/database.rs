@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::entries::TABLES;
+use super::entries::CREATE_TABLES_SQL;
 use moongate_system::private_dir::{self, Ownership, OwnershipError, PrivateDirError, io_hint};
 
 /// The name of the file.
@@ -153,10 +153,10 @@ impl DatabaseConnection {
 
     /// True if the file is empty. Any other file must belong to Moongate and have a known schema version.
     fn is_empty(&self) -> Result<bool, DatabaseError> {
-        const QUERY: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
+        const SCHEMA_QUERY: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
                             (SELECT user_version FROM pragma_user_version), \
                             (SELECT count(*) FROM sqlite_schema)";
-        let header = self.connection.query_row(QUERY, (), |row| {
+        let header = self.connection.query_row(SCHEMA_QUERY, (), |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
         });
         match header.map_err(|error| self.database_error(&error))? {
@@ -193,7 +193,7 @@ impl DatabaseConnection {
         let tables: i64 = transaction.query_row(count, (), |row| row.get(0)).map_err(failed)?;
         if tables == 0 {
             let made = transaction
-                .execute_batch(TABLES)
+                .execute_batch(CREATE_TABLES_SQL)
                 .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION_ID))
                 .and_then(|()| transaction.pragma_update(None, "user_version", SCHEMA_VERSION));
             made.map_err(failed)?;

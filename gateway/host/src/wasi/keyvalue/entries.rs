@@ -12,7 +12,7 @@ use super::{
 
 /// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered by
 /// bytes. `size` is the total size of the owner's entries.
-pub(super) const TABLES: &str = "
+pub(super) const CREATE_TABLES_SQL: &str = "
     CREATE TABLE stores (
         owner TEXT NOT NULL PRIMARY KEY,
         size INTEGER NOT NULL
@@ -26,15 +26,15 @@ pub(super) const TABLES: &str = "
 ";
 
 const VALUE_OF: &str = "SELECT value FROM entries WHERE owner = ?1 AND key = ?2";
-const LENGTH: &str = "SELECT length(value) FROM entries WHERE owner = ?1 AND key = ?2";
+const VALUE_LENGTH_SQL: &str = "SELECT length(value) FROM entries WHERE owner = ?1 AND key = ?2";
 const FIRST_PAGE: &str = "SELECT key FROM entries WHERE owner = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
 const NEXT_PAGE: &str = "SELECT key FROM entries WHERE owner = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-const SIZE: &str = "SELECT size FROM stores WHERE owner = ?1";
-const SET: &str = "INSERT INTO entries (owner, key, value) VALUES (?1, ?2, ?3) \
+const STORE_SIZE_SQL: &str = "SELECT size FROM stores WHERE owner = ?1";
+const SET_ENTRY_SQL: &str = "INSERT INTO entries (owner, key, value) VALUES (?1, ?2, ?3) \
                    ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value";
-const RESIZE: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?2) \
+const SET_STORE_SIZE_SQL: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?2) \
                       ON CONFLICT (owner) DO UPDATE SET size = excluded.size";
-const DELETE: &str = "DELETE FROM entries WHERE owner = ?1 AND key = ?2";
+const DELETE_ENTRY_SQL: &str = "DELETE FROM entries WHERE owner = ?1 AND key = ?2";
 
 /// The result of an operation. The inner error is the plugin's own, in which case nothing is written.
 pub(super) type OperationResult<T> = Result<std::result::Result<T, KeyValueError>>;
@@ -64,14 +64,14 @@ impl StoreEntries<'_> {
             Ok(size) => size,
             Err(error) => return Ok(Err(error)),
         };
-        self.db.prepare_cached(SET)?.execute(params![self.owner, key.as_bytes(), value])?;
+        self.db.prepare_cached(SET_ENTRY_SQL)?.execute(params![self.owner, key.as_bytes(), value])?;
         self.resize(size)?;
         Ok(Ok(()))
     }
 
     pub(super) fn delete(&self, key: &str) -> Result<()> {
         let Some(length) = self.length(key)? else { return Ok(()) };
-        self.db.prepare_cached(DELETE)?.execute(params![self.owner, key.as_bytes()])?;
+        self.db.prepare_cached(DELETE_ENTRY_SQL)?.execute(params![self.owner, key.as_bytes()])?;
         self.resize(self.size()?.saturating_sub(entry_size(key, length)))
     }
 
@@ -108,18 +108,19 @@ impl StoreEntries<'_> {
     }
 
     fn length(&self, key: &str) -> Result<Option<u64>> {
-        let mut select = self.db.prepare_cached(LENGTH)?;
+        let mut select = self.db.prepare_cached(VALUE_LENGTH_SQL)?;
         select.query_row(params![self.owner, key.as_bytes()], number).optional()
     }
 
     pub(super) fn size(&self) -> Result<u64> {
-        let size = self.db.prepare_cached(SIZE)?.query_row(params![self.owner], number).optional()?;
+        let size =
+            self.db.prepare_cached(STORE_SIZE_SQL)?.query_row(params![self.owner], number).optional()?;
         Ok(size.unwrap_or_default())
     }
 
     fn resize(&self, size: u64) -> Result<()> {
         let size = i64::try_from(size).unwrap_or(i64::MAX);
-        self.db.prepare_cached(RESIZE)?.execute(params![self.owner, size])?;
+        self.db.prepare_cached(SET_STORE_SIZE_SQL)?.execute(params![self.owner, size])?;
         Ok(())
     }
 }

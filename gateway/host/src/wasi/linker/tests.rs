@@ -57,7 +57,7 @@ fn every_interface_in_the_tables_is_linked() {
     for (interface, functions) in CONTRACT_IMPORTS {
         for function in functions {
             assert!(
-                has(&linker, &format!("{PACKAGE}/{interface}@0.1.0"), function),
+                has(&linker, &format!("{CONTRACT_PACKAGE}/{interface}@0.1.0"), function),
                 "{interface}.{function}"
             );
         }
@@ -93,7 +93,9 @@ fn the_contract_table_matches_the_wit() {
 fn many_long_imports_make_a_short_message() {
     let engine = Engine::default();
     let long = "c".repeat(20_000);
-    for (package, said) in [("a:b", "the component imports `a:b/c"), (PACKAGE, "the component needs `c")] {
+    for (package, said) in
+        [("a:b", "the component imports `a:b/c"), (CONTRACT_PACKAGE, "the component needs `c")]
+    {
         let imports: String =
             (0..900).map(|at| format!("(import \"{package}/{long}{at}@0.1.0\" (instance))")).collect();
         let bytes = wat::parse_str(format!("(component {imports})")).unwrap();

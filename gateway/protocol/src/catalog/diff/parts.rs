@@ -1,10 +1,9 @@
 //! Comparison of listed items, part by part.
 //!
-//! Parts are compared by `member::see`, which the digests are made of too: if digests differ, a part differs.
-
-use std::fmt::Debug;
+//! The digest of an item is made of the same values as those of its parts: if it differs, a part differs.
 
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
+use crate::names::Digest;
 
 use super::super::catalog_plugin::debug_digest;
 use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
@@ -65,93 +64,70 @@ impl ItemPart {
     }
 }
 
-/// The parts that differ, in the order of the enum.
-#[derive(Default)]
-struct DifferingParts(Vec<ItemPart>);
+/// A digest of each part of an item, in the order of the enum.
+pub(super) type PartDigests = Vec<(ItemPart, Digest)>;
 
-impl DifferingParts {
-    fn compare(mut self, part: ItemPart, before: &dyn Debug, now: &dyn Debug) -> Self {
-        if debug_digest(before) != debug_digest(now) {
-            self.0.push(part);
-        }
-        self
-    }
+/// The parts that differ between two items of the same kind.
+pub(super) fn differing_parts(before: &PartDigests, now: &PartDigests) -> Vec<ItemPart> {
+    let pairs = before.iter().zip(now);
+    pairs.filter(|(before, now)| before != now).map(|((part, _), _)| *part).collect()
 }
 
-/// The parts of a tool that differ.
-pub(super) fn tool_parts(old: &ToolEntry, new: &ToolEntry) -> Vec<ItemPart> {
-    let before = old.tool();
-    let now = new.tool();
-    // New fields must be compared.
-    let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } = before;
-    let ToolHints { title: hinted, read_only, destructive, idempotent, open_world, extra: hinted_others } =
+// In these functions, new fields must be added to the parts.
+
+/// The parts of a tool.
+pub(super) fn tool_parts(entry: &ToolEntry) -> PartDigests {
+    let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } =
+        entry.tool();
+    let ToolHints { title: hint_title, read_only, destructive, idempotent, open_world, extra: hint_extra } =
         hints;
-    let its = &now.hints;
-    DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
-        .compare(ItemPart::Title, &(title, hinted), &(&now.title, &its.title))
-        .compare(ItemPart::Description, description, &now.description)
-        .compare(
-            ItemPart::InputSchema,
-            &(input_schema, old.shown_input()),
-            &(&now.input_schema, new.shown_input()),
-        )
-        .compare(
-            ItemPart::OutputSchema,
-            &(output_schema, old.shown_output()),
-            &(&now.output_schema, new.shown_output()),
-        )
-        .compare(
-            ItemPart::Hints,
-            &(read_only, destructive, idempotent, open_world, hinted_others),
-            &(&its.read_only, &its.destructive, &its.idempotent, &its.open_world, &its.extra),
-        )
-        .compare(ItemPart::Icons, icons, &now.icons)
-        .compare(ItemPart::Meta, meta, &now.meta)
-        .compare(ItemPart::Others, extra, &now.extra)
-        .0
+    vec![
+        (ItemPart::Origin, debug_digest(&(entry.plugin().id(), name))),
+        (ItemPart::Title, debug_digest(&(title, hint_title))),
+        (ItemPart::Description, debug_digest(description)),
+        (ItemPart::InputSchema, debug_digest(&(input_schema, entry.shown_input()))),
+        (ItemPart::OutputSchema, debug_digest(&(output_schema, entry.shown_output()))),
+        (ItemPart::Hints, debug_digest(&(read_only, destructive, idempotent, open_world, hint_extra))),
+        (ItemPart::Icons, debug_digest(icons)),
+        (ItemPart::Meta, debug_digest(meta)),
+        (ItemPart::Others, debug_digest(extra)),
+    ]
 }
 
-/// The parts of a prompt that differ.
-pub(super) fn prompt_parts(old: &PromptEntry, new: &PromptEntry) -> Vec<ItemPart> {
-    let before = old.prompt();
-    let now = new.prompt();
-    let Prompt { name, title, description, arguments, icons, meta, extra } = before;
-    DifferingParts::default()
-        .compare(ItemPart::Origin, &(old.plugin().id(), name), &(new.plugin().id(), &now.name))
-        .compare(ItemPart::Title, title, &now.title)
-        .compare(ItemPart::Description, description, &now.description)
-        .compare(ItemPart::Arguments, arguments, &now.arguments)
-        .compare(ItemPart::Icons, icons, &now.icons)
-        .compare(ItemPart::Meta, meta, &now.meta)
-        .compare(ItemPart::Others, extra, &now.extra)
-        .0
+/// The parts of a prompt.
+pub(super) fn prompt_parts(entry: &PromptEntry) -> PartDigests {
+    let Prompt { name, title, description, arguments, icons, meta, extra } = entry.prompt();
+    vec![
+        (ItemPart::Origin, debug_digest(&(entry.plugin().id(), name))),
+        (ItemPart::Title, debug_digest(title)),
+        (ItemPart::Description, debug_digest(description)),
+        (ItemPart::Arguments, debug_digest(arguments)),
+        (ItemPart::Icons, debug_digest(icons)),
+        (ItemPart::Meta, debug_digest(meta)),
+        (ItemPart::Others, debug_digest(extra)),
+    ]
 }
 
-/// The parts of a resource that differ.
-pub(super) fn resource_parts(old: &ResourceEntry, new: &ResourceEntry) -> Vec<ItemPart> {
-    let before = old.resource();
-    let now = new.resource();
+/// The parts of a resource.
+pub(super) fn resource_parts(entry: &ResourceEntry) -> PartDigests {
     let Resource { uri: _, name, title, description, mime_type, size, icons, annotations, meta, extra } =
-        before;
-    DifferingParts::default()
-        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
-        .compare(ItemPart::Name, name, &now.name)
-        .compare(ItemPart::Title, title, &now.title)
-        .compare(ItemPart::Description, description, &now.description)
-        .compare(ItemPart::MediaType, mime_type, &now.mime_type)
-        .compare(ItemPart::Size, size, &now.size)
-        .compare(ItemPart::Icons, icons, &now.icons)
-        .compare(ItemPart::Annotations, annotations, &now.annotations)
-        .compare(ItemPart::Meta, meta, &now.meta)
-        .compare(ItemPart::Others, extra, &now.extra)
-        .0
+        entry.resource();
+    vec![
+        (ItemPart::Origin, debug_digest(entry.plugin().id())),
+        (ItemPart::Name, debug_digest(name)),
+        (ItemPart::Title, debug_digest(title)),
+        (ItemPart::Description, debug_digest(description)),
+        (ItemPart::MediaType, debug_digest(mime_type)),
+        (ItemPart::Size, debug_digest(size)),
+        (ItemPart::Icons, debug_digest(icons)),
+        (ItemPart::Annotations, debug_digest(annotations)),
+        (ItemPart::Meta, debug_digest(meta)),
+        (ItemPart::Others, debug_digest(extra)),
+    ]
 }
 
-/// The parts of a template that differ.
-pub(super) fn template_parts(old: &TemplateEntry, new: &TemplateEntry) -> Vec<ItemPart> {
-    let before = old.template();
-    let now = new.template();
+/// The parts of a template.
+pub(super) fn template_parts(entry: &TemplateEntry) -> PartDigests {
     let ResourceTemplate {
         uri_template: _,
         name,
@@ -162,16 +138,16 @@ pub(super) fn template_parts(old: &TemplateEntry, new: &TemplateEntry) -> Vec<It
         annotations,
         meta,
         extra,
-    } = before;
-    DifferingParts::default()
-        .compare(ItemPart::Origin, old.plugin().id(), new.plugin().id())
-        .compare(ItemPart::Name, name, &now.name)
-        .compare(ItemPart::Title, title, &now.title)
-        .compare(ItemPart::Description, description, &now.description)
-        .compare(ItemPart::MediaType, mime_type, &now.mime_type)
-        .compare(ItemPart::Icons, icons, &now.icons)
-        .compare(ItemPart::Annotations, annotations, &now.annotations)
-        .compare(ItemPart::Meta, meta, &now.meta)
-        .compare(ItemPart::Others, extra, &now.extra)
-        .0
+    } = entry.template();
+    vec![
+        (ItemPart::Origin, debug_digest(entry.plugin().id())),
+        (ItemPart::Name, debug_digest(name)),
+        (ItemPart::Title, debug_digest(title)),
+        (ItemPart::Description, debug_digest(description)),
+        (ItemPart::MediaType, debug_digest(mime_type)),
+        (ItemPart::Icons, debug_digest(icons)),
+        (ItemPart::Annotations, debug_digest(annotations)),
+        (ItemPart::Meta, debug_digest(meta)),
+        (ItemPart::Others, debug_digest(extra)),
+    ]
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::fake::{FakeMember as _, FakePlugin, catalog};
+use super::super::fake::{FakePlugin, IntoCatalogPlugin as _, catalog};
 use super::super::{CatalogPlugin, ListKind};
 use super::*;
 use crate::json::Json;
@@ -29,7 +29,10 @@ fn fake() -> FakePlugin {
 fn diff(change: impl FnOnce(&mut Manifest)) -> CatalogDiff {
     let mut changed = fake();
     change(&mut changed.manifest);
-    let (old, new) = (catalog(vec![fake().member(|_| {})]), catalog(vec![changed.member(|_| {})]));
+    let (old, new) = (
+        catalog(vec![fake().into_catalog_plugin(|_| {})]),
+        catalog(vec![changed.into_catalog_plugin(|_| {})]),
+    );
     let diff = CatalogDiff::between(&old, &new);
     assert!(
         ListKind::ALL.iter().any(|kind| old.digest(*kind) != new.digest(*kind)),
@@ -262,7 +265,7 @@ fn reports_changed_origin_of_a_public_name() {
         let object = json!({ "type": "object" });
         let mut fake = FakePlugin::new("a").tool("one", &object, None).tool("two", &object, None);
         fake.manifest.tools.iter_mut().for_each(|tool| tool.description.clear());
-        fake.member(|config| {
+        fake.into_catalog_plugin(|config| {
             config.tools.allow = Some([first.to_owned()].into());
             config.tools.rename = [(first.to_owned(), PublicName::new("run").unwrap())].into();
         })
@@ -277,7 +280,7 @@ fn compares_granted_instructions_only() {
     let plugin = |instructions: Option<&str>, granted: bool| -> CatalogPlugin {
         let mut fake = fake();
         fake.manifest.info.instructions = instructions.map(str::to_owned);
-        fake.member(|config: &mut PluginPolicy| config.instructions = granted)
+        fake.into_catalog_plugin(|config: &mut PluginPolicy| config.instructions = granted)
     };
     let lines = |before: CatalogPlugin, now: CatalogPlugin| {
         CatalogDiff::between(&catalog(vec![before]), &catalog(vec![now])).lines().join("\n")
@@ -300,7 +303,10 @@ fn summarises_large_differences() {
         fake.manifest.tools.iter_mut().for_each(|tool| tool.hints.read_only = Some(weak));
         fake
     };
-    let (old, new) = (catalog(vec![many(false).member(|_| {})]), catalog(vec![many(true).member(|_| {})]));
+    let (old, new) = (
+        catalog(vec![many(false).into_catalog_plugin(|_| {})]),
+        catalog(vec![many(true).into_catalog_plugin(|_| {})]),
+    );
     let diff = CatalogDiff::between(&old, &new);
     let [line] = diff.lines().try_into().unwrap();
     assert!(
@@ -310,7 +316,7 @@ fn summarises_large_differences() {
     assert_eq!((diff.weakened_tools().count(), diff.warnings().len()), (1_000, 21));
     assert_eq!(diff.warnings()[20], "the hints of 980 more tools became weaker");
     let long = format!("x://h/{}", "l".repeat(4_000));
-    let long = catalog(vec![FakePlugin::new("a").resource(&long).member(|_| {})]);
+    let long = catalog(vec![FakePlugin::new("a").resource(&long).into_catalog_plugin(|_| {})]);
     let line = CatalogDiff::between(&catalog(Vec::new()), &long).to_string();
     assert!(
         line.starts_with("new resource: `x://h/lll") && line.ends_with("l…`") && line.len() < 120,

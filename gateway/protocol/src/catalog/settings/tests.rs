@@ -36,12 +36,12 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
     let mut fake = FakePlugin::new("p");
     fake.manifest.info.settings_schema = Some(Json::from_value(schema));
-    let member = CatalogPlugin::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
+    let catalog_plugin = CatalogPlugin::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
     let one = |problem: Diagnostic| {
         let at = text[problem.span.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
-    member.problems().into_iter().map(one).collect()
+    catalog_plugin.problems().into_iter().map(one).collect()
 }
 
 #[test]

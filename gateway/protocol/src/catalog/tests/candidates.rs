@@ -6,19 +6,23 @@ use super::*;
 
 /// A plugin with these tools, without a prefix.
 fn with(id: &str, tools: &[&str]) -> CatalogPlugin {
-    tools.iter().fold(FakePlugin::new(id), |fake, tool| fake.tool(tool, &object(), None)).member(no_prefix)
+    tools
+        .iter()
+        .fold(FakePlugin::new(id), |fake, tool| fake.tool(tool, &object(), None))
+        .into_catalog_plugin(no_prefix)
 }
 
-fn new(member: CatalogPlugin) -> CatalogCandidate {
-    CatalogCandidate::new(member)
+fn new(catalog_plugin: CatalogPlugin) -> CatalogCandidate {
+    CatalogCandidate::new(catalog_plugin)
 }
 
-fn changed(member: CatalogPlugin, before: &CatalogPlugin) -> CatalogCandidate {
-    CatalogCandidate::new(member).with_fallback(before.clone())
+fn changed(catalog_plugin: CatalogPlugin, before: &CatalogPlugin) -> CatalogCandidate {
+    CatalogCandidate::new(catalog_plugin).with_fallback(before.clone())
 }
 
-fn served(members: &[&CatalogPlugin]) -> Catalog {
-    let built = Catalog::build(1, members.iter().map(|member| (*member).clone()).collect(), None);
+fn served(plugins: &[&CatalogPlugin]) -> Catalog {
+    let built =
+        Catalog::build(1, plugins.iter().map(|catalog_plugin| (*catalog_plugin).clone()).collect(), None);
     assert_eq!(built.refused, []);
     built.catalog
 }
@@ -91,7 +95,7 @@ fn fallback_has_old_names_and_new_grants() {
     let again = |id: &str| -> Arc<dyn Plugin> {
         Arc::new(FakePlugin { manifest: manifest.clone(), ..FakePlugin::new(id) })
     };
-    let a = fake.member(|config| config.instructions = true);
+    let a = fake.into_catalog_plugin(|config| config.instructions = true);
     let config =
         PluginPolicy { prefix: "b".to_owned(), place: 5..6, instructions: false, ..(**a.policy()).clone() };
     let plugin = again("a");
@@ -100,9 +104,9 @@ fn fallback_has_old_names_and_new_grants() {
     assert_eq!((before.policy().prefix.as_str(), before.policy().place.clone()), ("a", 5..6));
     assert!(!before.policy().instructions, "revoked permissions stay revoked");
 
-    let member = CatalogPlugin::new(again("a"), Arc::new(config.clone())).unwrap();
+    let catalog_plugin = CatalogPlugin::new(again("a"), Arc::new(config.clone())).unwrap();
     let rival = with("rival", &["b_x"]);
-    let candidates = vec![CatalogCandidate::new(member).with_fallback(before), new(rival.clone())];
+    let candidates = vec![CatalogCandidate::new(catalog_plugin).with_fallback(before), new(rival.clone())];
     let build = Catalog::join(2, &candidates, Some(&served(&[&a, &rival])));
     assert_eq!(tools(&build.catalog), [("a", "a_x"), ("rival", "b_x")]);
     assert_eq!(
@@ -113,7 +117,7 @@ fn fallback_has_old_names_and_new_grants() {
     assert!(a.with_permissions_of(again("c"), &config).is_none());
     assert!(a.with_permissions_of(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
     assert!(a.with_plugin(Arc::new(FakePlugin::new("a"))).is_none(), "the manifest differs");
-    assert!(a.with_plugin(again("a")).is_some_and(|member| member.policy().instructions));
+    assert!(a.with_plugin(again("a")).is_some_and(|catalog_plugin| catalog_plugin.policy().instructions));
 }
 
 #[test]
@@ -149,7 +153,7 @@ impl Dice {
     }
 
     /// A plugin that offers one to three of a few tools and perhaps a resource or a template.
-    fn member(&mut self, id: &str) -> CatalogPlugin {
+    fn catalog_plugin(&mut self, id: &str) -> CatalogPlugin {
         let mut fake = FakePlugin::new(id);
         let first = self.below(7);
         for step in 0..=self.below(3) {
@@ -160,7 +164,7 @@ impl Dice {
             1 => fake.template(&format!("x://h/{}{{p}}", self.below(3))),
             _ => fake,
         };
-        fake.member(no_prefix)
+        fake.into_catalog_plugin(no_prefix)
     }
 }
 
@@ -173,15 +177,16 @@ fn random_changes_lose_no_plugin_and_are_stable() {
     for round in 0..600 {
         let mut candidates = Vec::new();
         for id in ["a", "b", "c", "d", "e", "f"] {
-            let serving = old.plugin(&PluginId::new(id).unwrap()).map(|member| (**member).clone());
+            let serving =
+                old.plugin(&PluginId::new(id).unwrap()).map(|catalog_plugin| (**catalog_plugin).clone());
             let candidate = match (dice.below(6), serving) {
                 (0, _) => continue,
                 (1 | 2, Some(serving)) => CatalogCandidate::new(serving),
-                (3, Some(serving)) => CatalogCandidate::new(dice.member(id))
-                    .with_fallback(dice.member(id))
+                (3, Some(serving)) => CatalogCandidate::new(dice.catalog_plugin(id))
+                    .with_fallback(dice.catalog_plugin(id))
                     .with_fallback(serving),
-                (_, Some(serving)) => CatalogCandidate::new(dice.member(id)).with_fallback(serving),
-                (_, None) => CatalogCandidate::new(dice.member(id)),
+                (_, Some(serving)) => CatalogCandidate::new(dice.catalog_plugin(id)).with_fallback(serving),
+                (_, None) => CatalogCandidate::new(dice.catalog_plugin(id)),
             };
             candidates.push(candidate);
         }

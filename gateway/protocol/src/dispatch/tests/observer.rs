@@ -14,9 +14,9 @@ struct Notes(Mutex<Vec<Told>>);
 
 impl Observer for Notes {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { member, kind, name, outcome, took } = call;
+        let &CallEnd { catalog_plugin, kind, name, outcome, took } = call;
         let name = name.map(ToString::to_string).unwrap_or_default();
-        let told = (member.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
+        let told = (catalog_plugin.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
         self.0.lock().unwrap().push(told);
     }
 
@@ -35,9 +35,9 @@ impl Notes {
     }
 }
 
-fn observed(members: Vec<CatalogPlugin>) -> (Bench, Arc<Notes>) {
+fn observed(plugins: Vec<CatalogPlugin>) -> (Bench, Arc<Notes>) {
     let notes = Arc::<Notes>::default();
-    let Bench { dispatcher, catalog, context } = bench(members);
+    let Bench { dispatcher, catalog, context } = bench(plugins);
     let dispatcher = dispatcher.with_observer(Arc::<Notes>::clone(&notes));
     (Bench { dispatcher, catalog, context }, notes)
 }
@@ -64,7 +64,7 @@ async fn reports_every_outcome_once() {
     ];
     let mut words = Vec::new();
     for way in ways {
-        let (bench, notes) = observed(vec![answers(way, None).member(|_| {})]);
+        let (bench, notes) = observed(vec![answers(way, None).into_catalog_plugin(|_| {})]);
         let _ = bench.tool("a_run", r#"{"n":1}"#).await;
         let told = notes.take();
         let [(plugin, kind, name, outcome, ran)] = &told[..] else { panic!("{told:?}") };
@@ -96,14 +96,15 @@ async fn reports_every_outcome_once() {
 #[tokio::test]
 async fn reports_invalid_results_as_failures() {
     let schema = json!({ "type": "object" });
-    let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), Some(&schema)).member(|_| {})]);
+    let (bench, notes) =
+        observed(vec![answers(Ok(ToolResult::default()), Some(&schema)).into_catalog_plugin(|_| {})]);
     assert!(bench.tool("a_run", r#"{"n":1}"#).await.is_err());
     assert_eq!(notes.outcomes(), ["bad_output"]);
 }
 
 #[tokio::test]
 async fn does_not_report_requests_without_a_call() {
-    let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).member(|_| {})]);
+    let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     for (name, arguments) in [("nobody", "{}"), ("a_run", "{}")] {
         assert!(bench.tool(name, arguments).await.is_err());
     }
@@ -125,8 +126,9 @@ async fn reports_resources_prompts_and_completions() {
         extra: Vec::new(),
     };
     fake.on_prompt = Some(Box::new(move |_, _| ready(Ok(Outcome::NeedInput(need.clone())))));
-    let (bench, notes) =
-        observed(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]);
+    let (bench, notes) = observed(vec![
+        fake.into_catalog_plugin(|config| config.client_features = [ClientFeature::Roots].into()),
+    ]);
     bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://one").await.unwrap();
     bench.dispatcher.get_prompt(&bench.catalog, &bench.context, "a_review", &[]).await.unwrap();
     let whose = CompletionOwner::Prompt("a_review");
@@ -149,7 +151,7 @@ async fn reports_resources_prompts_and_completions() {
 async fn reports_dropped_and_unadmitted_calls() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| Box::pin(pending())));
-    let (bench, notes) = observed(vec![fake.member(|config| {
+    let (bench, notes) = observed(vec![fake.into_catalog_plugin(|config| {
         config.concurrency = 1;
         config.queue = 0;
     })]);
@@ -169,7 +171,7 @@ async fn reports_dropped_and_unadmitted_calls() {
 async fn reports_panics_as_internal_errors() {
     let mut fake = answers(Ok(ToolResult::default()), None);
     fake.on_tool = Some(Box::new(|_, _| panic!("a bug")));
-    let (bench, notes) = observed(vec![fake.member(|_| {})]);
+    let (bench, notes) = observed(vec![fake.into_catalog_plugin(|_| {})]);
     assert!(matches!(call_error(bench.tool("a_run", r#"{"n":1}"#).await), CallError::Internal(_)));
     assert_eq!(notes.outcomes(), ["internal"]);
 }

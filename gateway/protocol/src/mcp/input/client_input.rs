@@ -23,7 +23,7 @@ use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answe
 /// One request and its protocol.
 pub(super) struct ClientInput<'a> {
     pub(super) protocol: &'a Protocol,
-    pub(super) exchange: &'a RequestContext,
+    pub(super) request_context: &'a RequestContext,
     pub(super) params: &'a Params,
     pub(super) method: Method,
 }
@@ -40,10 +40,10 @@ impl ClientInput<'_> {
     /// Rejects questions that need undeclared capabilities. The error names all of them.
     pub(super) fn check_declared(
         &self,
-        member: &CatalogPlugin,
+        catalog_plugin: &CatalogPlugin,
         asked: &ParsedQuestions,
     ) -> Result<(), RequestError> {
-        let RequestContext { revision, capabilities, .. } = self.exchange;
+        let RequestContext { revision, capabilities, .. } = self.request_context;
         let mut missing: Vec<String> = Vec::new();
         for (_, question) in asked {
             for name in question.missing_capabilities(*revision, capabilities) {
@@ -55,23 +55,23 @@ impl ClientInput<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(RequestError::failed(member, CallError::Refused(PluginError::MissingCapability(missing))))
+        Err(RequestError::failed(catalog_plugin, CallError::Refused(PluginError::MissingCapability(missing))))
     }
 
     /// Asks all questions at once and waits for all answers. The first invalid answer withdraws the other questions,
     /// and so does one that makes the answers too long; `kept` is the length of earlier answers in bytes.
     pub(super) async fn ask(
         &self,
-        member: &CatalogPlugin,
+        catalog_plugin: &CatalogPlugin,
         asked: &ParsedQuestions,
         kept: usize,
     ) -> Result<Vec<(String, Json)>, RequestError> {
-        let RequestContext { revision, cancel, peer, .. } = self.exchange;
+        let RequestContext { revision, cancel, peer, .. } = self.request_context;
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
             let params = question
-                .params(member.id(), *revision)
-                .map_err(|error| error.into_request_error(member, *revision))?;
+                .params(catalog_plugin.id(), *revision)
+                .map_err(|error| error.into_request_error(catalog_plugin, *revision))?;
             ready.push((question, params));
         }
         if ready.is_empty() {
@@ -79,7 +79,7 @@ impl ClientInput<'_> {
         }
         let Some(peer) = peer else {
             let why = "the client can't be asked here: its request came in a batch, or without accepting an event stream";
-            return Err(RequestError::unanswered(member, why.to_owned()));
+            return Err(RequestError::unanswered(catalog_plugin, why.to_owned()));
         };
         let kept = &AtomicUsize::new(kept);
         let each = ready.iter().map(|(question, params)| async move {
@@ -88,7 +88,7 @@ impl ClientInput<'_> {
             let answer = answer
                 .map_err(|error| format!("{} (`{method}`)", sanitise::sanitised_label(&error.to_string())));
             let answer = answer.and_then(|answer| {
-                let used = question.accept(answer.get());
+                let used = question.validate_answer(answer.get());
                 used.map_err(|why| format!("the client's answer to `{method}` is invalid: {why}"))
             });
             let answer = answer.and_then(|answer| {
@@ -100,18 +100,21 @@ impl ClientInput<'_> {
             });
             match answer {
                 Ok(answer) => Ok((question.key.clone(), answer)),
-                Err(why) => Err(RequestError::unanswered(member, why)),
+                Err(why) => Err(RequestError::unanswered(catalog_plugin, why)),
             }
         });
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(RequestError::failed(member, CallError::Cancelled)),
+            () = cancel.cancelled() => Err(RequestError::failed(catalog_plugin, CallError::Cancelled)),
             answers = try_join_all(each) => answers,
         }
     }
 
     /// Restores the state, and reads the answers in the request.
-    pub(super) fn start(&self, member: Option<&Arc<CatalogPlugin>>) -> Result<StatelessStart, RequestError> {
+    pub(super) fn start(
+        &self,
+        catalog_plugin: Option<&Arc<CatalogPlugin>>,
+    ) -> Result<StatelessStart, RequestError> {
         let given = self.answers_in_request()?;
         let state = match self.params.get("requestState") {
             None => {
@@ -127,8 +130,10 @@ impl ClientInput<'_> {
             }
         };
         // The lookup reports an unknown tool.
-        let Some(member) = member else { return Ok(StatelessStart::Call(CallRound::default())) };
-        let OpenedState { rounds, answers, open, state, .. } = self.open(member, state)?;
+        let Some(catalog_plugin) = catalog_plugin else {
+            return Ok(StatelessStart::Call(CallRound::default()));
+        };
+        let OpenedState { rounds, answers, open, state, .. } = self.open(catalog_plugin, state)?;
         let (more, missing, unusable) = split_answers(open, &mut { given });
         let round = CallRound {
             rounds: rounds.saturating_sub(1),
@@ -144,8 +149,8 @@ impl ClientInput<'_> {
             let at = format!("/inputResponses/{}", crate::json::pointer_step(&request.key));
             return Err(RequestError::Protocol(ProtocolError::params(&at, message)));
         }
-        self.check_declared(member, &missing)?;
-        self.input_required(member, &round, &missing, &unusable).map(StatelessStart::Questions)
+        self.check_declared(catalog_plugin, &missing)?;
+        self.input_required(catalog_plugin, &round, &missing, &unusable).map(StatelessStart::Questions)
     }
 
     /// The answers in the request.
@@ -160,20 +165,21 @@ impl ClientInput<'_> {
     }
 
     /// Opens a state and marks it as used.
-    fn open(&self, member: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
+    fn open(&self, catalog_plugin: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
         let refuse = |why: StateError| RequestError::Protocol(ProtocolError::request_state(&why.to_string()));
         let states = &self.protocol.states;
         let now = SystemTime::now();
-        let opened = states.open(&self.claim(member), state, now).map_err(refuse)?;
-        let granted = &member.policy().client_features;
+        let opened = states.open(&self.claim(catalog_plugin), state, now).map_err(refuse)?;
+        let granted = &catalog_plugin.policy().client_features;
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
             return Err(refuse(StateError::Replaced));
         }
         states.mark_used(&opened, now).map_err(|why| match why {
             SpendError::Already => refuse(StateError::Used),
-            SpendError::Full => {
-                RequestError::unanswered(member, "too many questions are open; try again later".to_owned())
-            }
+            SpendError::Full => RequestError::unanswered(
+                catalog_plugin,
+                "too many questions are open; try again later".to_owned(),
+            ),
         })?;
         Ok(opened)
     }
@@ -181,17 +187,17 @@ impl ClientInput<'_> {
     /// The result that asks the client, with the state to send back.
     pub(super) fn input_required(
         &self,
-        member: &CatalogPlugin,
+        catalog_plugin: &CatalogPlugin,
         round: &CallRound,
         open: &ParsedQuestions,
         meta: &JsonMembers,
     ) -> Result<Box<RawValue>, RequestError> {
-        let revision = self.exchange.revision;
+        let revision = self.request_context.revision;
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {
             let params = question
-                .params(member.id(), revision)
-                .map_err(|error| error.into_request_error(member, revision))?;
+                .params(catalog_plugin.id(), revision)
+                .map_err(|error| error.into_request_error(catalog_plugin, revision))?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {
@@ -200,14 +206,14 @@ impl ClientInput<'_> {
             open: open.iter().map(|(request, _)| request.clone()).collect(),
             state: round.state.as_deref().map(<[u8]>::to_vec),
         };
-        let state = self.protocol.states.seal(&self.claim(member), &carried, SystemTime::now());
-        let state = state.map_err(|error| RequestError::unanswered(member, error.to_string()))?;
+        let state = self.protocol.states.seal(&self.claim(catalog_plugin), &carried, SystemTime::now());
+        let state = state.map_err(|error| RequestError::unanswered(catalog_plugin, error.to_string()))?;
         let server = &self.protocol.identity;
         let result = InputRequired { requests: &requests, state: &state, meta, server };
         Ok(render(&View::new(&result, revision)))
     }
 
-    fn claim(&self, member: &CatalogPlugin) -> StateClaim {
-        StateClaim::new(member, &self.exchange.principal, self.method.as_str(), self.params)
+    fn claim(&self, catalog_plugin: &CatalogPlugin) -> StateClaim {
+        StateClaim::new(catalog_plugin, &self.request_context.principal, self.method.as_str(), self.params)
     }
 }

@@ -35,9 +35,9 @@ pub fn fuzz_question(bytes: &[u8]) {
             assert!(!message.contains(is_hidden_in_block), "{message:?}");
         }
     }
-    if let Ok(accepted) = question.accept(answer) {
+    if let Ok(accepted) = question.validate_answer(answer) {
         assert_eq!(
-            question.accept(accepted.get()).as_ref(),
+            question.validate_answer(accepted.get()).as_ref(),
             Ok(&accepted),
             "an accepted answer must be accepted again unchanged"
         );

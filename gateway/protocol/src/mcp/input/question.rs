@@ -198,7 +198,7 @@ impl Question {
     }
 
     /// Validates an answer and returns it as the plugin gets it. The error is the reason why it is invalid.
-    pub(super) fn accept(&self, answer: &str) -> Result<Json, String> {
+    pub(super) fn validate_answer(&self, answer: &str) -> Result<Json, String> {
         if answer.len() > MAX_ANSWER_BYTES {
             return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
         }
@@ -264,17 +264,18 @@ fn elicitation_action(answer: &Map<String, Value>) -> Result<&str, String> {
 /// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
 /// trusted host, and escapes in a host are decoded.
 fn check_url(given: Option<&Value>) -> Result<String, String> {
-    const WHAT: &str = "`url` must be an `https:` or `http:` URL with an ASCII host (`xn--` for other scripts), no user name and no invisible characters";
-    let url = given.and_then(Value::as_str).ok_or(WHAT)?;
+    const URL_REQUIREMENT: &str = "`url` must be an `https:` or `http:` URL with an ASCII host (`xn--` for other scripts), no user name and no invisible characters";
+    let url = given.and_then(Value::as_str).ok_or(URL_REQUIREMENT)?;
     let lower = url.to_ascii_lowercase();
-    let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
+    let rest =
+        lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(URL_REQUIREMENT)?;
     let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let fits = url.len() <= MAX_URL_BYTES
         && !host.is_empty()
         && !host.starts_with(':')
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
         && !url.contains(|c: char| c.is_whitespace() || is_hidden_in_uri(c) || c == '\\');
-    if fits { Ok(url.to_owned()) } else { Err(WHAT.to_owned()) }
+    if fits { Ok(url.to_owned()) } else { Err(URL_REQUIREMENT.to_owned()) }
 }
 
 /// Validates a list of roots, each with a `file:` URI.

@@ -181,8 +181,8 @@ fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
 }
 
 fn preferences(given: &Value) -> Result<Value, &'static str> {
-    const WHAT: &str = "an object of `hints` with names and of priorities from 0 to 1";
-    let given = given.as_object().ok_or(WHAT)?;
+    const PREFERENCES_REQUIREMENT: &str = "an object of `hints` with names and of priorities from 0 to 1";
+    let given = given.as_object().ok_or(PREFERENCES_REQUIREMENT)?;
     let mut kept = Map::new();
     for (key, value) in given {
         let fits = match key.as_str() {
@@ -195,7 +195,7 @@ fn preferences(given: &Value) -> Result<Value, &'static str> {
             _ => continue,
         };
         if !fits {
-            return Err(WHAT);
+            return Err(PREFERENCES_REQUIREMENT);
         }
         kept.insert(key.clone(), value.clone());
     }
@@ -203,8 +203,9 @@ fn preferences(given: &Value) -> Result<Value, &'static str> {
 }
 
 fn tools(given: &Value) -> Result<Value, &'static str> {
-    const WHAT: &str = "a list of at most 64 tools, each with a `name` and an `inputSchema` of type `object`";
-    let given = given.as_array().filter(|tools| tools.len() <= MAX_TOOLS).ok_or(WHAT)?;
+    const TOOLS_REQUIREMENT: &str =
+        "a list of at most 64 tools, each with a `name` and an `inputSchema` of type `object`";
+    let given = given.as_array().filter(|tools| tools.len() <= MAX_TOOLS).ok_or(TOOLS_REQUIREMENT)?;
     let tool = |tool: &Value| {
         let known = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
         let mut tool = tool.as_object()?.clone();
@@ -218,7 +219,7 @@ fn tools(given: &Value) -> Result<Value, &'static str> {
         }
         (named && takes).then_some(Value::Object(tool))
     };
-    given.iter().map(tool).collect::<Option<Vec<_>>>().map(Value::Array).ok_or(WHAT)
+    given.iter().map(tool).collect::<Option<Vec<_>>>().map(Value::Array).ok_or(TOOLS_REQUIREMENT)
 }
 
 /// Validates a model's answer: role, content and model.

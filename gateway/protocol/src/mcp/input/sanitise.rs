@@ -16,10 +16,10 @@ const MAX_MESSAGE_BYTES: usize = 4 << 10;
 const MAX_LABEL_BYTES: usize = 1 << 10;
 
 /// The first character of a label.
-const BRACKETS: &[char] = &['[', '［', '【', '〖', '〔', '〚', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝'];
+const OPENING_BRACKETS: &[char] = &['[', '［', '【', '〖', '〔', '〚', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝'];
 
 /// The character after the first word of a label.
-const COLONS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '⁚', '։', '׃'];
+const LABEL_SEPARATORS: &[char] = &[':', ';', '：', '∶', '꞉', 'ː', '﹕', '︓', '⁚', '։', '׃'];
 
 /// The member of `_meta` that names the plugin, in every question.
 const PLUGIN_KEY: &str = "moongate/plugin";
@@ -27,7 +27,8 @@ const PLUGIN_KEY: &str = "moongate/plugin";
 /// Text without invisible characters and without anything that looks like the label that names the asking plugin.
 pub(super) fn without_labels(given: &str) -> String {
     let mut text = remove_hidden(given);
-    let labels: Vec<_> = text.match_indices(BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
+    let labels: Vec<_> =
+        text.match_indices(OPENING_BRACKETS).filter(|(at, _)| is_label(&text[*at..])).collect();
     let labels: Vec<_> = labels.into_iter().map(|(at, bracket)| at..at + bracket.len()).collect();
     for bracket in labels.into_iter().rev() {
         text.replace_range(bracket, "(");
@@ -37,21 +38,20 @@ pub(super) fn without_labels(given: &str) -> String {
 
 /// Reports whether the text contains something that looks like a label.
 pub(super) fn is_labelled(text: &str) -> bool {
-    text.match_indices(BRACKETS).any(|(at, _)| is_label(&text[at..]))
+    text.match_indices(OPENING_BRACKETS).any(|(at, _)| is_label(&text[at..]))
 }
 
 /// Reports whether the text starts with something that looks like a label. Letters of other scripts can look like any
 /// letter, and characters that are neither letters nor ASCII can be invisible.
 fn is_label(text: &str) -> bool {
-    let mut seen = text
-        .chars()
-        .skip(1)
-        .filter(|c| !c.is_whitespace() && (c.is_ascii() || c.is_alphanumeric() || COLONS.contains(c)));
+    let mut seen = text.chars().skip(1).filter(|c| {
+        !c.is_whitespace() && (c.is_ascii() || c.is_alphanumeric() || LABEL_SEPARATORS.contains(c))
+    });
     let looks_like = |letter: char, c: char| {
         !c.is_ascii() || c.eq_ignore_ascii_case(&letter) || matches!(letter, 'l' | 'i') && "lI1|!".contains(c)
     };
     "plugin".chars().all(|letter| seen.next().is_some_and(|c| looks_like(letter, c)))
-        && seen.next().is_some_and(|c| COLONS.contains(&c))
+        && seen.next().is_some_and(|c| LABEL_SEPARATORS.contains(&c))
 }
 
 /// The same, cut to the length of a message.

@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::*;
 use crate::call::{Capabilities, Content, DiscardSink, PromptResult, ReadResult, ToolResult};
-use crate::catalog::fake::{FakeMember as _, FakePlugin, catalog, ready};
+use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::jsonrpc::ErrorObject;
 use crate::limiter::ConcurrencyLimiter;
 use crate::names::{Digest, Principal};
@@ -131,7 +131,7 @@ impl Gateway {
     }
 
     async fn request(&self, client: &Client, method: Method, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = RequestContext {
+        let request_context = RequestContext {
             revision: client.revision,
             principal: client.principal.clone(),
             client: None,
@@ -142,7 +142,7 @@ impl Gateway {
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
         let params = Params::read(Some(&raw)).unwrap();
-        let answer = match self.protocol.start(exchange, method, params) {
+        let answer = match self.protocol.start(request_context, method, params) {
             StartedRequest::Ready(answer) => answer,
             StartedRequest::Pending(later) => later.await,
         };
@@ -197,7 +197,7 @@ fn plugin(
         let described = |text| PromptResult { description: Some(text), ..PromptResult::default() };
         ready(prompt(&context).map(|it| done(it, described)))
     }));
-    catalog(vec![fake.member(|config| {
+    catalog(vec![fake.into_catalog_plugin(|config| {
         config.prefix = "p".to_owned();
         grants(config);
     })])

@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 
 use crate::catalog::Catalog;
 
+use super::super::render::ListedItems;
 use super::super::seal::{RandomnessError, SealingKey};
-use super::ListedItems;
 
 /// The indices of the items of one kind in the catalog, sorted by key.
 #[derive(Debug)]

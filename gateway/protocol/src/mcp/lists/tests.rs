@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::super::{Method, ProtocolOptions, SealingKey, StartedRequest};
+use super::super::{CacheScope, Identity, Method, ProtocolOptions, SealingKey, StartedRequest};
 use super::*;
 use crate::call::DiscardSink;
-use crate::catalog::fake::{FakeMember as _, FakePlugin};
+use crate::catalog::Catalog;
+use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use crate::dispatch::Dispatcher;
 use crate::limiter::ConcurrencyLimiter;
 use crate::names::Principal;
@@ -53,12 +54,12 @@ impl Gateway {
                 .template(&format!("test://many/{name}/{{x}}"))
         };
         let fake = items.iter().fold(FakePlugin::new("p"), offer);
-        let built = Catalog::build(self.generation, vec![fake.member(|_| {})], None);
+        let built = Catalog::build(self.generation, vec![fake.into_catalog_plugin(|_| {})], None);
         self.catalog.send_replace(Arc::new(built.catalog));
     }
 
     fn list(&self, method: Method, revision: Revision, params: &Value) -> Result<Value, ProtocolError> {
-        let exchange = RequestContext {
+        let request_context = RequestContext {
             revision,
             principal: Principal::Anonymous,
             client: None,
@@ -68,7 +69,7 @@ impl Gateway {
             peer: None,
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
-        match self.protocol.start(exchange, method, Params::read(Some(&raw)).unwrap()) {
+        match self.protocol.start(request_context, method, Params::read(Some(&raw)).unwrap()) {
             StartedRequest::Ready(RequestAnswer::Shared(text)) => {
                 Ok(serde_json::from_str(text.get()).unwrap())
             }

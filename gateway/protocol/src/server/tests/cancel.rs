@@ -42,7 +42,7 @@ async fn supports_cancel_requests_of_generic_clients() {
 
 /// A server with a tool that waits for its cancellation and then cleans up.
 fn tidy(started: &CancellationToken, cleaned_up: &CancellationToken) -> Arc<Server> {
-    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
+    let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None);
     let started = started.clone();
     let cleaned_up = cleaned_up.clone();
     fake.on_tool = Some(Box::new(move |context, _| {
@@ -56,7 +56,7 @@ fn tidy(started: &CancellationToken, cleaned_up: &CancellationToken) -> Arc<Serv
             Err(CallError::Cancelled)
         })
     }));
-    serving(catalog(vec![fake.member(|_| {})]))
+    serving(catalog(vec![fake.into_catalog_plugin(|_| {})]))
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_lost_stateless_connection_cancels_with_grace() {
 
 #[tokio::test]
 async fn sends_nothing_after_a_cancellation() {
-    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None);
+    let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(move |context, _| {
         Box::pin(async move {
             context.sink.progress(1.0, None, None);
@@ -98,7 +98,7 @@ async fn sends_nothing_after_a_cancellation() {
             Ok(Outcome::Done(ToolResult::default()))
         })
     }));
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let connection = StdioConnection::new();
     line(&server, &connection, &initialize_request()).await;
     let call = request(1, "tools/call", &json!({ "name": "a_run", "_meta": { "progressToken": "t" } }));

@@ -21,9 +21,9 @@ struct Changing {
 /// One plugin with these tools, the resource [`A`], and a template over [`B`].
 fn offering(tools: &[&str]) -> Arc<Catalog> {
     let object = json!({ "type": "object" });
-    let mut fake = tools.iter().fold(Fake::new("a"), |fake, name| fake.tool(name, &object, None));
+    let mut fake = tools.iter().fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &object, None));
     fake.on_tool = Some(Box::new(|_, _| ready(Ok(Outcome::Done(ToolResult::default())))));
-    catalog(vec![fake.resource(A).template("test://b/{id}").member(|_| {})])
+    catalog(vec![fake.resource(A).template("test://b/{id}").into_catalog_plugin(|_| {})])
 }
 
 impl Changing {

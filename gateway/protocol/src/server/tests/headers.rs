@@ -16,12 +16,12 @@ fn server() -> Arc<Server> {
         },
         "required": ["region"],
     });
-    let mut fake = Fake::new("a").tool("fine", &schema, None);
+    let mut fake = FakePlugin::new("a").tool("fine", &schema, None);
     fake.on_tool = Some(Box::new(|_, (_, text)| {
         let content = vec![crate::call::Content::text(text)];
         ready(Ok(Outcome::Done(ToolResult { content, ..ToolResult::default() })))
     }));
-    serving(catalog(vec![fake.member(|_| {})]))
+    serving(catalog(vec![fake.into_catalog_plugin(|_| {})]))
 }
 
 fn stateless(id: u64, method: &str, mut params: Value) -> Vec<u8> {
@@ -186,11 +186,12 @@ async fn hides_invalid_header_annotations() {
         "type": "object",
         "properties": { "a": { "type": "number", "x-mcp-header": "A" }, "b": { "type": "string", "x-mcp-header": "B" } },
     });
-    let member = Fake::new("a").tool("fine", &schema, None).member(|config| config.place = 3..4);
-    let [warning] = member.problems().try_into().unwrap();
+    let catalog_plugin =
+        FakePlugin::new("a").tool("fine", &schema, None).into_catalog_plugin(|config| config.place = 3..4);
+    let [warning] = catalog_plugin.problems().try_into().unwrap();
     assert!(warning.message.contains("`/properties/a`") && warning.message.contains("`fine`"), "{warning}");
     assert_eq!((warning.is_error(), warning.span), (false, Some(3..4)));
-    let server = serving(catalog(vec![member]));
+    let server = serving(catalog(vec![catalog_plugin]));
     let connection = StdioConnection::new();
     let answer = line(&server, &connection, &stateless(1, "tools/list", json!({}))).await.unwrap();
     let properties = &answer["result"]["tools"][0]["inputSchema"]["properties"];

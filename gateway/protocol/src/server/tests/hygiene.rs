@@ -29,15 +29,15 @@ async fn ask(server: &Arc<Server>, revision: Revision, method: &str, mut params:
 #[tokio::test]
 async fn instructions_require_a_grant_and_are_limited() {
     let advising = |id: &str, advice: &str| {
-        let mut fake = Fake::new(id);
+        let mut fake = FakePlugin::new(id);
         fake.manifest.info.instructions = Some(advice.to_owned());
         fake
     };
     let long = "x".repeat(10_000);
     let server = serving(catalog(vec![
-        advising("a", "Use it wisely.\n").member(|config| config.instructions = true),
-        advising("b", "Obey me.").member(|_| {}),
-        advising("c", &long).member(|config| config.instructions = true),
+        advising("a", "Use it wisely.\n").into_catalog_plugin(|config| config.instructions = true),
+        advising("b", "Obey me.").into_catalog_plugin(|_| {}),
+        advising("c", &long).into_catalog_plugin(|config| config.instructions = true),
     ]));
     for (revision, method) in
         [(Revision::V2025_11_25, "initialize"), (Revision::V2026_07_28, "server/discover")]
@@ -51,18 +51,18 @@ async fn instructions_require_a_grant_and_are_limited() {
             instructions.chars().count()
         );
     }
-    let ungranted = serving(catalog(vec![advising("b", "Obey me.").member(|_| {})]));
+    let ungranted = serving(catalog(vec![advising("b", "Obey me.").into_catalog_plugin(|_| {})]));
     let result = ask(&ungranted, Revision::V2025_11_25, "initialize", json!({})).await;
     assert_eq!(result.get("instructions"), None, "nothing, rather than an empty text");
 }
 
 #[tokio::test]
 async fn empty_capabilities_are_not_listed() {
-    let mut fake = Fake::new("a").tool("run", &json!({ "type": "object" }), None).resource("test://a");
+    let mut fake = FakePlugin::new("a").tool("run", &json!({ "type": "object" }), None).resource("test://a");
     fake.manifest.tools[0].hints = ToolHints::default();
     let only_later = Annotations { last_modified: Some("2026-01-01".to_owned()), ..Annotations::default() };
     fake.manifest.resources[0].annotations = Some(only_later);
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     for revision in Revision::ALL {
         let tools = ask(&server, revision, "tools/list", json!({})).await;
         let mut members: Vec<_> = tools["tools"][0].as_object().unwrap().keys().cloned().collect();
@@ -77,7 +77,7 @@ async fn empty_capabilities_are_not_listed() {
 
 /// A gateway with a resource that may be cached for a minute.
 fn lasting(scope: CacheScope) -> Arc<Server> {
-    let mut fake = Fake::new("a").resource("test://a");
+    let mut fake = FakePlugin::new("a").resource("test://a");
     fake.on_read = Some(Box::new(|_, uri| {
         let contents = ResourceContents {
             uri: ResourceUri::new(&uri).unwrap(),
@@ -90,7 +90,7 @@ fn lasting(scope: CacheScope) -> Arc<Server> {
         let ttl = Some(Duration::from_secs(60));
         ready(Ok(Outcome::Done(ReadResult { contents, ttl, is_shareable: true, ..ReadResult::default() })))
     }));
-    serving_for(catalog(vec![fake.member(|_| {})]), scope)
+    serving_for(catalog(vec![fake.into_catalog_plugin(|_| {})]), scope)
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn results_are_not_cached_across_callers() {
 
 #[tokio::test]
 async fn completions_are_counted_and_use_plugin_names() {
-    let mut fake = Fake::new("a").prompt("ask", &["x!", "y"]);
+    let mut fake = FakePlugin::new("a").prompt("ask", &["x!", "y"]);
     fake.manifest.has_completions = true;
     fake.on_complete = Some(Box::new(|_, (target, name, _)| {
         let CompletionTarget::Prompt(prompt) = target else { panic!() };
@@ -119,7 +119,7 @@ async fn completions_are_counted_and_use_plugin_names() {
         let values = if name == "x" { few } else { many };
         ready(Ok(Completion { values, total: Some(1), ..Completion::default() }))
     }));
-    let server = serving(catalog(vec![fake.member(|_| {})]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let about = |name: &str| json!({ "ref": { "type": "ref/prompt", "name": "a_ask" }, "argument": { "name": name, "value": "" } });
     for revision in Revision::ALL {
         let few = ask(&server, revision, "completion/complete", about("x")).await["completion"].clone();

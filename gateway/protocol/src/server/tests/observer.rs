@@ -118,7 +118,7 @@ async fn client_input_never_becomes_a_label() {
 #[tokio::test]
 async fn observes_tool_errors_and_custom_codes() {
     let object = json!({ "type": "object" });
-    let mut fake = Fake::new("a").tool("fails", &object, None).tool("refuses", &object, None);
+    let mut fake = FakePlugin::new("a").tool("fails", &object, None).tool("refuses", &object, None);
     fake.on_tool = Some(Box::new(|_, (name, _)| {
         ready(match name.as_str() {
             "fails" => Ok(Outcome::Done(ToolResult::error("no".to_owned()))),
@@ -127,7 +127,7 @@ async fn observes_tool_errors_and_custom_codes() {
             }
         })
     }));
-    let (server, recorder) = observed(catalog(vec![fake.member(|_| {})]));
+    let (server, recorder) = observed(catalog(vec![fake.into_catalog_plugin(|_| {})]));
     let connection = StdioConnection::new();
     line(&server, &connection, &initialize_request()).await;
     line(&server, &connection, &call(1, "a_fails")).await;

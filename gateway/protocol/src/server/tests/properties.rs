@@ -38,7 +38,7 @@ fn saying_anything(random: &mut Random) -> Arc<Server> {
     fake.on_complete = Some(Box::new(move |_, _| ready(completions.lock().unwrap().completion())));
     let portable = random.chance(30);
     let grants = random.chance(70);
-    let member = fake.member(|config| {
+    let catalog_plugin = fake.into_catalog_plugin(|config| {
         config.portable_schemas = portable;
         if grants {
             let all = [ClientFeature::Elicitation, ClientFeature::Sampling, ClientFeature::Roots];
@@ -46,7 +46,7 @@ fn saying_anything(random: &mut Random) -> Arc<Server> {
         }
     });
     let page_size = random.chance(40).then(|| NonZeroU32::new(2).unwrap());
-    serving_in_pages(catalog(vec![member]), page_size)
+    serving_in_pages(catalog(vec![catalog_plugin]), page_size)
 }
 
 /// A client that accepts everything and answers every question.

@@ -10,7 +10,7 @@ use crate::session::SseEvent;
 
 /// A gateway whose tool `asks` requests roots under `count` keys and returns the answers.
 fn asking() -> Arc<Server> {
-    let mut fake = Fake::new("a").tool("asks", &json!({ "type": "object" }), None);
+    let mut fake = FakePlugin::new("a").tool("asks", &json!({ "type": "object" }), None);
     fake.on_tool = Some(Box::new(|context, (_, arguments)| {
         let arguments: Value = serde_json::from_str(&arguments).unwrap();
         if !context.answers.is_empty() {
@@ -28,7 +28,9 @@ fn asking() -> Arc<Server> {
             extra: Vec::new(),
         })))
     }));
-    serving(catalog(vec![fake.member(|config| config.client_features = [ClientFeature::Roots].into())]))
+    serving(catalog(vec![
+        fake.into_catalog_plugin(|config| config.client_features = [ClientFeature::Roots].into()),
+    ]))
 }
 
 fn hello_in(revision: &str, capabilities: &Value) -> Vec<u8> {

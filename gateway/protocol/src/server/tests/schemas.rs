@@ -11,12 +11,12 @@ fn server(portable: bool) -> Arc<Server> {
     let schema = json!({ "oneOf": [one, other], "$defs": { "small": { "type": "integer", "maximum": 3 } } });
     let mut input = schema.clone();
     input["type"] = json!("object");
-    let mut fake = Fake::new("a").tool("fine", &input, Some(&schema));
+    let mut fake = FakePlugin::new("a").tool("fine", &input, Some(&schema));
     fake.on_tool = Some(Box::new(|_, (_, text)| {
         let structured = Some(Json::parse(text).unwrap());
         ready(Ok(Outcome::Done(ToolResult { structured, ..ToolResult::default() })))
     }));
-    serving(catalog(vec![fake.member(|config| config.portable_schemas = portable)]))
+    serving(catalog(vec![fake.into_catalog_plugin(|config| config.portable_schemas = portable)]))
 }
 
 async fn asked(server: &Arc<Server>, revision: &str, method: &str, params: &Value) -> Value {

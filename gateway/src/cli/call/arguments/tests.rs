@@ -44,7 +44,7 @@ fn a_whole_object_stays_unchanged() {
 #[test]
 fn suggests_the_likely_pair() {
     let schema = json!({ "properties": { "name": { "type": "string" }, "age": {} }, "required": ["name"] });
-    for (pairs, cure) in [
+    for (pairs, hint) in [
         (&["name:Ada"][..], "write `name=Ada`"),
         (&["age=1", "name", "Ada L"], "write `'name=Ada L'`"),
         (&["name"], "write `name=value`"),
@@ -53,7 +53,7 @@ fn suggests_the_likely_pair() {
         (&[r#"{"name":"Ada"}"#], r#"write `--json '{"name":"Ada"}'`"#),
     ] {
         let text = typed(pairs, Some(&schema)).unwrap_err().to_string();
-        assert!(text.ends_with(cure), "{pairs:?}: {text}");
+        assert!(text.ends_with(hint), "{pairs:?}: {text}");
     }
     assert!(typed(&["Ada"], None).unwrap_err().to_string().contains("--json"));
 }
@@ -82,13 +82,13 @@ fn a_list_takes_one_value_and_several_with_commas() {
 
 #[test]
 fn suggests_the_likely_json_option() {
-    for (text, cure) in [
+    for (text, hint) in [
         ("{'a': 1}", r#"use double quotes for strings: write --json '{"a": 1}'"#),
         ("@args.json", r#"write --json "$(cat args.json)""#),
         ("a=1", r#"expected an object, such as --json '{"name": "value"}'"#),
     ] {
         let message = parse_arguments(Some(text), &[], None).unwrap_err().to_string();
-        assert!(message.ends_with(cure), "{text}: {message}");
+        assert!(message.ends_with(hint), "{text}: {message}");
     }
 }
 

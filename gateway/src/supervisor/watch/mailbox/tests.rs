@@ -1,84 +1,20 @@
-//! Filtering of reports.
+//! Reports wake the watch thread.
 
 use super::*;
 
-fn sink() -> EventSink {
-    let sink = EventSink::default();
-    let names = HashSet::from([OsString::from("file"), OsString::from("sub")]);
-    let folder = NamesInFolder { folder: FileId { device: 1, inode: 2 }, names };
-    let sub =
-        NamesInFolder { folder: FileId { device: 1, inode: 3 }, names: HashSet::from([OsString::from("x")]) };
-    sink.0.set_watched_names(WatchedNames(HashMap::from([("/a".into(), folder), ("/a/sub".into(), sub)])));
-    sink
-}
-
-#[test]
-fn reports_of_other_names_are_dropped() {
-    let sink = sink();
-    for number in 0..10_000 {
-        sink.report(&PathBuf::from(format!("/a/{number}.o")), ChangeKind::Content);
-        sink.report(&PathBuf::from(format!("/b/{number}/file")), ChangeKind::Removed);
-    }
-    sink.report(Path::new("/"), ChangeKind::Content);
-    sink.report(Path::new(""), ChangeKind::Content);
-    assert_eq!(sink.0.take_reports(), SystemReports::default());
-}
-
-#[test]
-fn reports_of_watched_names_are_kept_once() {
-    let sink = sink();
-    for _ in 0..1000 {
-        sink.report(Path::new("/a/file"), ChangeKind::Content);
-        sink.report(Path::new("/a/file"), ChangeKind::Metadata);
-    }
-    let entry = (FileId { device: 1, inode: 2 }, OsString::from("file"));
-    let expected = SystemReports {
-        any_change: true,
-        changed_entries: BTreeSet::from([entry]),
-        ..SystemReports::default()
-    };
-    assert_eq!(sink.0.take_reports(), expected);
-    assert!(sink.0.take_reports().is_empty());
-}
-
-#[test]
-fn removed_folder_is_kept_by_path() {
-    let sink = sink();
-    sink.report(Path::new("/a/sub"), ChangeKind::Removed);
-    let reports = sink.0.take_reports();
-    assert_eq!(reports.removed_folders, BTreeSet::from([PathBuf::from("/a/sub")]));
-    assert_eq!(reports.changed_entries.len(), 1);
-    sink.report(Path::new("/a"), ChangeKind::Removed);
-    assert_eq!(sink.0.take_reports().removed_folders, BTreeSet::from([PathBuf::from("/a")]));
-}
-
-#[test]
-fn permission_change_is_not_a_content_change() {
-    let sink = sink();
-    sink.report(Path::new("/a/file"), ChangeKind::Metadata);
-    assert_eq!(sink.0.take_reports(), SystemReports { any_change: true, ..SystemReports::default() });
-}
-
 #[test]
 fn reports_before_waiting_are_not_lost() {
-    let sink = sink();
+    let mailbox: Arc<Mailbox> = Arc::default();
+    let sink = mailbox.event_sink();
     sink.overflowed();
-    sink.0.wait(Instant::now(), None, ReportWakeUp::AtOnce);
-    assert!(sink.0.take_reports().overflowed);
-    let other = sink.clone();
+    mailbox.wait(Instant::now(), None, ReportWakeUp::AtOnce);
+    assert!(mailbox.reports.take().overflowed);
+    let other = Arc::clone(&mailbox);
     let waiting = std::thread::spawn(move || {
-        other.0.wait(Instant::now(), None, ReportWakeUp::AtOnce);
-        other.0.take_reports().failed
+        other.wait(Instant::now(), None, ReportWakeUp::AtOnce);
+        other.reports.take().failed
     });
     sink.failed("first".to_owned());
     let failed = waiting.join().unwrap();
     assert_eq!(failed.as_deref(), Some("first"));
-}
-
-#[test]
-fn first_reason_for_failing_is_kept() {
-    let sink = sink();
-    sink.failed("first".to_owned());
-    sink.failed("second".to_owned());
-    assert_eq!(sink.0.take_reports().failed.as_deref(), Some("first"));
 }

@@ -7,24 +7,24 @@ use tempfile::TempDir;
 use super::*;
 
 /// A directory whose own path contains no symlinks.
-fn folder() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = fs::canonicalize(folder.path()).unwrap();
-    (folder, path)
+fn directory() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = fs::canonicalize(directory.path()).unwrap();
+    (directory, path)
 }
 
 /// The steps below a directory, as relative paths.
 fn steps_below(probe: &FileProbe, root: &Path) -> Vec<String> {
     let below = probe.steps.iter().filter_map(|step| {
-        let folder = step.folder.strip_prefix(root).ok()?;
-        Some(folder.join(&step.name).display().to_string())
+        let directory = step.directory.strip_prefix(root).ok()?;
+        Some(directory.join(&step.name).display().to_string())
     });
     below.collect()
 }
 
 #[test]
 fn follows_symlinks_as_the_system_does() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     fs::create_dir_all(root.join("v1/deep")).unwrap();
     fs::write(root.join("v1/deep/file"), "x").unwrap();
     symlink("v1", root.join("data")).unwrap();
@@ -37,12 +37,12 @@ fn follows_symlinks_as_the_system_does() {
         ["absolute", "data", "v1", "v1/deep", "v1/deep/link", "v1/deep", "v1/deep", "v1/deep/file"]
     );
     let kinds: Vec<StepKind> = result.steps.iter().rev().take(3).map(|step| step.kind).collect();
-    assert_eq!(kinds, [StepKind::Leaf, StepKind::Folder, StepKind::Folder]);
+    assert_eq!(kinds, [StepKind::Leaf, StepKind::Directory, StepKind::Directory]);
 }
 
 #[test]
 fn ends_at_the_first_missing_name() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     fs::create_dir(root.join("a")).unwrap();
     fs::write(root.join("a/file"), "").unwrap();
     let probe_at = |path: &str| probe(&root.join(path));
@@ -58,7 +58,7 @@ fn ends_at_the_first_missing_name() {
 
 #[test]
 fn ends_at_symlinks_in_a_circle() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     symlink("there", root.join("here")).unwrap();
     symlink("here", root.join("there")).unwrap();
     let result = probe(&root.join("here"));
@@ -68,21 +68,21 @@ fn ends_at_symlinks_in_a_circle() {
 
 #[test]
 fn never_goes_above_the_root() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     fs::write(root.join("file"), "").unwrap();
     let up = Path::new("/../../..").join(root.strip_prefix("/").unwrap()).join("file");
     assert_eq!(probe(&up), probe(&root.join("file")));
 }
 
 #[test]
-fn relative_path_starts_in_the_working_folder() {
+fn relative_path_starts_in_the_working_directory() {
     let here = std::env::current_dir().unwrap();
     assert_eq!(probe(Path::new("Cargo.toml")), probe(&here.join("Cargo.toml")));
 }
 
 #[test]
 fn stamp_differs_for_another_file_of_the_same_size() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     fs::write(root.join("a"), "1").unwrap();
     fs::write(root.join("b"), "2").unwrap();
     let before = probe(&root.join("a"));
@@ -92,7 +92,7 @@ fn stamp_differs_for_another_file_of_the_same_size() {
 
 #[test]
 fn new_symlink_to_an_old_file_counts_as_a_change() {
-    let (_guard, root) = folder();
+    let (_guard, root) = directory();
     fs::write(root.join("file"), "1").unwrap();
     let old = probe(&root.join("file"));
     let hour = Duration::from_secs(3600);

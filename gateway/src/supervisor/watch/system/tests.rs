@@ -55,7 +55,7 @@ fn names_the_limits_of_the_system() {
         reason(notify::Error::io(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error())));
     assert!(instances.contains("max_user_instances"), "{instances}");
     let denied = notify::Error::io(io::ErrorKind::PermissionDenied.into());
-    assert!(matches!(watch_error(&denied), WatchError::Folder(_)));
+    assert!(matches!(watch_error(&denied), WatchError::Directory(_)));
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn panic_of_the_library_ends_watching() {
 }
 
 #[test]
-fn distinguishes_missing_from_unwatchable_folders() {
-    let folder = tempfile::tempdir().unwrap();
+fn distinguishes_missing_from_unwatchable_directories() {
+    let directory = tempfile::tempdir().unwrap();
     let mut reports = NativeSystem.start(EventSink::default()).unwrap();
-    assert_eq!(reports.watch(folder.path()), Ok(()));
-    assert_eq!(reports.watch(&folder.path().join("nowhere")), Err(WatchError::NotFound));
-    reports.unwatch(&folder.path().join("nowhere"));
-    reports.unwatch(folder.path());
-    assert_eq!(reports.watch(folder.path()), Ok(()));
+    assert_eq!(reports.watch(directory.path()), Ok(()));
+    assert_eq!(reports.watch(&directory.path().join("nowhere")), Err(WatchError::NotFound));
+    reports.unwatch(&directory.path().join("nowhere"));
+    reports.unwatch(directory.path());
+    assert_eq!(reports.watch(directory.path()), Ok(()));
 }

@@ -1,6 +1,6 @@
 //! A system that reports nothing, or not everything.
 
-use super::super::mailbox::ChangeKind;
+use super::super::event_sink::ChangeKind;
 use super::fake::FakeSystem;
 use super::*;
 
@@ -54,9 +54,9 @@ fn restarts_reports_that_failed() {
 }
 
 #[test]
-fn polls_files_in_a_folder_that_cannot_be_watched() {
+fn polls_files_in_a_directory_that_cannot_be_watched() {
     let fake = Arc::new(FakeSystem::default());
-    fake.refuse("/d", WatchError::Folder("permission denied".to_owned()));
+    fake.refuse("/d", WatchError::Directory("permission denied".to_owned()));
     let mut driver = start(&fake, 30 * SECOND);
     let polling = WatchMode::Polling("can't watch `/d`: permission denied".to_owned());
     assert_eq!(driver.next_mode(), polling);
@@ -85,7 +85,7 @@ fn lost_reports_probe_and_watch_everything_again() {
 }
 
 #[test]
-fn removed_folder_is_watched_again() {
+fn removed_directory_is_watched_again() {
     let fake = Arc::new(FakeSystem::default());
     let mut driver = start(&fake, 30 * SECOND);
     assert_eq!(driver.next_mode(), WatchMode::Events);
@@ -113,7 +113,7 @@ fn files_that_are_no_longer_named_leave_nothing_behind() {
 }
 
 #[test]
-fn does_not_wait_for_a_folder_on_a_stalled_mount() {
+fn does_not_wait_for_a_directory_on_a_stalled_mount() {
     let fake = Arc::new(FakeSystem::default());
     fake.stall(Path::new("/d"));
     fake.change(&file(), 1);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::SystemTime;
 
-use super::super::mailbox::{ChangeKind, EventSink};
+use super::super::event_sink::{ChangeKind, EventSink};
 use super::super::probe::{FileId, FileProbe, FileStamp, PathStep, StepKind};
-use super::super::{FolderWatcher, System, WatchError};
+use super::super::{DirectoryWatcher, System, WatchError};
 
 /// A system with files in `/d`, and others in `/e`, which is another mount.
 #[derive(Debug, Default)]
@@ -57,12 +57,12 @@ impl FakeSystem {
         std::mem::take(&mut self.state().requests)
     }
 
-    pub(in super::super) fn refuse(&self, folder: &str, error: WatchError) {
-        self.state().watch_errors.insert(folder.into(), error);
+    pub(in super::super) fn refuse(&self, directory: &str, error: WatchError) {
+        self.state().watch_errors.insert(directory.into(), error);
     }
 
-    pub(in super::super) fn allow(&self, folder: &str) {
-        self.state().watch_errors.remove(Path::new(folder));
+    pub(in super::super) fn allow(&self, directory: &str) {
+        self.state().watch_errors.remove(Path::new(directory));
     }
 
     pub(in super::super) fn set_start_error(&self, error: Option<WatchError>) {
@@ -126,14 +126,14 @@ impl FakeSystem {
 }
 
 impl System for FakeSystem {
-    fn start(&self, sink: EventSink) -> Result<Box<dyn FolderWatcher>, WatchError> {
+    fn start(&self, sink: EventSink) -> Result<Box<dyn DirectoryWatcher>, WatchError> {
         let mut state = self.state();
         state.starts += 1;
         if let Some(error) = state.start_error.clone() {
             return Err(error);
         }
         state.sinks.push(sink);
-        Ok(Box::new(FakeFolderWatcher(Arc::clone(&self.0))))
+        Ok(Box::new(FakeDirectoryWatcher(Arc::clone(&self.0))))
     }
 
     fn probe(&self, path: &Path) -> FileProbe {
@@ -141,10 +141,10 @@ impl System for FakeSystem {
         self.0.changed.notify_all();
         let state = self.0.when_responding(path);
         let stamp = state.stamps.get(path).copied().unwrap_or(FileStamp::Missing);
-        let folder = path.parent().unwrap();
-        let device = if folder == Path::new("/d") { 1 } else { 2 };
+        let directory = path.parent().unwrap();
+        let device = if directory == Path::new("/d") { 1 } else { 2 };
         let step = PathStep {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             id: FileId { device, inode: 1 },
             name: path.file_name().unwrap().to_owned(),
             kind: StepKind::Leaf,
@@ -154,19 +154,19 @@ impl System for FakeSystem {
 }
 
 #[derive(Debug)]
-struct FakeFolderWatcher(Arc<Shared>);
+struct FakeDirectoryWatcher(Arc<Shared>);
 
-impl FolderWatcher for FakeFolderWatcher {
-    fn watch(&mut self, folder: &Path) -> Result<(), WatchError> {
-        let mut state = self.0.when_responding(folder);
-        if let Some(error) = state.watch_errors.get(folder) {
+impl DirectoryWatcher for FakeDirectoryWatcher {
+    fn watch(&mut self, directory: &Path) -> Result<(), WatchError> {
+        let mut state = self.0.when_responding(directory);
+        if let Some(error) = state.watch_errors.get(directory) {
             return Err(error.clone());
         }
-        state.requests.push(format!("watch {}", folder.display()));
+        state.requests.push(format!("watch {}", directory.display()));
         Ok(())
     }
 
-    fn unwatch(&mut self, folder: &Path) {
-        self.0.state.lock().unwrap().requests.push(format!("unwatch {}", folder.display()));
+    fn unwatch(&mut self, directory: &Path) {
+        self.0.state.lock().unwrap().requests.push(format!("unwatch {}", directory.display()));
     }
 }

@@ -13,7 +13,7 @@ use super::*;
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 struct Fixture {
-    folder: TempDir,
+    directory: TempDir,
     watcher: FileWatcher,
     mailbox: Arc<Mailbox>,
     target: WatchTarget,
@@ -28,29 +28,29 @@ impl Fixture {
     }
 
     fn reading_since(since: SystemTime, names: &[&str], fill: impl FnOnce(&Path)) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fill(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        fill(directory.path());
         let mailbox: Arc<Mailbox> = Arc::default();
         let mut watcher = FileWatcher::new(Arc::clone(&mailbox), Arc::new(NativeSystem), since);
-        let files = names.iter().map(|name| folder.path().join(name)).collect();
+        let files = names.iter().map(|name| directory.path().join(name)).collect();
         let target = WatchTarget { files, config: WatchConfig { watches_files: true, poll_interval: NEVER } };
         watcher.set_target(target.clone(), Instant::now());
         let mut events = VecDeque::from(watcher.tick(Instant::now()));
         assert_eq!(events.pop_front(), Some(WatchEvent::ModeChanged(WatchMode::Events)));
-        Self { folder, watcher, mailbox, target, events }
+        Self { directory, watcher, mailbox, target, events }
     }
 
     /// One file, `dist/plugin.wasm`, and another one next to it that isn't watched.
     fn with_plugin() -> Self {
-        Self::new(&["dist/plugin.wasm"], |folder| {
-            fs::create_dir_all(folder.join("dist")).unwrap();
-            fs::write(folder.join("dist/plugin.wasm"), "old").unwrap();
-            fs::write(folder.join("dist/beside"), "new").unwrap();
+        Self::new(&["dist/plugin.wasm"], |directory| {
+            fs::create_dir_all(directory.join("dist")).unwrap();
+            fs::write(directory.join("dist/plugin.wasm"), "old").unwrap();
+            fs::write(directory.join("dist/beside"), "new").unwrap();
         })
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// The files that are reported next.
@@ -128,7 +128,7 @@ fn file_is_deleted_and_created() {
 }
 
 #[test]
-fn file_is_moved_in_from_another_folder() {
+fn file_is_moved_in_from_another_directory() {
     let mut fixture = Fixture::with_plugin();
     fs::create_dir(fixture.path("build")).unwrap();
     fs::write(fixture.path("build/out"), "new").unwrap();
@@ -156,12 +156,12 @@ fn file_becomes_readable() {
 
 #[test]
 fn symlink_is_pointed_elsewhere() {
-    let mut fixture = Fixture::new(&["plugin.wasm"], |folder| {
+    let mut fixture = Fixture::new(&["plugin.wasm"], |directory| {
         for version in ["1", "2", "3"] {
-            fs::create_dir_all(folder.join("versions").join(version)).unwrap();
-            fs::write(folder.join("versions").join(version).join("x.wasm"), version).unwrap();
+            fs::create_dir_all(directory.join("versions").join(version)).unwrap();
+            fs::write(directory.join("versions").join(version).join("x.wasm"), version).unwrap();
         }
-        symlink("versions/1/x.wasm", folder.join("plugin.wasm")).unwrap();
+        symlink("versions/1/x.wasm", directory.join("plugin.wasm")).unwrap();
     });
     symlink("versions/2/x.wasm", fixture.path("next")).unwrap();
     fs::rename(fixture.path("next"), fixture.path("plugin.wasm")).unwrap();
@@ -176,15 +176,15 @@ fn symlink_is_pointed_elsewhere() {
 
 #[test]
 fn hidden_symlink_of_a_config_map_is_swapped() {
-    let version = |folder: &Path, name: &str| {
-        fs::create_dir(folder.join(name)).unwrap();
-        fs::write(folder.join(name).join("plugin.wasm"), name).unwrap();
+    let version = |directory: &Path, name: &str| {
+        fs::create_dir(directory.join(name)).unwrap();
+        fs::write(directory.join(name).join("plugin.wasm"), name).unwrap();
     };
-    let mut fixture = Fixture::new(&["map/plugin.wasm"], |folder| {
-        fs::create_dir(folder.join("map")).unwrap();
-        version(&folder.join("map"), "..2024_1");
-        symlink("..2024_1", folder.join("map/..data")).unwrap();
-        symlink("..data/plugin.wasm", folder.join("map/plugin.wasm")).unwrap();
+    let mut fixture = Fixture::new(&["map/plugin.wasm"], |directory| {
+        fs::create_dir(directory.join("map")).unwrap();
+        version(&directory.join("map"), "..2024_1");
+        symlink("..2024_1", directory.join("map/..data")).unwrap();
+        symlink("..data/plugin.wasm", directory.join("map/plugin.wasm")).unwrap();
     });
     for (old, new) in [("..2024_1", "..2024_2"), ("..2024_2", "..2024_3")] {
         version(&fixture.path("map"), new);
@@ -196,7 +196,7 @@ fn hidden_symlink_of_a_config_map_is_swapped() {
 }
 
 #[test]
-fn folder_appears_later() {
+fn directory_appears_later() {
     let mut fixture = Fixture::new(&["a/b/c/plugin.wasm"], |_| ());
     fs::create_dir_all(fixture.path("a/b/c")).unwrap();
     fs::write(fixture.path("a/b/c/plugin.wasm"), "new").unwrap();
@@ -206,10 +206,10 @@ fn folder_appears_later() {
 }
 
 #[test]
-fn folders_appear_one_after_another() {
+fn directories_appear_one_after_another() {
     let mut fixture = Fixture::new(&["a/b/c/plugin.wasm"], |_| ());
-    for folder in ["a", "a/b", "a/b/c"] {
-        fs::create_dir(fixture.path(folder)).unwrap();
+    for directory in ["a", "a/b", "a/b/c"] {
+        fs::create_dir(fixture.path(directory)).unwrap();
         fixture.poll();
     }
     fs::write(fixture.path("a/b/c/plugin.wasm"), "new").unwrap();
@@ -217,7 +217,7 @@ fn folders_appear_one_after_another() {
 }
 
 #[test]
-fn folder_is_recreated() {
+fn directory_is_recreated() {
     let mut fixture = Fixture::with_plugin();
     for content in ["new", "newer", "newest"] {
         fs::remove_dir_all(fixture.path("dist")).unwrap();
@@ -231,7 +231,7 @@ fn folder_is_recreated() {
 }
 
 #[test]
-fn folder_is_recreated_much_later() {
+fn directory_is_recreated_much_later() {
     let mut fixture = Fixture::with_plugin();
     for content in ["new", "newer"] {
         fs::remove_dir_all(fixture.path("dist")).unwrap();
@@ -244,11 +244,11 @@ fn folder_is_recreated_much_later() {
 }
 
 #[test]
-fn folder_far_above_is_replaced() {
-    let mut fixture = Fixture::new(&["app/a/b/plugin.wasm"], |folder| {
+fn directory_far_above_is_replaced() {
+    let mut fixture = Fixture::new(&["app/a/b/plugin.wasm"], |directory| {
         for (name, content) in [("app", "old"), ("next", "new")] {
-            fs::create_dir_all(folder.join(name).join("a/b")).unwrap();
-            fs::write(folder.join(name).join("a/b/plugin.wasm"), content).unwrap();
+            fs::create_dir_all(directory.join(name).join("a/b")).unwrap();
+            fs::write(directory.join(name).join("a/b/plugin.wasm"), content).unwrap();
         }
     });
     fs::rename(fixture.path("app"), fixture.path("last")).unwrap();
@@ -261,7 +261,7 @@ fn folder_far_above_is_replaced() {
 }
 
 #[test]
-fn folder_takes_the_name_of_a_file_and_returns_it() {
+fn directory_takes_the_name_of_a_file_and_returns_it() {
     let mut fixture = Fixture::with_plugin();
     fs::remove_file(fixture.path(PLUGIN)).unwrap();
     fs::create_dir(fixture.path(PLUGIN)).unwrap();
@@ -273,9 +273,9 @@ fn folder_takes_the_name_of_a_file_and_returns_it() {
 
 #[test]
 fn two_files_are_reported_together() {
-    let mut fixture = Fixture::new(&["a/file", "b/file"], |folder| {
-        fs::create_dir(folder.join("a")).unwrap();
-        fs::create_dir(folder.join("b")).unwrap();
+    let mut fixture = Fixture::new(&["a/file", "b/file"], |directory| {
+        fs::create_dir(directory.join("a")).unwrap();
+        fs::create_dir(directory.join("b")).unwrap();
     });
     let both = [fixture.path("a/file"), fixture.path("b/file")];
     for file in &both {
@@ -296,9 +296,9 @@ fn ten_thousand_other_files_are_not_reported() {
 
 #[test]
 fn reading_is_not_a_change() {
-    let mut fixture = Fixture::new(&["read", "written"], |folder| {
-        fs::write(folder.join("read"), "old").unwrap();
-        fs::write(folder.join("written"), "old").unwrap();
+    let mut fixture = Fixture::new(&["read", "written"], |directory| {
+        fs::write(directory.join("read"), "old").unwrap();
+        fs::write(directory.join("written"), "old").unwrap();
     });
     for _ in 0..100 {
         fs::read(fixture.path("read")).unwrap();
@@ -310,7 +310,7 @@ fn reading_is_not_a_change() {
 #[test]
 fn identical_content_is_reported_once() {
     let mut fixture =
-        Fixture::new(&["same", "other"], |folder| fs::write(folder.join("same"), "old").unwrap());
+        Fixture::new(&["same", "other"], |directory| fs::write(directory.join("same"), "old").unwrap());
     for number in 0..3 {
         fs::write(fixture.path("same"), "old").unwrap();
         fixture.assert_reported("same", "old");
@@ -322,15 +322,16 @@ fn identical_content_is_reported_once() {
 #[test]
 fn write_while_the_reader_began_is_reported() {
     let since = SystemTime::now();
-    let fill = |folder: &Path| fs::write(folder.join("secret"), "new").unwrap();
+    let fill = |directory: &Path| fs::write(directory.join("secret"), "new").unwrap();
     let mut fixture = Fixture::reading_since(since, &["secret"], fill);
     fixture.assert_reported("secret", "new");
 }
 
 #[test]
-fn replaced_folders_do_not_pile_up() {
+fn replaced_directories_do_not_pile_up() {
     let mut fixture = Fixture::with_plugin();
-    let count = |fixture: &Fixture| fixture.watcher.folders.watches.as_ref().map(|watches| watches.count());
+    let count =
+        |fixture: &Fixture| fixture.watcher.directories.watches.as_ref().map(|watches| watches.count());
     let before = count(&fixture);
     for number in 0..50 {
         fs::rename(fixture.path("dist"), fixture.path(&format!("old-{number}"))).unwrap();

@@ -14,8 +14,8 @@ async fn next(client: &mut WatchClient) -> Option<WatchEvent> {
 
 #[tokio::test]
 async fn thread_reports_changes_until_it_is_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
     let (mut client, server) = channel();
     let thread = WatchThread::spawn(server, Arc::new(NativeSystem), SystemTime::now()).unwrap();
     let config = WatchConfig { watches_files: true, poll_interval: NEVER };

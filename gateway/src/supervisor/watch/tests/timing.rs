@@ -1,7 +1,7 @@
 //! The time at which changes are reported, by the driver's clock.
 
 use super::super::burst::{MAX_BURST, QUIET_PERIOD};
-use super::super::mailbox::ChangeKind;
+use super::super::event_sink::ChangeKind;
 use super::fake::FakeSystem;
 use super::*;
 

@@ -24,7 +24,7 @@ async fn a_slow_reader_can_be_evicted() {
     let mut other = pin!(limiter.acquire());
     assert!(poll!(&mut other).is_pending());
     assert!(slot.evicted().now_or_never().is_none(), "it waits for the gateway");
-    assert_eq!(events.next().await.as_deref(), Some(COMMENT));
+    assert_eq!(events.next().await.as_deref(), Some(EMPTY_COMMENT_LINE));
     // From here on, the client reads nothing.
     tokio::time::advance(Duration::from_secs(2)).await;
     assert!(poll!(&mut other).is_pending());

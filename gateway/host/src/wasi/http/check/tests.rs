@@ -10,7 +10,8 @@ use super::*;
 /// The texts of a refusal for the operator and for the caller.
 fn refused(url: &str) -> String {
     let text = "version = 1\n[plugins.x]\nsource = 'x.wasm'\n\
-        config = { token = '123456:AB-c_d/e', short = 'chat', several = { key = 'held-in-a-table' } }\n\
+        config = { token = '123456:AB-c_d/e', short = 'chat', encoded = 'to%2Fken%20of%3Amine', \
+        several = { key = 'held-in-a-table' } }\n\
         [plugins.x.allow]\nhttp = ['https://ok.example/open']\nenv = ['KEY']\n";
     let variables = [("HOME", "/nowhere"), ("KEY", "of-the-variable")]
         .map(|(name, held)| (name.to_owned(), held.to_owned()));
@@ -51,4 +52,19 @@ fn a_setting_in_a_path_is_not_shown() {
         refused("https://other.example/of-the-variable"),
         "GET https://other.example; http = [\"https://other.example\"]"
     );
+}
+
+#[test]
+fn a_percent_encoded_setting_in_a_path_is_not_shown() {
+    for path in
+        ["/to%2Fken%20of%3Amine", "/to%2fken%20of%3amine", "/x/to/ken%20of:mine", "/%74o%2Fken%20of:%6Dine"]
+    {
+        assert_eq!(
+            refused(&format!("https://other.example{path}")),
+            "GET https://other.example; http = [\"https://other.example\"]",
+            "{path}"
+        );
+        let shown = refused(&format!("https://ok.example{path}"));
+        assert!(!shown.contains("mine"), "{path}: {shown}");
+    }
 }

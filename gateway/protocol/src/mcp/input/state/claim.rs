@@ -30,7 +30,7 @@ impl StateClaim {
 
     /// The claim of a request.
     pub(in crate::mcp::input) fn new(
-        member: &CatalogPlugin,
+        catalog_plugin: &CatalogPlugin,
         principal: &Principal,
         method: &str,
         params: &Params,
@@ -46,8 +46,8 @@ impl StateClaim {
             Principal::Anonymous => "anonymous".to_owned(),
             Principal::Named(name) => format!("named {name}"),
         };
-        let plugin = member.id().to_string();
-        let version = member.plugin().digest().to_string();
+        let plugin = catalog_plugin.id().to_string();
+        let version = catalog_plugin.plugin().digest().to_string();
         Self { plugin, version, caller, request: Digest::of(&text).to_string() }
     }
 }

@@ -381,8 +381,8 @@ fn remembers_used_states_until_they_expire() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
-    let member = catalog.tool("p_ask").unwrap().plugin();
-    let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
+    let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
+    let claim = state::StateClaim::new(catalog_plugin, &Principal::Local, "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
@@ -398,8 +398,8 @@ fn full_memory_of_used_states_blocks_new_ones() {
     use std::time::{Duration, SystemTime};
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
-    let member = catalog.tool("p_ask").unwrap().plugin();
-    let claim = state::StateClaim::new(member, &Principal::Local, "tools/call", &Params::default());
+    let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
+    let claim = state::StateClaim::new(catalog_plugin, &Principal::Local, "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let seal = |now| states.seal(&claim, &state::RoundState::default(), now);
@@ -407,7 +407,8 @@ fn full_memory_of_used_states_blocks_new_ones() {
     states.fill(&claim, now);
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
     assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::SpendError::Full);
-    let other = state::StateClaim::new(member, &Principal::Anonymous, "tools/call", &Params::default());
+    let other =
+        state::StateClaim::new(catalog_plugin, &Principal::Anonymous, "tools/call", &Params::default());
     assert!(states.seal(&other, &state::RoundState::default(), now).is_ok(), "other callers aren't affected");
     let later = now + Duration::from_secs(601);
     assert!(seal(later).is_ok(), "expired states are forgotten");

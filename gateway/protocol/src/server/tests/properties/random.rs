@@ -182,8 +182,8 @@ impl Random {
     }
 
     /// All that the plugin offers.
-    pub(super) fn fake(&mut self, id: &str) -> Fake {
-        let mut fake = Fake::new(id);
+    pub(super) fn fake(&mut self, id: &str) -> FakePlugin {
+        let mut fake = FakePlugin::new(id);
         for at in 0..self.below(6) {
             let output = self.maybe(|it| it.below(OUTPUTS.len()));
             let schema = output.map(|at| serde_json::from_str(OUTPUTS[at].0).unwrap());
@@ -206,7 +206,7 @@ impl Random {
         self.others(fake)
     }
 
-    fn others(&mut self, mut fake: Fake) -> Fake {
+    fn others(&mut self, mut fake: FakePlugin) -> FakePlugin {
         let count = self.below(URIS.len() + 1);
         for uri in URIS.into_iter().take(count) {
             let listed = Resource { uri: ResourceUri::new(uri).unwrap(), ..self.resource() };

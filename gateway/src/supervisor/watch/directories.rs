@@ -9,53 +9,53 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::mailbox::{EventSink, NamesInFolder, WatchedNames};
+use super::event_sink::{EventSink, NamesInDirectory, WatchedNames};
 use super::probe::{FileId, PathStep, StepKind};
-use super::system::{FolderWatcher, System, WatchError};
+use super::system::{DirectoryWatcher, System, WatchError};
 
 /// The interval for requesting reports again from a system that can't provide any.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The directories to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct WantedFolders(BTreeMap<PathBuf, WantedFolder>);
+pub(super) struct WantedDirectories(BTreeMap<PathBuf, WantedDirectory>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct WantedFolder {
+struct WantedDirectory {
     id: FileId,
     names: BTreeSet<OsString>,
     /// A directory in which only directories are expected can stay unwatched.
     contains: StepKind,
 }
 
-impl WantedFolders {
+impl WantedDirectories {
     /// The directories of all steps.
     pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a PathStep>) -> Self {
         // A directory that is mounted twice has two paths; the system reports one of them.
         let mut paths: HashMap<FileId, &Path> = HashMap::new();
-        let mut folders: BTreeMap<PathBuf, WantedFolder> = BTreeMap::new();
-        for PathStep { folder, id, name, kind } in steps {
-            let path = paths.entry(*id).or_insert(folder);
-            let wanted = folders.entry((*path).to_owned()).or_insert_with(|| WantedFolder {
+        let mut directories: BTreeMap<PathBuf, WantedDirectory> = BTreeMap::new();
+        for PathStep { directory, id, name, kind } in steps {
+            let path = paths.entry(*id).or_insert(directory);
+            let wanted = directories.entry((*path).to_owned()).or_insert_with(|| WantedDirectory {
                 id: *id,
                 names: BTreeSet::new(),
-                contains: StepKind::Folder,
+                contains: StepKind::Directory,
             });
             wanted.names.insert(name.clone());
             if *kind == StepKind::Leaf {
                 wanted.contains = StepKind::Leaf;
             }
         }
-        Self(folders)
+        Self(directories)
     }
 
     /// The names for which reports are relevant.
     pub(super) fn names(&self) -> WatchedNames {
-        let names = |folder: &WantedFolder| NamesInFolder {
-            folder: folder.id,
-            names: folder.names.iter().cloned().collect(),
+        let names = |directory: &WantedDirectory| NamesInDirectory {
+            directory: directory.id,
+            names: directory.names.iter().cloned().collect(),
         };
-        WatchedNames(self.0.iter().map(|(path, folder)| (path.clone(), names(folder))).collect())
+        WatchedNames(self.0.iter().map(|(path, directory)| (path.clone(), names(directory))).collect())
     }
 }
 
@@ -77,10 +77,10 @@ impl LostWatches {
 
 /// The watched directories. Every method can block.
 #[derive(Debug)]
-pub(super) struct FolderWatches {
+pub(super) struct DirectoryWatches {
     system: Arc<dyn System>,
     sink: EventSink,
-    watcher: Option<Box<dyn FolderWatcher>>,
+    watcher: Option<Box<dyn DirectoryWatcher>>,
     watched: BTreeMap<PathBuf, FileId>,
     failure: Option<WatcherFailure>,
 }
@@ -101,13 +101,13 @@ pub(super) struct FitOutcome {
     pub(super) trouble: Option<String>,
 }
 
-impl FolderWatches {
+impl DirectoryWatches {
     pub(super) fn new(system: Arc<dyn System>, sink: EventSink) -> Self {
         Self { system, sink, watcher: None, watched: BTreeMap::new(), failure: None }
     }
 
     /// Watches these directories and no others.
-    pub(super) fn fit(&mut self, wanted: &WantedFolders, lost: LostWatches, now: Instant) -> FitOutcome {
+    pub(super) fn fit(&mut self, wanted: &WantedDirectories, lost: LostWatches, now: Instant) -> FitOutcome {
         if let Some(reason) = lost.failed {
             self.fail(reason, now);
         }
@@ -125,19 +125,19 @@ impl FolderWatches {
         });
         let mut outcome = FitOutcome::default();
         // The important ones first, because there can be too few watches for all.
-        for contains in [StepKind::Leaf, StepKind::Folder] {
-            for (path, folder) in wanted.0.iter().filter(|(_, folder)| folder.contains == contains) {
+        for contains in [StepKind::Leaf, StepKind::Directory] {
+            for (path, directory) in wanted.0.iter().filter(|(_, directory)| directory.contains == contains) {
                 if self.watched.contains_key(path) {
                     continue;
                 }
                 match watcher.watch(path) {
                     Ok(()) => {
-                        self.watched.insert(path.clone(), folder.id);
+                        self.watched.insert(path.clone(), directory.id);
                         outcome.grown = true;
                     }
                     // The directory above also reports that.
                     Err(WatchError::NotFound) => {}
-                    Err(WatchError::Folder(reason)) => {
+                    Err(WatchError::Directory(reason)) => {
                         if contains == StepKind::Leaf && outcome.trouble.is_none() {
                             outcome.trouble = Some(format!("can't watch `{}`: {reason}", path.display()));
                         }
@@ -175,7 +175,7 @@ impl FolderWatches {
     }
 
     /// The system's watcher. If there is none, one is started, but not too often.
-    fn take_watcher(&mut self, now: Instant) -> Option<Box<dyn FolderWatcher>> {
+    fn take_watcher(&mut self, now: Instant) -> Option<Box<dyn DirectoryWatcher>> {
         let may_start = self.failure.as_ref().is_none_or(|failure| failure.retry_at <= now);
         if self.watcher.is_none() && may_start {
             match self.system.start(self.sink.clone()) {

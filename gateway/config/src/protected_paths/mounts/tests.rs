@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::grant_guard::mounts::MountTable;
+use crate::protected_paths::mounts::MountTable;
 
 /// The disk, one of its directories mounted again below `/etc`, one with spaces in its name, and one file inside a
 /// granted directory.

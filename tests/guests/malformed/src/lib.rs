@@ -21,9 +21,9 @@ const TRAPS: &str = "\u{202e}\u{2066}\u{1b}[2J\u{1b}]0;x\u{7}\u{8}\u{0}\u{9b}31m
 
 /// The plugin.
 #[derive(Debug, Default)]
-pub struct Speaker;
+pub struct Malformed;
 
-moongate_sdk::export!(Speaker: tools, resources, prompts, completions);
+moongate_sdk::export!(Malformed: tools, resources, prompts, completions);
 
 /// A text with the name of its place on both sides of the hostile characters.
 fn strange(place: &str) -> String {
@@ -102,7 +102,7 @@ fn fault(place: &str) -> Fault {
     Fault { message: strange(place), at: some("pointer"), data: Some(json!(strange("data")).to_string()) }
 }
 
-impl Plugin for Speaker {
+impl Plugin for Malformed {
     fn info() -> PluginInfo {
         moods::describes();
         PluginInfo {
@@ -160,7 +160,7 @@ impl Plugin for Speaker {
     }
 
     fn resources(&self) -> Result<Vec<ResourceInfo>, Failure> {
-        Ok(moods::resources(|| vec![resource("speaker://text"), resource("speaker://lost")]))
+        Ok(moods::resources(|| vec![resource("malformed://text"), resource("malformed://lost")]))
     }
 
     fn templates(&self) -> Result<Vec<ResourceTemplate>, Failure> {
@@ -171,13 +171,13 @@ impl Plugin for Speaker {
             icons: icons(),
             annotations: annotations(),
             meta: meta("template meta"),
-            ..ResourceTemplate::new("speaker://words/{word}", strange("template name"))
+            ..ResourceTemplate::new("malformed://words/{word}", strange("template name"))
         };
         Ok(moods::unless_moody(|| vec![template()]))
     }
 
     fn read_resource(&self, _: &Context, uri: &str) -> Result<ReadOutcome, Failure> {
-        if uri == "speaker://lost" {
+        if uri == "malformed://lost" {
             return Err(Failure::NotFound(fault("lost")));
         }
         let contents = vec![ResourceContents {
@@ -263,7 +263,7 @@ fn answer() -> ToolResult {
         content: vec![
             Content::text(strange("result")),
             Content::Image(picture),
-            Content::Link(resource("speaker://text")),
+            Content::Link(resource("malformed://text")),
         ],
         structured: Some(format!("{{\r\n\"said\":\n{}}}\r\n", json!(strange("structured")))),
         meta: meta("result meta"),

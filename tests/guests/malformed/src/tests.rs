@@ -3,12 +3,12 @@
 use moongate_sdk::testing::Client;
 use serde_json::json;
 
-use super::{Plugin as _, Speaker};
+use super::{Malformed, Plugin as _};
 
 #[test]
 fn texts_are_hostile() {
-    let tools = Client::<Speaker>::new().tools();
-    for text in [&tools[0].title, &tools[0].description, &Speaker::info().instructions] {
+    let tools = Client::<Malformed>::new().tools();
+    for text in [&tools[0].title, &tools[0].description, &Malformed::info().instructions] {
         let text = text.as_deref().unwrap();
         assert!(text.contains('\u{202e}') && text.contains('\u{1b}') && text.contains('\n'), "{text:?}");
     }
@@ -16,7 +16,7 @@ fn texts_are_hostile() {
 
 #[test]
 fn failures_are_failures() {
-    let client = Client::<Speaker>::new();
+    let client = Client::<Malformed>::new();
     for tool in ["fail_params", "fail_not_found", "fail_internal", "fail_custom", "fail_hugely", "lack"] {
         assert!(client.call(tool, json!({})).is_err(), "{tool}");
     }

@@ -16,7 +16,7 @@ use crate::wasi::grant_audit::MissingGrant;
 
 /// Data about the descriptors of one instance, by their handles.
 #[derive(Debug, Default)]
-pub(super) struct DescriptorOrigins {
+pub(super) struct DescriptorGrants {
     /// The index of the grant in `allow.dirs`.
     grants: HashMap<u32, usize>,
     /// The granted directories themselves, as returned to the guest.
@@ -25,7 +25,7 @@ pub(super) struct DescriptorOrigins {
     permits: HashMap<u32, OpenFilePermit>,
 }
 
-impl DescriptorOrigins {
+impl DescriptorGrants {
     pub(super) fn preopens(&self) -> usize {
         self.preopens.len()
     }
@@ -57,19 +57,19 @@ impl DescriptorOrigins {
 impl FilesCtxView<'_> {
     /// Notes that the guest looked up a name in a directory, even if the name didn't exist.
     pub(super) fn looked_up(&mut self, directory: u32) {
-        self.state.lookups.in_granted |= self.state.origins.grants.contains_key(&directory);
+        self.state.lookups.in_granted |= self.state.descriptor_grants.grants.contains_key(&directory);
     }
 
     /// Notes that `opened` was opened in `parent`, and that the grant was used.
     pub(super) fn opened(&mut self, parent: u32, opened: u32) {
-        if let Some(grant) = self.state.origins.grants.get(&parent).copied() {
-            self.state.origins.grants.insert(opened, grant);
+        if let Some(grant) = self.state.descriptor_grants.grants.get(&parent).copied() {
+            self.state.descriptor_grants.grants.insert(opened, grant);
             self.note_used(parent);
         }
     }
 
     fn grant(&self, descriptor: u32) -> Option<&DirGrant> {
-        let index = self.state.origins.grants.get(&descriptor)?;
+        let index = self.state.descriptor_grants.grants.get(&descriptor)?;
         self.state.config.allow.dirs.get(*index)
     }
 

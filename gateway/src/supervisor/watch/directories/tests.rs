@@ -5,16 +5,16 @@ use std::sync::Mutex;
 use super::*;
 use crate::supervisor::watch::tests::fake::FakeSystem;
 
-fn step(folder: &str, inode: u64, name: &str, kind: StepKind) -> PathStep {
-    PathStep { folder: folder.into(), id: FileId { device: 1, inode }, name: name.into(), kind }
+fn step(directory: &str, inode: u64, name: &str, kind: StepKind) -> PathStep {
+    PathStep { directory: directory.into(), id: FileId { device: 1, inode }, name: name.into(), kind }
 }
 
-fn wanted(steps: &[PathStep]) -> WantedFolders {
-    WantedFolders::from_steps(steps.iter())
+fn wanted(steps: &[PathStep]) -> WantedDirectories {
+    WantedDirectories::from_steps(steps.iter())
 }
 
-fn watches(fake: &Arc<FakeSystem>) -> FolderWatches {
-    FolderWatches::new(Arc::<FakeSystem>::clone(fake), EventSink::default())
+fn watches(fake: &Arc<FakeSystem>) -> DirectoryWatches {
+    DirectoryWatches::new(Arc::<FakeSystem>::clone(fake), EventSink::default())
 }
 
 fn now() -> Instant {
@@ -22,12 +22,15 @@ fn now() -> Instant {
 }
 
 #[test]
-fn watches_each_folder_once_and_unwatches_unwanted_ones() {
+fn watches_each_directory_once_and_unwatches_unwanted_ones() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
     let file = step("/a", 1, "file", StepKind::Leaf);
-    let both =
-        wanted(&[step("/", 0, "a", StepKind::Folder), file.clone(), step("/a", 1, "other", StepKind::Leaf)]);
+    let both = wanted(&[
+        step("/", 0, "a", StepKind::Directory),
+        file.clone(),
+        step("/a", 1, "other", StepKind::Leaf),
+    ]);
     let outcome = watches.fit(&both, LostWatches::default(), now());
     assert_eq!(outcome, FitOutcome { grown: true, trouble: None });
     assert_eq!(fake.take_requests(), ["watch /a", "watch /"]);
@@ -38,11 +41,11 @@ fn watches_each_folder_once_and_unwatches_unwanted_ones() {
 }
 
 #[test]
-fn watches_replaced_and_lost_folders_again() {
+fn watches_replaced_and_lost_directories_again() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
     let at =
-        |inode| wanted(&[step("/", 0, "a", StepKind::Folder), step("/a", inode, "file", StepKind::Leaf)]);
+        |inode| wanted(&[step("/", 0, "a", StepKind::Directory), step("/a", inode, "file", StepKind::Leaf)]);
     watches.fit(&at(1), LostWatches::default(), now());
     fake.take_requests();
     assert!(watches.fit(&at(2), LostWatches::default(), now()).grown);
@@ -58,7 +61,7 @@ fn watches_replaced_and_lost_folders_again() {
 }
 
 #[test]
-fn watches_a_folder_once_that_is_mounted_twice() {
+fn watches_a_directory_once_that_is_mounted_twice() {
     let both = wanted(&[step("/a", 1, "one", StepKind::Leaf), step("/b", 1, "two", StepKind::Leaf)]);
     let WatchedNames(names) = both.names();
     assert_eq!(names.keys().collect::<Vec<_>>(), [Path::new("/a")]);
@@ -66,12 +69,12 @@ fn watches_a_folder_once_that_is_mounted_twice() {
 }
 
 #[test]
-fn unwatchable_folder_matters_only_if_changes_are_expected() {
+fn unwatchable_directory_matters_only_if_changes_are_expected() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
-    let denied = || WatchError::Folder("permission denied".to_owned());
+    let denied = || WatchError::Directory("permission denied".to_owned());
     fake.refuse("/", denied());
-    let steps = [step("/", 0, "a", StepKind::Folder), step("/a", 1, "file", StepKind::Leaf)];
+    let steps = [step("/", 0, "a", StepKind::Directory), step("/a", 1, "file", StepKind::Leaf)];
     assert_eq!(
         watches.fit(&wanted(&steps), LostWatches::default(), now()),
         FitOutcome { grown: true, trouble: None }
@@ -93,7 +96,7 @@ fn keeps_important_watches_when_they_run_out() {
     let fake = Arc::new(FakeSystem::default());
     let mut watches = watches(&fake);
     fake.refuse("/", WatchError::Limit("no more".to_owned()));
-    let steps = [step("/", 0, "a", StepKind::Folder), step("/a", 1, "file", StepKind::Leaf)];
+    let steps = [step("/", 0, "a", StepKind::Directory), step("/a", 1, "file", StepKind::Leaf)];
     let outcome = watches.fit(&wanted(&steps), LostWatches::default(), now());
     assert_eq!(outcome, FitOutcome { grown: true, trouble: Some("no more".to_owned()) });
     assert_eq!(watches.watched.keys().collect::<Vec<_>>(), [Path::new("/a")]);
@@ -150,7 +153,7 @@ fn clear_drops_the_watcher() {
             *self.0.lock().unwrap() += 1;
         }
     }
-    impl FolderWatcher for Dropped {
+    impl DirectoryWatcher for Dropped {
         fn watch(&mut self, _: &Path) -> Result<(), WatchError> {
             Ok(())
         }

@@ -51,17 +51,17 @@ const BROKEN: &str = "broken";
 /// The key that counts requests for the list of tools.
 const ASKED: &str = "asked";
 /// A resource that is listed after it was added.
-const RESOURCE: &str = "keeper://state";
+const RESOURCE: &str = "stateful://state";
 
 /// The plugin.
 #[derive(Debug, Default)]
-pub struct Keeper;
+pub struct Stateful;
 
-moongate_sdk::export!(Keeper: tools, resources);
+moongate_sdk::export!(Stateful: tools, resources);
 
-impl Plugin for Keeper {
+impl Plugin for Stateful {
     fn info() -> PluginInfo {
-        PluginInfo::new("keeper", "1.0.0")
+        PluginInfo::new("stateful", "1.0.0")
     }
 
     fn tools(&self) -> Result<Vec<Tool>, Failure> {

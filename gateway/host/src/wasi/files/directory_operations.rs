@@ -12,7 +12,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 
 use super::{
-    FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, open, permissions, quota_exceeded,
+    FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, file_modes, open, quota_exceeded,
 };
 
 type Store<'s, T> = StoreContextMut<'s, T>;
@@ -63,14 +63,14 @@ fn get_directories<T: FilesView>(mut store: Store<'_, T>, (): ()) -> Result<(Vec
     files.state.lookups.listed_preopens = true;
     for (directory, guest) in &directories {
         let grant = files.state.config.allow.dirs.iter().position(|grant| grant.guest_path == *guest);
-        files.state.origins.add_preopen(directory.rep(), grant);
+        files.state.descriptor_grants.add_preopen(directory.rep(), grant);
     }
     Ok((directories,))
 }
 
 fn drop_descriptor<T: FilesView>(mut store: Store<'_, T>, descriptor: u32) -> Result<()> {
     let files = store.data_mut().files();
-    let _permit = files.state.origins.remove(descriptor);
+    let _permit = files.state.descriptor_grants.remove(descriptor);
     files.table.delete(File::new_own(descriptor))?;
     Ok(())
 }
@@ -155,7 +155,7 @@ async fn rename<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
-    permissions::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
+    file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
     let result = files.filesystem().rename_at(dir, path, new_dir, new_path).await;
     files.changed(&descriptors, result)
 }

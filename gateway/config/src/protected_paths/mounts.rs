@@ -44,7 +44,8 @@ impl MountTable {
         let mounts = text.split(|byte| *byte == b'\n').filter_map(|line| {
             let mut fields = line.split(|byte| *byte == b' ').skip(2);
             let device = String::from_utf8(fields.next()?.to_vec()).ok()?;
-            let (root, at) = (unescaped(fields.next()?), unescaped(fields.next()?));
+            let root = unescaped(fields.next()?);
+            let at = unescaped(fields.next()?);
             Some(Mount { device, root, at })
         });
         Self(mounts.collect())

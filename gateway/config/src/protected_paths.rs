@@ -1,4 +1,4 @@
-//! The grant guard: no grant gives access to the gateway's own files.
+//! Protected paths: no grant gives access to the gateway's own files.
 //!
 //! A granted directory must not contain, be, or be inside one of the gateway's own files or directories: its program,
 //! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the

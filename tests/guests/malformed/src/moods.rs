@@ -27,7 +27,7 @@ fn long(beginning: &str) -> String {
 /// The resources. One mood adds one with a name that is too long.
 pub(crate) fn resources(list: impl FnOnce() -> Vec<ResourceInfo>) -> Vec<ResourceInfo> {
     if mood().as_deref() == Some("long uri") {
-        return vec![ResourceInfo::new(format!("speaker://{}", "x".repeat(4_096)), "long")];
+        return vec![ResourceInfo::new(format!("malformed://{}", "x".repeat(4_096)), "long")];
     }
     unless_moody(list)
 }
