@@ -5,6 +5,8 @@ mod metrics;
 pub(crate) mod shutdown;
 #[cfg(unix)]
 mod sighup;
+mod shared_volume;
+#[cfg(unix)]
 mod startup;
 mod status;
 #[cfg(unix)]
