@@ -188,10 +188,10 @@ async fn run_until_shutdown(app: App, stops: &mut ShutdownSignals, service: Syst
     match app.stop(reason, hurry).await {
         StopOutcome::Clean => tracing::info!("stopped"),
         StopOutcome::TimedOut(left) => {
-            tracing::warn!(requests = left.requests, calls = %left, "gateway stopped; unfinished calls were aborted");
+            tracing::warn!(requests = left.requests, unfinished = %left, "gateway stopped; unfinished calls were aborted");
         }
         StopOutcome::CutShort(left) => {
-            tracing::warn!(calls = %left, "gateway stopped immediately; running calls were aborted")
+            tracing::warn!(unfinished = %left, "gateway stopped immediately; running calls were aborted")
         }
     }
     service.finish().await;
