@@ -26,6 +26,7 @@ mod inspect;
 mod list;
 mod new;
 mod print;
+mod program;
 mod reload;
 mod schema;
 mod serve;
