@@ -44,7 +44,7 @@ pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;
 Examples:
   moongate call time_get_current_time timezone=Asia/Tokyo
   moongate call time_get_current_time --json '{\"timezone\": \"UTC\"}' --format json
-  moongate call fetch_fetch url=https://example.com --explain
+  moongate call fetch url=https://example.com --explain
   moongate call --plugin ./hello.wasm greet name=Ada
   moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
