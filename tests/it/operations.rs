@@ -1,12 +1,13 @@
 //! Startup, monitoring and shutdown of the gateway.
 
 mod admin;
+mod log_format;
 mod metrics;
 pub(crate) mod shutdown;
 #[cfg(unix)]
-mod sighup;
 mod shared_volume;
 #[cfg(unix)]
+mod sighup;
 mod startup;
 mod status;
 #[cfg(unix)]

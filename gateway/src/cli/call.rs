@@ -20,6 +20,7 @@ use self::rounds::{CallEnd, OpenQuestions};
 use self::typed_answers::TypedAnswers;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError};
+use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
@@ -162,7 +163,7 @@ impl Call {
             Ok(CallEnd::Unanswered(open)) => {
                 let failure = open.to_error();
                 let table = entry.filter(|_| self.is_bare()).map(|entry| grant_note(entry, &open));
-                failure.notes(&table.unwrap_or_default()).notes(&unused_answers_note(&answers))
+                failure.messages(table.unwrap_or_default()).messages(unused_answers(&answers))
             }
             Err(LocalCallError::Process(error)) => error.into(),
             Err(LocalCallError::Tool(trouble)) => self.call_error(&trouble, schema.as_ref(), supervisor),
@@ -283,7 +284,7 @@ impl Call {
             rounds::run_rounds(&mut answers, async |more| remote.call(name, &arguments, schema, more).await);
         match came.await {
             Ok(CallEnd::Done(result)) => self.print(result::protocol_document(&result), None, &answers),
-            Ok(CallEnd::Unanswered(open)) => Err(open.to_error().notes(&unused_answers_note(&answers))),
+            Ok(CallEnd::Unanswered(open)) => Err(open.to_error().messages(unused_answers(&answers))),
             Err(McpClientError::Rejected(message)) if schema.is_null() => {
                 Err(CommandError::new(ExitKind::Tool).message(&message, Some(LIST_TOOLS_HINT)))
             }
@@ -361,7 +362,7 @@ impl Call {
         match self.format {
             OutputFormat::Text => {
                 print::untrusted(&result::text(&document))?;
-                print::stderr_lines(&unused_answers_note(answers));
+                unused_answers(answers).print();
                 print::stderr_lines(&explained.map(|explained| explained.text).unwrap_or_default());
             }
             OutputFormat::Json => {
@@ -369,7 +370,7 @@ impl Call {
                     document["grants"] = explained.document;
                 }
                 print::json(&document)?;
-                print::stderr_lines(&unused_answers_note(answers));
+                unused_answers(answers).print();
             }
         }
         Ok(if document["isError"] == true { ExitKind::Tool } else { ExitKind::Success })
@@ -383,16 +384,21 @@ struct GrantExplanation {
 }
 
 /// A note for each unused answer.
-fn unused_answers_note(answers: &TypedAnswers) -> String {
-    let line = |text: &str| format!("note: `--answer {}` wasn't used\n", print::inline(text));
-    answers.unused().into_iter().map(line).collect()
+fn unused_answers(answers: &TypedAnswers) -> StderrMessages {
+    let mut notes = StderrMessages::default();
+    for text in answers.unused() {
+        notes.append(StderrMessages::note(&format!("`--answer {}` wasn't used", print::inline(text))));
+    }
+    notes
 }
 
 /// A note on the grant that a plugin in `gateway.toml` needs for these questions.
-fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> String {
+fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> StderrMessages {
     let asked: Value = open.features().into_iter().map(Value::from).collect();
     let id = entry.plugin().id();
-    format!("note: in gateway.toml, such questions need `client = {asked}` in `[plugins.{id}.allow]`\n")
+    StderrMessages::note(&format!(
+        "in gateway.toml, such questions need `client = {asked}` in `[plugins.{id}.allow]`"
+    ))
 }
 
 impl From<McpClientError> for CommandError {
