@@ -118,14 +118,28 @@ impl Call {
         if let Some(url) = &self.url {
             return self.run_remote(url, answers, common).await;
         }
-        let supervisor = match &self.plugin {
-            Some(file) => configuration::load_bare(file, &ClientFeature::ALL).await?,
-            None => configuration::load(common, SupervisorOptions::once()).await?,
-        };
+        if let Some(file) = &self.plugin {
+            let supervisor = configuration::load_bare(file, &ClientFeature::ALL).await?;
+            let done = self.run_local(&supervisor, answers, common).await;
+            return done.map_err(|failure| failure.preceded_by(supervisor.problems()));
+        }
+        let loaded = configuration::load(common, SupervisorOptions::once()).await?;
+        let supervisor = &loaded.supervisor;
+        if self.is_known(supervisor) {
+            loaded.report_count(common);
+            return self.run_local(supervisor, answers, common).await;
+        }
         // A failed plugin may be the reason.
-        self.run_local(&supervisor, answers, common)
-            .await
-            .map_err(|failure| failure.preceded_by(supervisor.problems()))
+        loaded.report_errors(common);
+        let done = self.run_local(supervisor, answers, common).await;
+        done.map_err(|failure| failure.preceded_by(supervisor.problems()))
+    }
+
+    /// True if the tool exists.
+    fn is_known(&self, supervisor: &Supervisor) -> bool {
+        let catalog = supervisor.catalog();
+        let catalog = catalog.borrow();
+        self.tool.as_ref().is_some_and(|tool| catalog.tool(tool).is_some())
     }
 
     /// Calls a tool in this process.
