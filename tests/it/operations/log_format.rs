@@ -81,7 +81,7 @@ fn every_command_writes_only_json_lines_to_stderr() {
         (&workspace, &["call"], 2),
         (&workspace, &["call", "time_get_current_time", "timezone=UTC", "zone=x"], 0),
         (&workspace, &["call", "time_get_current_time", "--explain"], 5),
-        (&workspace, &["call", "torn_tool"], 5),
+        (&workspace, &["call", "torn_tool"], 78),
         (&workspace, &["call", "x", "--answer", "x"], 2),
         (&workspace, &["call", "--plugin", "torn.wasm", "x"], 78),
         (&workspace, &["inspect", "time"], 0),
