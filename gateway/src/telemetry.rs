@@ -84,7 +84,7 @@ pub enum TelemetryError {
         reason: String,
     },
     /// Logging was started before.
-    #[error("logging is already started")]
+    #[error("logging was already started")]
     Twice(#[source] TryInitError),
 }
 

@@ -22,7 +22,7 @@ fn called_path(called: &Path, search_path: Option<&OsStr>, running: &Path) -> Op
     let candidates = if called.components().count() > 1 || called.is_absolute() {
         vec![called.to_owned()]
     } else {
-        env::split_paths(search_path?).map(|folder| folder.join(called)).collect()
+        env::split_paths(search_path?).map(|directory| directory.join(called)).collect()
     };
     let absolute = candidates.into_iter().filter_map(|candidate| path::absolute(candidate).ok());
     absolute.into_iter().find(|candidate| fs::canonicalize(candidate).is_ok_and(|found| found == running))

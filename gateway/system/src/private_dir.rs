@@ -23,7 +23,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateDirError {
     /// The directory can't be created or inspected.
-    #[error("`{}` can't be used: {reason}", dir.display())]
+    #[error("can't use `{}`: {reason}", dir.display())]
     Io {
         /// The directory.
         dir: PathBuf,

@@ -15,20 +15,20 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// A stand-in for the service manager.
 struct ServiceManager {
     socket: UnixDatagram,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl ServiceManager {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(directory.path().join("notify")).unwrap();
         socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
-        Self { socket, folder }
+        Self { socket, directory }
     }
 
     fn command(&self, workspace: &Workspace) -> Command {
         let mut command = workspace.command(&["serve"]);
-        command.env("NOTIFY_SOCKET", self.folder.path().join("notify"));
+        command.env("NOTIFY_SOCKET", self.directory.path().join("notify"));
         command
     }
 
@@ -184,8 +184,8 @@ fn unit_file_uses_existing_commands_and_options() {
 /// The drop-in replaces both settings with those that only newer versions know.
 #[test]
 fn drop_in_makes_newer_systemd_wait_for_reloads() {
-    let folder = project_root().join("contrib/systemd/moongate.service.d");
-    let drop_in = fs::read_to_string(folder.join("notify-reload.conf")).unwrap();
+    let directory = project_root().join("contrib/systemd/moongate.service.d");
+    let drop_in = fs::read_to_string(directory.join("notify-reload.conf")).unwrap();
     let settings: Vec<_> =
         drop_in.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     assert_eq!(settings, ["[Service]", "Type=notify-reload", "ExecReload="]);

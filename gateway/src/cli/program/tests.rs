@@ -6,8 +6,8 @@ use super::*;
 
 #[test]
 fn keeps_symlinks_that_lead_to_the_running_program() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     let version = root.join("Cellar/moongate/1.2/bin");
     let shims = root.join("bin");
     for dir in [&version, &shims, &root.join("other")] {

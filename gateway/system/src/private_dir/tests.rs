@@ -33,11 +33,11 @@ const FILES: PrivateFiles =
 
 #[test]
 fn a_renamed_directory_stays_in_use() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("private");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("private");
     let dir = PrivateDir::create(&path, FILES).unwrap();
     drop(dir.create_file("own").unwrap());
-    fs::rename(&path, folder.path().join("renamed")).unwrap();
+    fs::rename(&path, directory.path().join("renamed")).unwrap();
     fs::create_dir(&path).unwrap();
     fs::write(path.join("own"), "replaced").unwrap();
     assert_eq!(dir.open("own").unwrap().metadata().unwrap().len(), 0);
@@ -46,8 +46,8 @@ fn a_renamed_directory_stays_in_use() {
 
 #[test]
 fn finds_the_directory_that_it_would_create() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a/private");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a/private");
     assert_eq!(PrivateDir::find(&path, FILES).unwrap(), path);
     assert!(!path.exists());
     let created = PrivateDir::create(&path, FILES).unwrap();
