@@ -1,7 +1,7 @@
 //! The command line: one struct and one file for each command. Nothing else in the gateway prints.
 //!
 //! The result of a command goes to stdout, everything else (errors, the banner, log lines) to stderr. With
-//! `--format json`, the result is one JSON document.
+//! `--format json`, the result is one JSON document; with `--log-format json`, every line on stderr is a JSON object.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use self::error::CommandError;
-use crate::telemetry::{LogFormat, Verbosity};
+use crate::telemetry::{LogFormat, Verbosity, set_stderr_format};
 
 mod admin_client;
 mod call;
@@ -26,9 +26,11 @@ mod inspect;
 mod list;
 mod new;
 mod print;
+mod program;
 mod reload;
 mod schema;
 mod serve;
+mod stderr;
 mod usage;
 mod version;
 
@@ -126,7 +128,7 @@ struct CommonOptions {
     /// Log errors only
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Format of log lines
+    /// Format of log lines, and of everything else on stderr
     #[arg(
         long,
         global = true,
@@ -181,7 +183,7 @@ impl Cli {
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
             Ok(cli)
         });
-        read.map_err(usage::report)
+        read.inspect(|cli: &Self| set_stderr_format(cli.log_format())).map_err(usage::report)
     }
 
     /// The format of log lines.

@@ -1,4 +1,4 @@
-//! Logging: structured lines on stderr that never block the gateway.
+//! Logging: structured lines on stderr that never block the gateway, and the format of everything else on stderr.
 //!
 //! stdout belongs to the protocol and to the output of commands. A filter such as `info,moongate::host=debug` selects
 //! log lines. Guests' lines have the target `plugin` and name the plugin. `main` starts logging once and keeps the
@@ -13,8 +13,12 @@ use tracing_subscriber::fmt::format::{DefaultFields, Format};
 use tracing_subscriber::util::TryInitError;
 
 mod log_writer;
+mod stderr;
 
 use log_writer::LogWriter;
+
+pub use stderr::set_stderr_format;
+pub(crate) use stderr::{json_line, stderr_format};
 
 /// The default filter. wasmtime and its compiler log a lot, and the file watcher warns about each removed directory,
 /// which is harmless.
@@ -104,7 +108,7 @@ impl Telemetry {
     /// A variable contains an invalid filter, or logging was started before.
     pub fn start(format: LogFormat, verbosity: Verbosity) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
-        let log_writer = LogWriter::new(io::stderr());
+        let log_writer = LogWriter::new(io::stderr(), format);
         let use_colour =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         let builder: SubscriberBuilder<DefaultFields, Format> = tracing_subscriber::fmt();

@@ -1,8 +1,11 @@
 //! Startup, monitoring and shutdown of the gateway.
 
 mod admin;
+mod log_format;
 mod metrics;
 pub(crate) mod shutdown;
+#[cfg(unix)]
+mod shared_volume;
 #[cfg(unix)]
 mod sighup;
 mod startup;

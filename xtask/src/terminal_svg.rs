@@ -19,7 +19,7 @@ use crate::report;
 const SESSION: [&str; 4] = [
     "moongate check",
     "moongate call time_get_current_time timezone=Asia/Tokyo",
-    "moongate call --quiet --explain fetch_fetch url=http://192.168.1.1/",
+    "moongate call --quiet --explain fetch url=http://192.168.1.1/",
     "moongate serve",
 ];
 

@@ -8,6 +8,8 @@ pub mod json;
 pub mod text;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
+// Values of log fields.
+pub mod log_field;
 // A plugin's description of itself, as plain values.
 pub mod manifest;
 // One call: its context, its outcome and its errors.

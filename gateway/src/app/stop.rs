@@ -109,7 +109,7 @@ impl TransportTasks {
         }
         if let Some(stdio) = &mut self.stdio {
             if let Some(StdioOutcome { end: ended, abandoned_calls: abandoned }) = result_of(stdio.await) {
-                tracing::debug!(?ended, abandoned, "stdio transport ended");
+                tracing::debug!(ended = ended.as_str(), abandoned, "stdio transport ended");
                 self.dropped_requests += abandoned;
             }
             self.stdio = None;

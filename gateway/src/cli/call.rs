@@ -20,6 +20,7 @@ use self::rounds::{CallEnd, OpenQuestions};
 use self::typed_answers::TypedAnswers;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError};
+use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
@@ -44,7 +45,7 @@ pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;
 Examples:
   moongate call time_get_current_time timezone=Asia/Tokyo
   moongate call time_get_current_time --json '{\"timezone\": \"UTC\"}' --format json
-  moongate call fetch_fetch url=https://example.com --explain
+  moongate call fetch url=https://example.com --explain
   moongate call --plugin ./hello.wasm greet name=Ada
   moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
@@ -116,14 +117,28 @@ impl Call {
         if let Some(url) = &self.url {
             return self.run_remote(url, answers, common).await;
         }
-        let supervisor = match &self.plugin {
-            Some(file) => configuration::load_bare(file, &ClientFeature::ALL).await?,
-            None => configuration::load(common, SupervisorOptions::once()).await?,
-        };
+        if let Some(file) = &self.plugin {
+            let supervisor = configuration::load_bare(file, &ClientFeature::ALL).await?;
+            let done = self.run_local(&supervisor, answers, common).await;
+            return done.map_err(|failure| failure.preceded_by(supervisor.problems()));
+        }
+        let loaded = configuration::load(common, SupervisorOptions::once()).await?;
+        let supervisor = &loaded.supervisor;
+        if self.is_known(supervisor) {
+            loaded.report_count(common);
+            return self.run_local(supervisor, answers, common).await;
+        }
         // A failed plugin may be the reason.
-        self.run_local(&supervisor, answers, common)
-            .await
-            .map_err(|failure| failure.preceded_by(supervisor.problems()))
+        loaded.report_errors(common);
+        let done = self.run_local(supervisor, answers, common).await;
+        done.map_err(|failure| failure.preceded_by(supervisor.problems()))
+    }
+
+    /// True if the tool exists.
+    fn is_known(&self, supervisor: &Supervisor) -> bool {
+        let catalog = supervisor.catalog();
+        let catalog = catalog.borrow();
+        self.tool.as_ref().is_some_and(|tool| catalog.tool(tool).is_some())
     }
 
     /// Calls a tool in this process.
@@ -161,7 +176,7 @@ impl Call {
             Ok(CallEnd::Unanswered(open)) => {
                 let failure = open.to_error();
                 let table = entry.filter(|_| self.is_bare()).map(|entry| grant_note(entry, &open));
-                failure.notes(&table.unwrap_or_default()).notes(&unused_answers_note(&answers))
+                failure.messages(table.unwrap_or_default()).messages(unused_answers(&answers))
             }
             Err(LocalCallError::Process(error)) => error.into(),
             Err(LocalCallError::Tool(trouble)) => self.call_error(&trouble, schema.as_ref(), supervisor),
@@ -282,7 +297,7 @@ impl Call {
             rounds::run_rounds(&mut answers, async |more| remote.call(name, &arguments, schema, more).await);
         match came.await {
             Ok(CallEnd::Done(result)) => self.print(result::protocol_document(&result), None, &answers),
-            Ok(CallEnd::Unanswered(open)) => Err(open.to_error().notes(&unused_answers_note(&answers))),
+            Ok(CallEnd::Unanswered(open)) => Err(open.to_error().messages(unused_answers(&answers))),
             Err(McpClientError::Rejected(message)) if schema.is_null() => {
                 Err(CommandError::new(ExitKind::Tool).message(&message, Some(LIST_TOOLS_HINT)))
             }
@@ -360,7 +375,7 @@ impl Call {
         match self.format {
             OutputFormat::Text => {
                 print::untrusted(&result::text(&document))?;
-                print::stderr_lines(&unused_answers_note(answers));
+                unused_answers(answers).print();
                 print::stderr_lines(&explained.map(|explained| explained.text).unwrap_or_default());
             }
             OutputFormat::Json => {
@@ -368,7 +383,7 @@ impl Call {
                     document["grants"] = explained.document;
                 }
                 print::json(&document)?;
-                print::stderr_lines(&unused_answers_note(answers));
+                unused_answers(answers).print();
             }
         }
         Ok(if document["isError"] == true { ExitKind::Tool } else { ExitKind::Success })
@@ -382,16 +397,21 @@ struct GrantExplanation {
 }
 
 /// A note for each unused answer.
-fn unused_answers_note(answers: &TypedAnswers) -> String {
-    let line = |text: &str| format!("note: `--answer {}` wasn't used\n", print::inline(text));
-    answers.unused().into_iter().map(line).collect()
+fn unused_answers(answers: &TypedAnswers) -> StderrMessages {
+    let mut notes = StderrMessages::default();
+    for text in answers.unused() {
+        notes.append(StderrMessages::note(&format!("`--answer {}` wasn't used", print::inline(text))));
+    }
+    notes
 }
 
 /// A note on the grant that a plugin in `gateway.toml` needs for these questions.
-fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> String {
+fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> StderrMessages {
     let asked: Value = open.features().into_iter().map(Value::from).collect();
     let id = entry.plugin().id();
-    format!("note: in gateway.toml, such questions need `client = {asked}` in `[plugins.{id}.allow]`\n")
+    StderrMessages::note(&format!(
+        "in gateway.toml, such questions need `client = {asked}` in `[plugins.{id}.allow]`"
+    ))
 }
 
 impl From<McpClientError> for CommandError {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{
-    ConfigSource, Diagnostic, DirGrant, DirMode, LoadedConfig, PluginConfig, ProcessEnvironment, Severity,
+    ConfigSource, Diagnostic, DirGrant, DirMode, LoadedConfig, PluginConfig, ProcessEnvironment,
 };
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Value, json};
 
 use crate::cli::error::CommandResult;
+use crate::cli::stderr::describe_diagnostic;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{CatalogTotals, Supervisor, SupervisorOptions};
 
@@ -190,7 +191,7 @@ pub(super) fn summary(totals: CatalogTotals) -> String {
 }
 
 fn document(problems: &[Diagnostic], source: &ConfigSource, totals: Option<CatalogTotals>) -> Value {
-    let described: Vec<Value> = problems.iter().map(|problem| describe(problem, source)).collect();
+    let described: Vec<Value> = problems.iter().map(|problem| describe_diagnostic(problem, source)).collect();
     let mut document = json!({
         "file": source.path.to_string_lossy(),
         "problems": described,
@@ -203,43 +204,4 @@ fn document(problems: &[Diagnostic], source: &ConfigSource, totals: Option<Catal
         document["prompts"] = json!(prompts);
     }
     document
-}
-
-fn describe(problem: &Diagnostic, source: &ConfigSource) -> Value {
-    let Diagnostic { severity, span: place, message, label, hint, related } = problem;
-    let mut described = json!({
-        "severity": match severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
-        "message": message,
-    });
-    if let Some((line, column)) = place.as_ref().and_then(|place| position(&source.text, place.start)) {
-        described["line"] = json!(line);
-        described["column"] = json!(column);
-    }
-    for (name, text) in [("label", label), ("hint", hint)] {
-        if let Some(text) = text {
-            described[name] = json!(text);
-        }
-    }
-    let related: Vec<Value> = related
-        .iter()
-        .filter_map(|(place, label)| {
-            let (line, column) = position(&source.text, place.start)?;
-            Some(json!({ "line": line, "column": column, "label": label }))
-        })
-        .collect();
-    if !related.is_empty() {
-        described["related"] = json!(related);
-    }
-    described
-}
-
-/// The line and column of a byte offset, both starting at one. Columns count characters.
-fn position(text: &str, at: usize) -> Option<(usize, usize)> {
-    let before = text.get(..at)?;
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    Some((line, before[start..].chars().count() + 1))
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::env::{self, VarError};
+use std::env::VarError;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ use url::Url;
 use self::snippet::{GatewayConnection, ServerEntry, Snippet, TokenRequirement};
 use crate::cli::call::endpoint;
 use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::program::program_path;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::transport::http::MCP_PATH;
 
@@ -133,7 +134,7 @@ impl Client {
 
 /// A gateway that the host starts itself.
 fn stdio_connection(config: &Path, variables: Vec<String>) -> Result<GatewayConnection> {
-    let program = env::current_exe().context("the path of this program is unknown")?;
+    let program = program_path()?;
     let config = std::path::absolute(config)
         .with_context(|| format!("can't resolve the path `{}`", config.display()))?;
     Ok(GatewayConnection::Stdio { program, config, variables })

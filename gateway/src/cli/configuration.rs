@@ -49,22 +49,65 @@ fn missing(usual: &[PathBuf]) -> LoadedConfig {
     LoadedConfig { source, config: None, problems: vec![problem], http_problems: Vec::new(), files }
 }
 
-/// Reads the configuration, loads the plugins, and prints their problems.
+/// A configuration and its loaded plugins.
+pub(super) struct LoadedGateway {
+    pub(super) supervisor: Supervisor,
+    source: ConfigSource,
+    problems: Vec<Diagnostic>,
+}
+
+/// Reads the configuration and loads the plugins.
 ///
 /// # Errors
 /// The configuration is invalid.
 pub(super) async fn load(
     common: &CommonOptions,
     options: SupervisorOptions,
-) -> Result<Supervisor, CommandError> {
+) -> Result<LoadedGateway, CommandError> {
     let LoadedConfig { source, config, mut problems, .. } = read(common.config.as_deref());
     let Some(config) = config else {
         return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
     };
     let supervisor = Supervisor::start(config, options).await?;
     problems.extend_from_slice(supervisor.problems());
-    print::diagnostics(&problems, &source);
-    Ok(supervisor)
+    Ok(LoadedGateway { supervisor, source, problems })
+}
+
+impl LoadedGateway {
+    /// Prints the errors, which are the reason if something is missing, and the number of warnings.
+    pub(super) fn report_errors(&self, common: &CommonOptions) {
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            self.problems.iter().cloned().partition(Diagnostic::is_error);
+        print::diagnostics(&errors, &self.source);
+        report_count(&warnings, &self.source, common);
+    }
+
+    /// Prints the number of problems.
+    pub(super) fn report_count(&self, common: &CommonOptions) {
+        report_count(&self.problems, &self.source, common);
+    }
+}
+
+/// Prints the number of problems and the command that shows them, except with `--quiet`. Only `check` and `serve` show
+/// problems that the command isn't about.
+pub(super) fn report_count(problems: &[Diagnostic], source: &ConfigSource, common: &CommonOptions) {
+    if problems.is_empty() || common.quiet {
+        return;
+    }
+    let errors = problems.iter().filter(|problem| problem.is_error()).count();
+    let counts = [(errors, "error"), (problems.len() - errors, "warning")];
+    let counts =
+        counts.iter().filter(|(number, _)| *number > 0).map(|(number, one)| print::count(*number, one));
+    let file = source.path.to_string_lossy();
+    let option = if common.is_config_typed {
+        format!(" --config {}", print::shell_word(&file))
+    } else {
+        String::new()
+    };
+    print::note(&format!(
+        "{} in `{file}`; for details, run `moongate check{option}`",
+        counts.collect::<Vec<_>>().join(" and ")
+    ));
 }
 
 /// A configuration with one component as its only plugin, without grants.

@@ -1,10 +1,11 @@
-//! The error of a command: text on stderr, and with `--format json` also a document on stdout.
+//! The error of a command: messages on stderr, and with `--format json` also a document on stdout.
 
 use moongate_config::{ConfigSource, Diagnostic};
-use moongate_model::text::{escape_hidden_in_block, escaped_line};
+use moongate_model::text::escaped_line;
 use serde_json::{Value, json};
 
 use crate::cli::print::MAX_LINE_CHARS;
+use crate::cli::stderr::StderrMessages;
 use crate::cli::{ExitKind, print};
 use crate::supervisor::SupervisorStartError;
 
@@ -19,14 +20,14 @@ pub(super) struct CommandError {
     errors: Vec<Value>,
     /// Other members of the document.
     members: Vec<(&'static str, Value)>,
-    /// The text for stderr.
-    text: String,
+    /// The messages for stderr.
+    messages: StderrMessages,
 }
 
 impl CommandError {
     /// An error with this exit code and no message yet.
     pub(super) fn new(exit: ExitKind) -> Self {
-        Self { exit, errors: Vec::new(), members: Vec::new(), text: String::new() }
+        Self { exit, errors: Vec::new(), members: Vec::new(), messages: StderrMessages::default() }
     }
 
     /// Adds a message and a hint.
@@ -36,8 +37,7 @@ impl CommandError {
 
     /// Adds a message, details on lines of their own, and a hint.
     pub(super) fn message_with_details(self, message: &str, about: &str, hint: Option<&str>) -> Self {
-        let text = print::error_text(message, about, hint);
-        self.add_error(message, hint).append_text(&text)
+        self.add_error(message, hint).messages(StderrMessages::error(message, about, hint))
     }
 
     /// Adds a message to the document only, because it was already printed.
@@ -49,7 +49,7 @@ impl CommandError {
     /// Adds the problems of the configuration.
     pub(super) fn diagnostics(mut self, problems: &[Diagnostic], source: &ConfigSource) -> Self {
         self.errors.extend(errors(problems));
-        self.append_text(&print::diagnostics_text(problems, source))
+        self.messages(StderrMessages::diagnostics(problems, source))
     }
 
     /// Inserts earlier problems, which were already printed, into the document.
@@ -58,13 +58,14 @@ impl CommandError {
         self
     }
 
-    /// Adds lines to the text.
+    /// Adds lines for stderr.
     pub(super) fn notes(self, text: &str) -> Self {
-        self.append_text(&escape_hidden_in_block(text))
+        self.messages(StderrMessages::lines(text))
     }
 
-    fn append_text(mut self, text: &str) -> Self {
-        self.text.push_str(text);
+    /// Adds messages for stderr.
+    pub(super) fn messages(mut self, messages: StderrMessages) -> Self {
+        self.messages.append(messages);
         self
     }
 
@@ -76,8 +77,8 @@ impl CommandError {
 
     /// Prints the error, also as a document if `is_json`; returns the exit code.
     pub(super) fn report(self, is_json: bool) -> ExitKind {
-        let Self { exit, errors, members, text } = self;
-        print::stderr(&text);
+        let Self { exit, errors, members, messages } = self;
+        messages.print();
         if is_json {
             let mut document = json!({ "errors": errors });
             for (name, value) in members {

@@ -108,7 +108,9 @@ impl List {
             let message = "`--admin` lists plugins only";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
-        let supervisor = configuration::load(common, SupervisorOptions::inspecting()).await?;
+        let loaded = configuration::load(common, SupervisorOptions::inspecting()).await?;
+        loaded.report_errors(common);
+        let supervisor = loaded.supervisor;
         if let Some(why) = why {
             live::note(common, &format!("this command loaded the plugins itself: {why}"));
             self.print_plugins(&plugins(&supervisor))?;

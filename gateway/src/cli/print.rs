@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
-use moongate_config::{ConfigSource, Diagnostic, RenderStyle, render_diagnostics};
+use moongate_config::{ConfigSource, Diagnostic, RenderStyle};
 use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is_hidden};
 use serde_json::Value;
+
+use super::stderr::StderrMessages;
 
 /// The maximum length of text quoted within a line, in characters.
 const MAX_INLINE_CHARS: usize = 2000;
@@ -59,15 +61,16 @@ fn json_for_terminal(text: &str) -> String {
 
 /// Prints several lines on stderr. Quoted text must have gone through [`inline`].
 pub(super) fn stderr_lines(text: &str) {
-    stderr(&escape_hidden_in_block(text));
+    StderrMessages::lines(text).print();
 }
 
 /// Prints a note of one line on stderr.
 pub(super) fn note(text: &str) {
-    stderr(&format!("note: {}\n", escaped_line(text, MAX_LINE_CHARS)));
+    StderrMessages::note(text).print();
 }
 
-/// Prints text on stderr that is already escaped, or has the gateway's own colours. A closed stderr can't be reported.
+/// Prints text on stderr that is already escaped and in the right format, or has the gateway's own colours. A closed
+/// stderr can't be reported.
 pub(super) fn stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -86,33 +89,16 @@ pub(super) fn summary(text: &str) -> String {
 
 /// Prints an error and its hint, each on one line.
 pub(super) fn error(message: &str, hint: Option<&str>) {
-    stderr(&error_text(message, "", hint));
-}
-
-/// An error, its details on lines of their own, and its hint.
-pub(super) fn error_text(message: &str, about: &str, hint: Option<&str>) -> String {
-    let message = escaped_line(message, MAX_LINE_CHARS);
-    let about = if about.is_empty() {
-        String::new()
-    } else {
-        format!("{}\n", escape_hidden_in_block(about.trim_end()))
-    };
-    let hint = hint.map(|hint| format!("hint: {}\n", escaped_line(hint, MAX_LINE_CHARS))).unwrap_or_default();
-    format!("error: {message}\n{about}{hint}")
+    StderrMessages::error(message, "", hint).print();
 }
 
 /// Prints the problems of the configuration.
 pub(super) fn diagnostics(problems: &[Diagnostic], source: &ConfigSource) {
-    stderr(&diagnostics_text(problems, source));
-}
-
-/// The problems of the configuration as text; empty if there are none.
-pub(super) fn diagnostics_text(problems: &[Diagnostic], source: &ConfigSource) -> String {
-    if problems.is_empty() { String::new() } else { render_diagnostics(problems, source, style()) }
+    StderrMessages::diagnostics(problems, source).print();
 }
 
 /// Colours are used only on a terminal and without `NO_COLOR` (no-color.org).
-fn style() -> RenderStyle {
+pub(super) fn style() -> RenderStyle {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     if io::stderr().is_terminal() && !unwanted { RenderStyle::Colour } else { RenderStyle::Plain }
 }

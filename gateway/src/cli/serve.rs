@@ -7,11 +7,13 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_config::{AdminConfig, Config, ConfigSource, Diagnostic, LoadedConfig};
+use serde_json::{Map, json};
 
 use crate::admin::AdminError;
 use crate::app::{
     App, AppOptions, AppStartError, ShutdownSignals, StopOutcome, StopReason, SystemSignals, SystemdNotifier,
 };
+use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, check, configuration, print, version};
 use crate::supervisor::{self, CatalogTotals};
 use crate::transport::http::MCP_PATH;
@@ -104,7 +106,7 @@ impl Serve {
         };
         problems.extend_from_slice(app.supervisor().problems());
         print::diagnostics(&problems, &source);
-        print::stderr_lines(&self.banner(&config, &app));
+        self.banner(&config, &app).print();
         service.ready(app.supervisor().status()).await;
         app.reload_on_signal(hangups, service.reload_notifier());
         run_until_shutdown(app, &mut stops, service).await;
@@ -134,17 +136,29 @@ impl Serve {
     }
 
     /// The banner, in at most six lines.
-    fn banner(&self, config: &Config, app: &App) -> String {
-        let file = print::inline(&config.file.to_string_lossy());
-        let mut lines = vec![format!("moongate {}", version::GATEWAY_VERSION), format!("config    {file}")];
+    fn banner(&self, config: &Config, app: &App) -> StderrMessages {
+        let file = config.file.to_string_lossy();
+        let mut lines = vec![
+            format!("moongate {}", version::GATEWAY_VERSION),
+            format!("config    {}", print::inline(&file)),
+        ];
+        let mut members = Map::from_iter([
+            ("version".to_owned(), json!(version::GATEWAY_VERSION)),
+            ("config".to_owned(), json!(file)),
+            ("stdio".to_owned(), json!(self.stdio)),
+        ]);
         if let Some(address) = app.address() {
-            lines.push(format!("endpoint  http://{address}{MCP_PATH}"));
+            let url = format!("http://{address}{MCP_PATH}");
+            lines.push(format!("endpoint  {url}"));
+            members.insert("endpoint".to_owned(), json!(url));
         }
         if self.stdio {
             lines.push("endpoint  stdio".to_owned());
         }
         if let Some(address) = app.admin_address() {
-            lines.push(format!("admin     http://{address}"));
+            let url = format!("http://{address}");
+            lines.push(format!("admin     {url}"));
+            members.insert("admin".to_owned(), json!(url));
         }
         let totals = app.supervisor().totals();
         let CatalogTotals { failed: refused, .. } = totals;
@@ -153,14 +167,15 @@ impl Serve {
         } else {
             format!("; {} failed", print::count(refused, "plugin"))
         };
-        lines.push(format!("serving   {}{failed}", check::summary(totals)));
+        let serving = format!("{}{failed}", check::summary(totals));
+        lines.push(format!("serving   {serving}"));
         if !self.stdio
             && let Some(address) = app.address()
             && let Some(call) = example(&app.supervisor().catalog().borrow(), &print::program_name(), address)
         {
             lines.push(format!("try       {call}"));
         }
-        lines.join("\n") + "\n"
+        StderrMessages::summary(&(lines.join("\n") + "\n"), &format!("serving {serving}"), members)
     }
 }
 
@@ -188,10 +203,10 @@ async fn run_until_shutdown(app: App, stops: &mut ShutdownSignals, service: Syst
     match app.stop(reason, hurry).await {
         StopOutcome::Clean => tracing::info!("stopped"),
         StopOutcome::TimedOut(left) => {
-            tracing::warn!(requests = left.requests, calls = %left, "gateway stopped; unfinished calls were aborted");
+            tracing::warn!(requests = left.requests, unfinished = %left, "gateway stopped; unfinished calls were aborted");
         }
         StopOutcome::CutShort(left) => {
-            tracing::warn!(calls = %left, "gateway stopped immediately; running calls were aborted")
+            tracing::warn!(unfinished = %left, "gateway stopped immediately; running calls were aborted")
         }
     }
     service.finish().await;

@@ -5,7 +5,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use moongate_model::text::nearest_name;
 
 use crate::cli::error::CommandError;
+use crate::cli::stderr::StderrMessages;
 use crate::cli::{ExitKind, print};
+use crate::telemetry::{LogFormat, set_stderr_format};
 
 /// Replaces the user name and password of a URL.
 const REDACTED_MARK: &str = "…";
@@ -16,18 +18,32 @@ pub(super) fn report(error: clap::Error) -> ExitKind {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_error = error.use_stderr();
     let error = improved(error);
-    let _ = error.print(); // a closed stderr can't be reported
+    let variable = std::env::var("MOONGATE_LOG_FORMAT").is_ok_and(|format| format == "json");
+    let logs_json = is_json(&arguments, "--log-format") || variable;
+    if !is_error || !logs_json {
+        let _ = error.print(); // a closed stderr can't be reported
+    }
     if !is_error {
         return ExitKind::Success;
     }
-    let (message, hint) = message_and_hint(&error.to_string());
-    CommandError::new(ExitKind::Usage).add_error(&message, Some(&hint)).report(wants_json(&arguments))
+    let (message, hint) = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            ("missing command".to_owned(), "see `--help`".to_owned())
+        }
+        _ => message_and_hint(&error.to_string()),
+    };
+    let mut failure = CommandError::new(ExitKind::Usage).add_error(&message, Some(&hint));
+    if logs_json {
+        set_stderr_format(LogFormat::Json);
+        failure = failure.messages(StderrMessages::error(&message, "", Some(&hint)));
+    }
+    failure.report(is_json(&arguments, "--format"))
 }
 
-/// True if the arguments request a JSON document. They don't parse, so this only searches them.
-fn wants_json(arguments: &[String]) -> bool {
+/// True if an option has the value `json`. The arguments don't parse, so this only searches them.
+fn is_json(arguments: &[String], option: &str) -> bool {
     let words: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
-    words.contains(&"--format=json") || words.windows(2).any(|pair| pair == ["--format", "json"])
+    words.contains(&&*format!("{option}=json")) || words.windows(2).any(|pair| pair == [option, "json"])
 }
 
 /// Splits clap's text, which is `error: …` followed by tips and usage in paragraphs, into a message and a hint.

@@ -11,6 +11,16 @@ pub enum ReloadCause {
     Admin,
 }
 
+impl ReloadCause {
+    /// The source in log lines.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Signal => "signal",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// The number of a reload request, starting at one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestNumber(pub(super) u64);

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tracing::Metadata;
+use serde_json::{Map, Value};
+use tracing::{Level, Metadata};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::PLUGIN_TARGET;
+use super::{LogFormat, PLUGIN_TARGET, json_line};
 
 /// The number of lines in each of the two queues: some seconds' worth on a slow terminal.
 const MAX_QUEUED_LINES: usize = 4096;
@@ -41,11 +42,11 @@ pub(super) struct LogWriterHandle {
 
 impl LogWriter {
     /// Starts the threads, which write to `output`.
-    pub(super) fn new(output: impl Write + Send + 'static) -> Self {
+    pub(super) fn new(output: impl Write + Send + 'static, format: LogFormat) -> Self {
         let output = Arc::new(Mutex::new(output));
-        let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output), None);
+        let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output), format, None);
         let first = Some(Arc::clone(&gateway.progress));
-        let (plugins, plugins_guard) = Queue::new("plugin", output, first);
+        let (plugins, plugins_guard) = Queue::new("plugin", output, format, first);
         Self { handle: LogWriterHandle { gateway, plugins }, gateway: gateway_guard, plugins: plugins_guard }
     }
 
@@ -86,10 +87,11 @@ impl Queue {
     fn new<W: Write + Send + 'static>(
         owner: &'static str,
         output: Arc<Mutex<W>>,
+        format: LogFormat,
         first: Option<Arc<Progress>>,
     ) -> (Self, QueueGuard) {
         let progress = Arc::<Progress>::default();
-        let sink = Sink { owner, output, first, progress: Arc::clone(&progress), reported: 0 };
+        let sink = Sink { owner, output, format, first, progress: Arc::clone(&progress), reported: 0 };
         let (lines, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(MAX_QUEUED_LINES)
@@ -131,6 +133,7 @@ impl Progress {
 struct Sink<W> {
     owner: &'static str,
     output: Arc<Mutex<W>>,
+    format: LogFormat,
     first: Option<Arc<Progress>>,
     progress: Arc<Progress>,
     /// The number of dropped lines that were already reported.
@@ -146,6 +149,20 @@ impl<W: Write> Sink<W> {
     }
 }
 
+impl<W> Sink<W> {
+    fn dropped_report(&self, dropped: usize) -> String {
+        let owner = self.owner;
+        let message = format!("dropped {dropped} {owner} log lines: stderr is not being read fast enough");
+        match self.format {
+            LogFormat::Text => format!("{message}\n"),
+            LogFormat::Json => {
+                let members = Map::from_iter([("dropped".to_owned(), Value::from(dropped))]);
+                json_line(Level::WARN, module_path!(), &message, members)
+            }
+        }
+    }
+}
+
 impl<W: Write> Write for Sink<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if let Some(first) = &self.first {
@@ -156,10 +173,7 @@ impl<W: Write> Write for Sink<W> {
         let unreported = dropped - self.reported;
         if unreported > 0 {
             self.reported = dropped;
-            let owner = self.owner;
-            let report =
-                format!("dropped {unreported} {owner} log lines: stderr is not being read fast enough\n");
-            self.write_line(report.as_bytes());
+            self.write_line(self.dropped_report(unreported).as_bytes());
         }
         *self.progress.written() += 1;
         self.progress.changed.notify_all();

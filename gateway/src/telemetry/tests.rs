@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter as _;
 
+use serde_json::{Value, json};
+
 use super::*;
 
 fn chosen(verbosity: Verbosity, variables: &[(&str, &str)]) -> String {
@@ -99,7 +101,7 @@ impl Output {
 #[test]
 fn dropping_the_writer_writes_all_queued_lines() {
     let output = Output::default();
-    let log_writer = LogWriter::new(output.clone());
+    let log_writer = LogWriter::new(output.clone(), LogFormat::Text);
     let handle = log_writer.handle();
     for line in ["one", "two"] {
         handle.make_writer().write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -112,7 +114,7 @@ fn dropping_the_writer_writes_all_queued_lines() {
 fn logging_never_waits_for_a_blocked_stderr() {
     let (release, blocked) = channel();
     let output = Output::default();
-    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()));
+    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()), LogFormat::Text);
     let handle = log_writer.handle();
     for _ in 0..100_000 {
         handle.make_writer().write_all(b"a line\n").unwrap();
@@ -126,7 +128,7 @@ fn logging_never_waits_for_a_blocked_stderr() {
 fn logged_while_blocked(log: impl FnOnce()) -> String {
     let (release, blocked) = channel();
     let output = Output::default();
-    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()));
+    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()), LogFormat::Text);
     let builder = tracing_subscriber::fmt().without_time().with_ansi(false);
     let subscriber = builder.with_writer(log_writer.handle()).finish();
     tracing::subscriber::with_default(subscriber, log);
@@ -169,4 +171,32 @@ fn lines_of_one_source_keep_their_order() {
         let found = all.lines().filter_map(|line| line.split_once(&format!("{source} "))).map(|(_, it)| it);
         assert_eq!(found.collect::<Vec<_>>(), ["one", "two"], "{all}");
     }
+}
+
+#[test]
+fn json_reports_dropped_lines_and_panics_as_objects() {
+    let (release, blocked) = channel();
+    let output = Output::default();
+    let log_writer = LogWriter::new(BlockedOutput(blocked, output.clone()), LogFormat::Json);
+    for _ in 0..10_000 {
+        log_writer.handle().make_writer().write_all(b"{}\n").unwrap();
+    }
+    drop(release);
+    drop(log_writer);
+    let text = output.text();
+    let report = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let report = report.last().unwrap();
+    assert_eq!((&report["level"], report["dropped"].is_u64()), (&json!("WARN"), true), "{report}");
+
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lines);
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| seen.lock().unwrap().push(stderr::panic_line(panic))));
+    let _ = std::panic::catch_unwind(|| panic!("a \"quoted\"\nmessage"));
+    std::panic::set_hook(before);
+    let lines = lines.lock().unwrap();
+    let line = lines.iter().find(|line| line.contains("quoted")).unwrap();
+    let object: Value = serde_json::from_str(line).unwrap();
+    assert!(object["message"].as_str().unwrap().ends_with("a \"quoted\"\nmessage"), "{line}");
+    assert_eq!((line.lines().count(), &object["target"]), (1, &json!("panic")));
 }

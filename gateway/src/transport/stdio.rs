@@ -55,6 +55,18 @@ pub enum StdioEnd {
     Stopped,
 }
 
+impl StdioEnd {
+    /// The reason in log lines.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eof => "eof",
+            Self::Closed => "closed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// The outcome of a stdio connection.
 #[derive(Debug)]
 pub struct StdioOutcome {

@@ -1,10 +1,23 @@
 //! Private directories: for compiled code, which the gateway runs, and for plugins' state, which no other user may read
 //! or change.
+//!
+//! A [`PrivateDir`] keeps its directory open, and everything below it is reached through the descriptor. Whoever can
+//! write to the parent can rename the directory, but can't put another one in its place.
+//!
+//! A volume often belongs to root and is writable for a group, such as a Kubernetes volume with `fsGroup`. The gateway
+//! then uses a subdirectory of its own. Kubernetes also adds the group's permissions to everything on the volume each
+//! time it mounts it; they are removed again before the directory is used.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+
+/// The bit that makes new files inherit the directory's group.
+const SET_GROUP_ID: u32 = 0o2000;
 
 /// The reason why a directory isn't used.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +56,12 @@ impl PrivateDirError {
                 "set the path of the directory itself, or move the file away".to_owned()
             }
             Self::OtherOwner(_) => {
-                "run the gateway as that user, or `chown` the directory to the gateway's user".to_owned()
+                "run the gateway as that user, `chown` the directory to the gateway's user, or set another directory"
+                    .to_owned()
             }
-            Self::WritableByOthers { dir, .. } => format!("`chmod 700 {}`", dir.display()),
+            Self::WritableByOthers { dir, .. } => {
+                format!("`chmod 700 {}`, or set a new directory, which the gateway creates", dir.display())
+            }
         }
     }
 }
@@ -67,55 +83,283 @@ pub fn io_hint(reason: &io::Error) -> &'static str {
     }
 }
 
-/// Creates a directory if it is missing, and checks that it is private.
-///
-/// # Errors
-/// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
-pub fn create(dir: &Path) -> Result<(), PrivateDirError> {
-    let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
-    check(dir, &fs::symlink_metadata(dir).map_err(io)?)
+/// The files that a private directory is for.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateFiles {
+    /// The name of the subdirectory in a directory that belongs to another user.
+    pub subdirectory: &'static str,
+    /// True for the names of these files. The permissions of a directory with other files are never changed.
+    pub is_own_name: fn(&str) -> bool,
+    /// The treatment of files to which a group had access.
+    pub exposed: ExposedFiles,
 }
 
-/// Checks that [`create`] would succeed and that the directory is writable, without creating anything.
-///
-/// # Errors
-/// [`create`] would fail, as far as this can be checked.
-pub fn check_creatable(dir: &Path) -> Result<(), PrivateDirError> {
-    let io = |reason| PrivateDirError::Io { dir: dir.to_owned(), reason };
-    match fs::symlink_metadata(dir) {
-        Ok(meta) => {
-            check(dir, &meta)?;
-            check_writable(dir).map_err(io)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // It would be created in its nearest existing parent.
-            let parent = dir.ancestors().skip(1).find(|parent| fs::symlink_metadata(parent).is_ok());
-            let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !fs::metadata(parent).map_err(io)?.is_dir() {
-                return Err(io(io::ErrorKind::NotADirectory.into()));
+/// The treatment of files to which a group had access while the gateway wasn't running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExposedFiles {
+    /// They are deleted.
+    Delete,
+    /// They are kept, and only their owner can access them from then on.
+    Keep,
+}
+
+/// An open private directory.
+#[derive(Debug)]
+pub struct PrivateDir {
+    path: PathBuf,
+    dir: File,
+}
+
+/// The access of other users to a directory that the gateway can use.
+enum SharedAccess {
+    /// Nobody else can write to it.
+    None,
+    /// It belongs to this user, and a group was given access.
+    Group {
+        /// The permissions of the directory.
+        mode: u32,
+    },
+    /// It belongs to another user, and this user is one of those who can write to it.
+    Everybody,
+}
+
+impl PrivateDir {
+    /// Creates a directory if it is missing, and opens it. If it belongs to another user, but this user can write to
+    /// it, this is a subdirectory.
+    ///
+    /// # Errors
+    /// The directory can't be created or inspected, is a symlink or a file, or is writable by others.
+    pub fn create(path: &Path, files: PrivateFiles) -> Result<Self, PrivateDirError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_error(path))?;
+        let found = Self::open_at(CWD, path, path.to_owned())?;
+        match found.shared_access()? {
+            SharedAccess::Everybody => {
+                match rustix::fs::mkdirat(&found.dir, files.subdirectory, Mode::RWXU) {
+                    Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                    Err(error) => return Err(found.error(error)),
+                }
+                let own =
+                    Self::open_at(&found.dir, files.subdirectory.as_ref(), path.join(files.subdirectory))?;
+                let access = own.shared_access()?;
+                own.made_private(&access, files)
             }
-            check_writable(parent).map_err(io)
+            access @ (SharedAccess::None | SharedAccess::Group { .. }) => found.made_private(&access, files),
         }
-        Err(error) => Err(io(error)),
+    }
+
+    /// Checks that [`Self::create`] would succeed and that the directory is writable, without creating or changing
+    /// anything. Returns the path of the directory.
+    ///
+    /// # Errors
+    /// [`Self::create`] would fail, as far as this can be checked.
+    pub fn find(path: &Path, files: PrivateFiles) -> Result<PathBuf, PrivateDirError> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => {
+                let found = Self::open_at(CWD, path, path.to_owned())?;
+                let access = found.shared_access()?;
+                if let SharedAccess::Everybody = access {
+                    let path = path.join(files.subdirectory);
+                    return match fs::symlink_metadata(&path) {
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path),
+                        _ => {
+                            let own = Self::open_at(&found.dir, files.subdirectory.as_ref(), path)?;
+                            let access = own.shared_access()?;
+                            own.usable(&access, files)
+                        }
+                    };
+                }
+                found.usable(&access, files)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // It would be created in its nearest existing parent.
+                let parent = path.ancestors().skip(1).find(|parent| fs::symlink_metadata(parent).is_ok());
+                let parent = parent.filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                if !fs::metadata(parent).map_err(io_error(path))?.is_dir() {
+                    return Err(io_error(path)(io::ErrorKind::NotADirectory.into()));
+                }
+                check_writable(CWD, parent).map_err(io_error(path))?;
+                Ok(path.to_owned())
+            }
+            Err(error) => Err(io_error(path)(error)),
+        }
+    }
+
+    /// The path, which may name another directory by now.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of the files, with replacement characters for what isn't UTF-8.
+    ///
+    /// # Errors
+    /// The directory can't be read.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.dir)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens a file for reading. It may be of any kind except a symlink, and belong to anyone.
+    ///
+    /// # Errors
+    /// The file is missing or a symlink, or can't be opened.
+    pub fn open(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?.into())
+    }
+
+    /// Creates a file that only its owner can access, and opens it for writing.
+    ///
+    /// # Errors
+    /// The file exists or can't be created.
+    pub fn create_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// Renames a file within the directory.
+    ///
+    /// # Errors
+    /// The file can't be renamed.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.dir, from, &self.dir, to)?)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The file can't be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())?)
+    }
+
+    /// True if the file with this name is the one at a path. Neither is opened.
+    #[must_use]
+    pub fn is_file_at(&self, name: &str, path: &Path) -> bool {
+        let here = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        let there = rustix::fs::lstat(path);
+        matches!((here, there), (Ok(here), Ok(there)) if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino))
+    }
+
+    fn open_at(start: impl AsFd, name: &Path, path: PathBuf) -> Result<Self, PrivateDirError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(start, name, flags, Mode::empty()) {
+            Ok(dir) => Ok(Self { path, dir: dir.into() }),
+            Err(rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) => {
+                Err(PrivateDirError::NotADirectory(path))
+            }
+            Err(error) => Err(io_error(&path)(error.into())),
+        }
+    }
+
+    fn metadata(&self) -> Result<Metadata, PrivateDirError> {
+        self.dir.metadata().map_err(io_error(&self.path))
+    }
+
+    /// The access of other users.
+    ///
+    /// # Errors
+    /// The directory can't be used because of its owner or its permissions.
+    fn shared_access(&self) -> Result<SharedAccess, PrivateDirError> {
+        let meta = self.metadata()?;
+        let is_for_group = meta.mode() & (SET_GROUP_ID | 0o022) == SET_GROUP_ID | 0o020;
+        // The permissions count, because root can write to every directory.
+        let is_for_everybody = || meta.mode() & 0o022 != 0 && check_writable(&self.dir, ".".as_ref()).is_ok();
+        match Ownership::OwnerWrites.check(&meta) {
+            Ok(()) => Ok(SharedAccess::None),
+            Err(OwnershipError::Permissions { mode }) if is_for_group => Ok(SharedAccess::Group { mode }),
+            Err(OwnershipError::Permissions { mode }) => self.refuse(mode),
+            Err(OwnershipError::Owner) if is_for_everybody() => Ok(SharedAccess::Everybody),
+            Err(OwnershipError::Owner) => Err(PrivateDirError::OtherOwner(self.path.clone())),
+        }
+    }
+
+    /// True if a group's access must be removed first.
+    fn must_be_restricted(
+        &self,
+        access: &SharedAccess,
+        files: PrivateFiles,
+    ) -> Result<bool, PrivateDirError> {
+        match access {
+            SharedAccess::None => Ok(false),
+            SharedAccess::Group { .. } if self.has_only(files)? => Ok(true),
+            SharedAccess::Group { mode } => self.refuse(*mode),
+            SharedAccess::Everybody => Err(PrivateDirError::OtherOwner(self.path.clone())),
+        }
+    }
+
+    /// The path, if the directory is private or can be made private, and is writable.
+    fn usable(self, access: &SharedAccess, files: PrivateFiles) -> Result<PathBuf, PrivateDirError> {
+        self.must_be_restricted(access, files)?;
+        check_writable(&self.dir, ".".as_ref()).map_err(io_error(&self.path))?;
+        Ok(self.path)
+    }
+
+    /// The directory, after a group's access is removed.
+    fn made_private(self, access: &SharedAccess, files: PrivateFiles) -> Result<Self, PrivateDirError> {
+        if !self.must_be_restricted(access, files)? {
+            return Ok(self);
+        }
+        rustix::fs::fchmod(&self.dir, Mode::RWXU).map_err(|error| self.error(error))?;
+        // Some file systems ignore changes of permissions.
+        if let Err(OwnershipError::Permissions { mode }) = Ownership::OwnerWrites.check(&self.metadata()?) {
+            return self.refuse(mode);
+        }
+        // From here on, nobody else can add, replace or remove a file.
+        for name in self.names().map_err(io_error(&self.path))? {
+            match self.treat_exposed(&name, files.exposed) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_error(&self.path)(error));
+                }
+                _ => {} // another gateway may have removed it
+            }
+        }
+        Ok(self)
+    }
+
+    fn treat_exposed(&self, name: &str, exposed: ExposedFiles) -> io::Result<()> {
+        match exposed {
+            ExposedFiles::Delete => self.remove(name),
+            ExposedFiles::Keep => {
+                let meta = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let is_own = meta.st_uid == rustix::process::geteuid().as_raw();
+                if is_own && FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile {
+                    // The file isn't opened, because closing it would release its locks.
+                    rustix::fs::chmodat(&self.dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// True if the directory contains no other files.
+    fn has_only(&self, files: PrivateFiles) -> Result<bool, PrivateDirError> {
+        let names = self.names().map_err(io_error(&self.path))?;
+        Ok(names.iter().all(|name| (files.is_own_name)(name)))
+    }
+
+    fn refuse<T>(&self, mode: u32) -> Result<T, PrivateDirError> {
+        Err(PrivateDirError::WritableByOthers { dir: self.path.clone(), mode })
+    }
+
+    fn error(&self, error: rustix::io::Errno) -> PrivateDirError {
+        io_error(&self.path)(error.into())
     }
 }
 
-fn check_writable(dir: &Path) -> io::Result<()> {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    Ok(accessat(CWD, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+fn io_error(dir: &Path) -> impl Fn(io::Error) -> PrivateDirError {
+    move |reason| PrivateDirError::Io { dir: dir.to_owned(), reason }
 }
 
-fn check(dir: &Path, meta: &Metadata) -> Result<(), PrivateDirError> {
-    if !meta.is_dir() {
-        return Err(PrivateDirError::NotADirectory(dir.to_owned()));
-    }
-    Ownership::OwnerWrites.check(meta).map_err(|stranger| match stranger {
-        OwnershipError::Owner => PrivateDirError::OtherOwner(dir.to_owned()),
-        OwnershipError::Permissions { mode } => {
-            PrivateDirError::WritableByOthers { dir: dir.to_owned(), mode }
-        }
-    })
+fn check_writable(start: impl AsFd, dir: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, accessat};
+    Ok(accessat(start, dir, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
 /// The permitted owners and permissions of a file or a directory.

@@ -1,6 +1,6 @@
 //! Output and exit codes of the commands that inspect and call.
 
-use moongate_tests::{Http, Workspace, component};
+use moongate_tests::{Http, Workspace, component, gateway_binary};
 use serde_json::Value;
 
 fn utf8(bytes: &[u8]) -> String {
@@ -276,4 +276,63 @@ fn call_prints_plugin_logs_with_verbose_and_panics_always() {
     let printed = err(&["call", "zoo_print_json_rpc", "-v"]);
     assert!(printed.contains("jsonrpc") && printed.contains("plugin=zoo"), "{printed}");
     assert!(err(&["call", "zoo_panic"]).contains("the plugin crashed; last lines on stderr: "));
+}
+
+#[test]
+fn other_commands_count_problems_that_check_shows() {
+    let workspace = Workspace::new(
+        "[plugins.time]\nsource = \"@time@\"\nconfig.zone = \"UTC\"\n[plugins.torn]\nsource = \"torn.wasm\"\n",
+    );
+    workspace.write("torn.wasm", b"\0asm");
+    let config = workspace.config().display().to_string();
+    let stderr = |words: &[&str]| utf8(&workspace.run(words).stderr);
+    let call = ["call", "time_get_current_time", "timezone=UTC"];
+    let counted = format!("note: 1 error and 1 warning in `{config}`; for details, run `moongate check`\n");
+    assert_eq!(stderr(&call), counted);
+    assert_eq!(stderr(&[&call[..], &["--quiet"]].concat()), "");
+    let typed = stderr(&[&call[..], &["--config", &config]].concat());
+    assert!(typed.ends_with(&format!("run `moongate check --config {config}`\n")), "{typed}");
+    // A plugin that can't be loaded is the reason if its items are missing.
+    for words in [&["call", "torn_tool"][..], &["list"]] {
+        let shown = stderr(words);
+        assert!(shown.contains("torn.wasm") && !shown.contains("zone"), "{words:?}: {shown}");
+        assert!(shown.contains("note: 1 warning in `"), "{words:?}: {shown}");
+    }
+    let all = stderr(&["check"]);
+    assert!(all.contains("torn.wasm") && all.contains("zone"), "{all}");
+}
+
+#[cfg(unix)]
+#[test]
+fn client_prints_paths_that_outlive_a_version() {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::process::CommandExt as _;
+
+    let workspace = Workspace::new("");
+    let root = workspace.path();
+    for dir in ["bin", "etc-1.2"] {
+        std::fs::create_dir(root.join(dir)).unwrap();
+    }
+    symlink(gateway_binary(), root.join("bin/moongate")).unwrap();
+    symlink("etc-1.2", root.join("etc")).unwrap();
+    workspace.write("etc/gateway.toml", "version = 1\n");
+    let expected =
+        [root.join("bin/moongate"), root.join("etc/gateway.toml")].map(|path| path.display().to_string());
+    for (program, config) in [
+        ("moongate", "etc/gateway.toml"),
+        (&*expected[0], &*expected[1]),
+        ("bin/moongate", "./etc/gateway.toml"),
+    ] {
+        let mut command = workspace.command(&[]);
+        let output = command
+            .arg0(program)
+            .env("PATH", root.join("bin"))
+            .args(["client", "cursor", "--config", config])
+            .output()
+            .unwrap();
+        let snippet: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let server = &snippet["mcpServers"]["moongate"];
+        assert_eq!([&server["command"], &server["args"][3]], [&expected[0], &expected[1]], "{program}");
+    }
 }

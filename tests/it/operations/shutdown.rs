@@ -130,7 +130,7 @@ fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     drop(start_session_call(&http, &hanging)); // in a session, a lost connection doesn't cancel the call
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("unfinished calls were aborted") && log.contains("calls=zoo 3"), "{log}");
+    assert!(log.contains("unfinished calls were aborted") && log.contains("unfinished=zoo 3"), "{log}");
     for stream in &mut streams {
         assert_eq!(stream.message(), None, "the aborted call got a response");
     }
@@ -141,7 +141,7 @@ fn aborts_calls_after_stop_grace_and_logs_their_plugin() {
     let (remaining, status, log) = stdio.terminate();
     assert!(status.success(), "{status}: {log}");
     assert_eq!(remaining, Vec::<Value>::new());
-    assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
+    assert!(log.contains("requests=1 unfinished=zoo 1"), "{log}");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn second_signal_stops_immediately() {
     wait_until_refused(&http);
     let (status, log) = http.terminate();
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("gateway stopped immediately") && log.contains("calls=zoo 1"), "{log}");
+    assert!(log.contains("gateway stopped immediately") && log.contains("unfinished=zoo 1"), "{log}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
     let [answer] = remaining.as_slice() else { panic!("expected one message: {remaining:?}: {log}") };
     assert_eq!(answer["id"], 101);
     assert!(status.success(), "{status}: {log}");
-    assert!(log.contains("requests=1 calls=zoo 1"), "{log}");
+    assert!(log.contains("requests=1 unfinished=zoo 1"), "{log}");
 }
 
 #[test]
@@ -227,7 +227,8 @@ fn signal_after_stdin_eof_does_not_shorten_calls() {
     let log: Vec<_> = log.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success());
     assert!(
-        log.iter().any(|line| line.contains("unfinished calls were aborted") && line.contains("calls=zoo 1")),
+        log.iter()
+            .any(|line| line.contains("unfinished calls were aborted") && line.contains("unfinished=zoo 1")),
         "{log:?}"
     );
 }

@@ -155,7 +155,9 @@ fn unit_file_uses_existing_commands_and_options() {
     }
     assert_eq!(sections, ["Unit", "Service", "Install"]);
     assert!(!keys.contains("MemoryDenyWriteExecute"), "it would prevent compilation");
-    assert_eq!(value("Type"), "notify-reload");
+    // Older versions of systemd don't know `notify-reload`, and would run the service as `simple`.
+    assert_eq!(value("Type"), "notify");
+    assert_eq!(value("ExecReload"), "/bin/kill -HUP $MAINPID");
 
     let run = |arguments: &[&str]| {
         let output = Command::new(gateway_binary()).args(arguments).output().unwrap();
@@ -177,4 +179,14 @@ fn unit_file_uses_existing_commands_and_options() {
     }
     let grace: u64 = value("TimeoutStopSec").parse().unwrap();
     assert!(grace > 30, "must exceed the default `stop_grace`");
+}
+
+/// The drop-in replaces both settings with those that only newer versions know.
+#[test]
+fn drop_in_makes_newer_systemd_wait_for_reloads() {
+    let directory = project_root().join("contrib/systemd/moongate.service.d");
+    let drop_in = fs::read_to_string(directory.join("notify-reload.conf")).unwrap();
+    let settings: Vec<_> =
+        drop_in.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    assert_eq!(settings, ["[Service]", "Type=notify-reload", "ExecReload="]);
 }

@@ -21,11 +21,11 @@ use bytesize::ByteSize;
 use moongate_config::{PluginConfig, StateGrant};
 use moongate_model::names::{PluginId, StoreName};
 
-use self::database::DATABASE_FILE;
+use self::database::{DATABASE_FILE, STATE_FILES};
 use self::disk::{DiskStore, StateDatabase};
 use self::memory::MemoryStore;
 use moongate_system::blocking::BlockingLimiter;
-use moongate_system::private_dir;
+use moongate_system::private_dir::PrivateDir;
 
 /// The maximum length of a key, in bytes.
 pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
@@ -69,11 +69,9 @@ pub async fn probe_state(dir: &Path) -> StateProbe {
 }
 
 fn look(dir: &Path) -> StateProbe {
-    if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() {
-        return StateProbe::Some;
-    }
-    match private_dir::check_creatable(dir) {
-        Ok(()) => StateProbe::None,
+    match PrivateDir::find(dir, STATE_FILES) {
+        Ok(dir) if std::fs::symlink_metadata(dir.join(DATABASE_FILE)).is_ok() => StateProbe::Some,
+        Ok(_) => StateProbe::None,
         Err(error) => StateProbe::Problem(StateDiagnostic { reason: error.to_string(), hint: error.hint() }),
     }
 }

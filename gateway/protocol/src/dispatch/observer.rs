@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use moongate_model::log_field::milliseconds;
 use tracing::Level;
 
 use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
@@ -272,7 +273,7 @@ impl Observed for PluginCall<'_> {
             CallKind::Prompt => (None, name),
             CallKind::Resource | CallKind::Completion => (None, None),
         };
-        let duration_ms = took.map(|took| took.as_secs_f64() * 1e3);
+        let duration_ms = took.map(milliseconds);
         let plugin = catalog_plugin.id();
         let kind = kind.as_str();
         let outcome = outcome.kind();

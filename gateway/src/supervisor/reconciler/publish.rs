@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use moongate_config::{Diagnostic, Severity};
+use moongate_model::log_field::milliseconds;
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogCandidate, CatalogDiff, RefusedPlugin};
 use tokio::time::Instant;
@@ -136,6 +137,7 @@ impl Reconciler {
         }
         let Some(after) = plugin.active_loaded() else { return };
         let took = detected.elapsed();
+        let duration_ms = milliseconds(took);
         let diff = diff(before.as_ref(), after);
         let line = describe_activation(before.as_ref(), after, &diff, took);
         let to = after.digest().short();
@@ -153,11 +155,11 @@ impl Reconciler {
         if self.phase == Phase::Serving && !only_fails {
             // The line also contains the warnings, but they should be visible at their own level.
             log_warnings(&id, &diff);
-            tracing::info!(plugin = %id, from, to, "`{id}` {line}");
+            tracing::info!(plugin = %id, from, to, duration_ms, "`{id}` {line}");
             self.report.counts.replaced += 1;
             self.report.add_change(Some(&id), took, line);
         } else {
-            tracing::debug!(plugin = %id, digest = to, ?took, "plugin loaded");
+            tracing::debug!(plugin = %id, digest = to, duration_ms, "plugin loaded");
         }
     }
 

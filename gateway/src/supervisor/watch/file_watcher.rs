@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use moongate_config::WatchConfig;
+use moongate_model::log_field::milliseconds;
 
 use super::burst::Burst;
 use super::directories::{DirectoryWatches, FitOutcome, LostWatches, WantedDirectories};
@@ -362,9 +363,9 @@ impl FileWatcher {
     fn log_mode(&self, mode: &WatchMode) {
         match (&self.reported_mode, mode) {
             (_, WatchMode::Polling(reason)) => {
-                let interval = self.poll_interval().unwrap_or_default();
+                let interval_ms = milliseconds(self.poll_interval().unwrap_or_default());
                 tracing::warn!(
-                    ?interval,
+                    interval_ms,
                     "polling files, because the system doesn't report all changes: {reason}"
                 );
             }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use moongate_model::log_field::milliseconds;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -92,7 +93,8 @@ impl ConnectionLimiter {
         let longest = idle.filter(|(it, _)| !it.evicted.is_cancelled()).min_by_key(|(_, since)| *since);
         match longest {
             Some((connection, since)) => {
-                tracing::debug!(idle = ?since.elapsed(), "closing an idle connection to accept another");
+                let idle_ms = milliseconds(since.elapsed());
+                tracing::debug!(idle_ms, "closing an idle connection to accept another");
                 connection.evicted.cancel();
             }
             None => tracing::warn!("all connections are busy; new ones have to wait"),

@@ -1,5 +1,6 @@
 //! The cache of compiled code: reused, rebuilt and rejected entries.
 
+use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::sync::Arc;
 

@@ -4,19 +4,27 @@
 //! transaction is in the log and survives if the process is killed. A power failure can lose only the last
 //! transactions, each as a whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ffi::ErrorCode;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::entries::CREATE_TABLES_SQL;
-use moongate_system::private_dir::{self, Ownership, OwnershipError, PrivateDirError, io_hint};
+use moongate_system::private_dir::{
+    ExposedFiles, Ownership, OwnershipError, PrivateDir, PrivateDirError, PrivateFiles, io_hint,
+};
 
 /// The name of the file.
 pub(super) const DATABASE_FILE: &str = "state.sqlite3";
+/// The files of the state directory: the database, its log, and its shared memory.
+pub(super) const STATE_FILES: PrivateFiles = PrivateFiles {
+    subdirectory: "moongate-state",
+    is_own_name: |name| name.starts_with(DATABASE_FILE),
+    exposed: ExposedFiles::Keep,
+};
 /// Marks a database as Moongate's.
 const APPLICATION_ID: i64 = 0x4d6f_4e67;
 /// The version of the tables.
@@ -42,6 +50,8 @@ pub(super) enum DatabaseError {
     NotAFile(PathBuf),
     #[error("`{}` belongs to another user", .0.display())]
     Foreign(PathBuf),
+    #[error("`{}` was moved while it was opened", .0.display())]
+    Moved(PathBuf),
     #[error("other users can read or write `{}` (mode {mode:03o} instead of 600)", file.display())]
     Open { file: PathBuf, mode: u32 },
     #[error("`{}` is the database of another program", .0.display())]
@@ -69,6 +79,7 @@ impl DatabaseError {
             }
             Self::Directory(error) => error.hint(),
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
+            Self::Moved(_) => "choose a directory that nobody else can rename".to_owned(),
             Self::NotAFile(_) => "move it away, or choose another directory".to_owned(),
             Self::Foreign(_) => {
                 "run the gateway as that user, or `chown` the file to the gateway's user".to_owned()
@@ -110,19 +121,36 @@ pub(super) struct DatabaseConnection {
     file: PathBuf,
 }
 
+/// The open state directory.
+pub(super) struct StateDir {
+    dir: PrivateDir,
+    /// Its path without symlinks, because SQLite must not follow any.
+    path: PathBuf,
+}
+
+impl StateDir {
+    /// Creates the directory if it is missing, and checks that it is private.
+    pub(super) fn create(dir: &Path) -> Result<Self, DatabaseError> {
+        let dir = PrivateDir::create(dir, STATE_FILES)?;
+        let path = fs::canonicalize(dir.path())
+            .map_err(|reason| DatabaseError::Io { file: dir.path().to_owned(), reason })?;
+        Ok(Self { dir, path })
+    }
+
+    pub(super) fn database_file(&self) -> PathBuf {
+        self.path.join(DATABASE_FILE)
+    }
+}
+
 impl DatabaseConnection {
-    /// Opens the database in a directory. Both are created if they are missing.
-    pub(super) fn open(dir: &Path, role: ConnectionRole) -> Result<Self, DatabaseError> {
-        private_dir::create(dir)?;
-        let io = |file: &Path, reason| DatabaseError::Io { file: file.to_owned(), reason };
-        // Parent directories may be symlinks, and SQLite must not follow any.
-        let dir = fs::canonicalize(dir).map_err(|reason| io(dir, reason))?;
-        let file = dir.join(DATABASE_FILE);
+    /// Opens the database in a directory.
+    pub(super) fn open(dir: &StateDir, role: ConnectionRole) -> Result<Self, DatabaseError> {
+        let file = dir.database_file();
         // Only a new file is opened here, because closing a file releases every lock that this process has on it.
-        match File::options().write(true).create_new(true).mode(0o600).open(&file) {
+        match dir.dir.create_file(DATABASE_FILE) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(io(&file, error)),
+            Err(reason) => return Err(DatabaseError::Io { file, reason }),
         }
         let identity = checked_identity(&file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -130,6 +158,11 @@ impl DatabaseConnection {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection =
             Connection::open_with_flags(&file, flags).map_err(|error| database_error(&file, &error))?;
+        // SQLite opens files by path, which leads elsewhere if the directory was renamed.
+        let is_same = self::identity(&file) == Some(identity);
+        if !is_same || !dir.dir.is_file_at(DATABASE_FILE, &file) {
+            return Err(DatabaseError::Moved(file));
+        }
         let mut database = Self { connection, identity, file };
         database.prepare(role)?;
         Ok(database)

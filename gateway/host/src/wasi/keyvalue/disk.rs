@@ -17,7 +17,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::database::{
-    ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, FileIdentity, identity,
+    ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, FileIdentity, StateDir, identity,
 };
 use super::entries::{OperationResult, StoreEntries};
 use super::{KeyPage, KeyValueError, StateDiagnostic, StoreOwner, StoredValue, SwapConflict};
@@ -325,11 +325,12 @@ impl DatabaseWorker {
         let database = match self.database.take().filter(usable) {
             Some(database) => database,
             None => {
-                let file = self.dir.join(DATABASE_FILE);
+                let dir = StateDir::create(&self.dir)?;
+                let file = dir.database_file();
                 if let Some(reason) = identity(&file).and_then(|found| self.health.damage(found)) {
                     return Err(DatabaseError::Damaged { file, reason });
                 }
-                DatabaseConnection::open(&self.dir, self.role)?
+                DatabaseConnection::open(&dir, self.role)?
             }
         };
         Ok(self.database.insert(database))
@@ -342,8 +343,8 @@ impl DatabaseWorker {
         if matches!(error, DatabaseError::Busy) {
             return;
         }
-        if let DatabaseError::Damaged { file: _, reason } = error
-            && let Some(found) = identity(&self.dir.join(DATABASE_FILE))
+        if let DatabaseError::Damaged { file, reason } = error
+            && let Some(found) = identity(file)
         {
             self.health.set_damaged(found, reason);
         }
