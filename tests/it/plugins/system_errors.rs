@@ -16,8 +16,8 @@ fn workspace() -> Workspace {
     let workspace = Workspace::new(&format!(
         "[plugins.filesystem]\nsource = \"@filesystem@\"\nprefix = \"\"\n{allow}\n[plugins.zoo]\nsource = \"@zoo@\"\n{allow}\n"
     ));
-    for folder in ["one", "two"] {
-        fs::create_dir(workspace.path().join(folder)).unwrap();
+    for name in ["one", "two"] {
+        fs::create_dir(workspace.path().join(name)).unwrap();
     }
     workspace
 }
@@ -27,10 +27,10 @@ struct Mount(PathBuf);
 
 impl Mount {
     /// Mounts an empty file system of 1 MiB. Only root can do that; otherwise, the test is skipped.
-    fn new(folder: &Path) -> Option<Self> {
-        let output = mount(&["-t", "tmpfs", "-o", "size=1m", "moongate-test"], folder);
+    fn new(directory: &Path) -> Option<Self> {
+        let output = mount(&["-t", "tmpfs", "-o", "size=1m", "moongate-test"], directory);
         match output {
-            Ok(()) => Some(Self(folder.to_owned())),
+            Ok(()) => Some(Self(directory.to_owned())),
             Err(reason) => {
                 let mut stderr = std::io::stderr(); // the harness doesn't capture it
                 let _ =
@@ -57,9 +57,9 @@ impl Drop for Mount {
     }
 }
 
-fn mount(arguments: &[&str], folder: &Path) -> Result<(), String> {
+fn mount(arguments: &[&str], directory: &Path) -> Result<(), String> {
     let output =
-        Command::new("mount").args(arguments).arg(folder).output().map_err(|error| error.to_string())?;
+        Command::new("mount").args(arguments).arg(directory).output().map_err(|error| error.to_string())?;
     if output.status.success() {
         Ok(())
     } else {
@@ -75,8 +75,8 @@ fn refused(stdio: &mut Stdio, tool: &str, arguments: Value) -> String {
     text(&answer).to_owned()
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
@@ -123,7 +123,7 @@ fn a_read_only_file_system_is_reported_as_such() {
     let one = workspace.path().join("one");
     let Some(mount) = Mount::new(&one) else { return };
     fs::write(one.join("file"), "a\n").unwrap();
-    fs::create_dir(one.join("folder")).unwrap();
+    fs::create_dir(one.join("directory")).unwrap();
     mount.make_read_only();
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let edits = json!([{ "oldText": "a", "newText": "b" }]);
@@ -164,13 +164,13 @@ fn errors_of_paths_have_their_own_codes() {
     let workspace = workspace();
     let one = workspace.path().join("one");
     fs::write(one.join("file"), "a\n").unwrap();
-    fs::create_dir(one.join("folder")).unwrap();
+    fs::create_dir(one.join("directory")).unwrap();
     symlink("loop", one.join("loop")).unwrap();
     let long = format!("/one/{}", "x".repeat(300));
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     for (tool, path, code) in [
         ("read_text_file", "/one/gone", "ENOENT: no such file or directory, "),
-        ("read_text_file", "/one/folder", "EISDIR: illegal operation on a directory, read"),
+        ("read_text_file", "/one/directory", "EISDIR: illegal operation on a directory, read"),
         ("read_text_file", "/one/file/below", "ENOTDIR: not a directory, "),
         ("read_text_file", "/one/loop", "ELOOP: too many symbolic links encountered, "),
         ("read_text_file", &long, "ENAMETOOLONG: name too long, "),
@@ -180,7 +180,7 @@ fn errors_of_paths_have_their_own_codes() {
         let message = refused(&mut stdio, tool, json!({ "path": path }));
         assert!(message.starts_with(code), "{tool} {path}: {message}");
     }
-    let inside = json!({ "source": "/one/folder", "destination": "/one/folder/inside" });
+    let inside = json!({ "source": "/one/directory", "destination": "/one/directory/inside" });
     let message = refused(&mut stdio, "move_file", inside);
     assert!(message.starts_with("EINVAL: invalid argument, rename "), "{message}");
 }

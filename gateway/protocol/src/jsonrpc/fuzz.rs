@@ -55,7 +55,9 @@ fn write(message: &Message<'_>) -> Vec<u8> {
 fn round_trip(message: &Message<'_>, limits: ParseLimits) {
     let first = write(message);
     assert!(!first.contains(&b'\n') && !first.contains(&b'\r'), "one line");
-    let Ok(Incoming::Single(again)) = parse(&first, limits) else { panic!("what was written can't be read") };
+    let Ok(Incoming::Single(again)) = parse(&first, limits) else {
+        panic!("the written message can't be parsed")
+    };
     same(message, &again);
     assert_eq!(first, write(&again), "the same bytes");
 }
@@ -91,7 +93,7 @@ fn answer(malformed: &MalformedMessage, limits: ParseLimits) {
     let mut out = Vec::new();
     write_error(&mut out, malformed.id.as_ref(), MissingId::Null, &malformed.error);
     let Ok(Incoming::Single(Message::Response(back))) = parse(&out, limits) else {
-        panic!("our own error can't be read")
+        panic!("our own error can't be parsed")
     };
     assert_eq!(back.id, malformed.id);
     assert_eq!(back.outcome.map(RawValue::get), Err(malformed.error.clone()));

@@ -8,7 +8,7 @@ use super::MAX_DEPTH;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ScanError {
     /// The text nests too deep.
-    #[error("it nests deeper than {MAX_DEPTH} levels at byte {0}")]
+    #[error("it is nested deeper than {MAX_DEPTH} levels at byte {0}")]
     Depth(usize),
     /// Half of a surrogate pair.
     #[error("the escape at byte {0} is half of a surrogate pair")]

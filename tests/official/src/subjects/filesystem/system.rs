@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::odd::Check;
-use super::{Both, Folder};
+use super::{Both, Directory};
 use crate::report;
 
 pub(super) const CHECKS: &[Check] =
@@ -29,8 +29,8 @@ impl Drop for Mount {
 fn mount(both: &Both<'_, '_>, below: &str) -> Result<Option<[Mount; 2]>> {
     both.theirs.directory(below)?;
     both.ours.directory(below)?;
-    let of = |folder: &Folder| {
-        let path = PathBuf::from(folder.path(below));
+    let of = |directory: &Directory| {
+        let path = PathBuf::from(directory.path(below));
         run_mount(&["-t", "tmpfs", "-o", "size=1m", "moongate-test"], &path).map(|()| Mount(path))
     };
     let mounts = of(&both.theirs).and_then(|theirs| Ok([theirs, of(&both.ours)?]));
