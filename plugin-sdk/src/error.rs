@@ -37,7 +37,8 @@ impl ToolError {
         Self::new(ErrorKind::Failed(message.to_string()))
     }
 
-    /// The arguments are invalid in a way that only the client program can fix.
+    /// The arguments are invalid in a way that only the client program can fix. For arguments that a model chose, such as
+    /// those of most tools, use [`failed`](Self::failed).
     pub fn invalid_params(message: impl Display) -> Self {
         Self::new(ErrorKind::Failure(Failure::InvalidParams(fault(message))))
     }

@@ -54,8 +54,11 @@
 //! # Responses
 //! Requests are synchronous: a call does nothing else while it waits. A response with an error status is still a
 //! response; [`Response::error_for_status`] converts it to an error. Redirects aren't followed unless you set
-//! [`Request::redirects`], there are no cookies and no cache, and nothing is decompressed: without an
-//! `accept-encoding` header, servers send bodies uncompressed.
+//! [`Request::redirects`], and there are no cookies and no cache.
+//!
+//! With the cargo feature `decompression`, requests accept the encodings gzip, deflate and br, and bodies are
+//! decompressed; [`Request::max_body`] limits their size after that. Without it, requests have no `accept-encoding`
+//! header, and a body is returned as it arrives, even if the server compresses it anyway.
 //!
 //! Bodies are read as they arrive, up to [`Request::max_body`]:
 //!
@@ -90,6 +93,9 @@
 //! # }
 //! ```
 
+mod body; // bodies
+#[cfg(feature = "decompression")]
+mod decompression; // compressed bodies
 mod error; // request errors
 mod headers; // names and values
 mod prepared; // validated requests

@@ -86,6 +86,7 @@ mod error; // errors of calls
 pub mod expansion; // functions for the code that `#[plugin]` generates
 #[doc(hidden)]
 pub mod export; // from the contract's functions to `Plugin`
+pub mod files; // errors of files
 pub mod guide; // the guide, one page for each task
 mod host; // the gateway's functions, or fakes of them in native tests
 pub mod http; // HTTP requests

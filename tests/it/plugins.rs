@@ -4,3 +4,4 @@ mod fetch;
 mod memory;
 mod other_languages;
 mod sdk;
+mod system_errors;

@@ -38,13 +38,14 @@
 //! | [`invalid_params`](crate::ToolError::invalid_params), [`not_found`](crate::ToolError::not_found), [`internal`](crate::ToolError::internal), [`custom`](crate::ToolError::custom) | the client program, as a JSON-RPC error; the model may never see it |
 //! | [`missing_capability`](crate::ToolError::missing_capability) | the client program, with the capabilities that it is missing |
 //!
-//! If in doubt, use `failed`. Resources and prompts have no `isError`, so for them every error is a JSON-RPC error.
+//! A tool that refuses its arguments uses `failed`, so that the model can correct them. If in doubt, use it, too.
+//! Resources and prompts have no `isError`, so for them every error is a JSON-RPC error.
 //!
 //! ```
 //! # use moongate_sdk::prelude::*;
 //! # fn check(days: u32) -> Result<(), ToolError> {
 //! if days > 10 {
-//!     return Err(ToolError::invalid_params("forecasts are limited to 10 days").at("/days").data(&10));
+//!     return Err(ToolError::failed("invalid `days`: forecasts are limited to 10 days"));
 //! }
 //! # Ok(())
 //! # }

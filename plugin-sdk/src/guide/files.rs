@@ -57,6 +57,9 @@
 //! "quota exceeded" error. If several calls write to one file, write to a temporary file and rename it. For small
 //! values that many calls change, prefer [`kv`](crate::kv), which has atomic updates.
 //!
+//! WASI's C library reports a failed read or write only as "I/O error". [`files::reason`](crate::files::reason) returns
+//! the reason, such as a full disk or an exceeded limit.
+//!
 //! I/O errors don't contain a path. Add it, so that the model knows the file:
 //!
 //! ```

@@ -111,6 +111,13 @@ pub enum HttpError {
         /// The violation.
         reason: String,
     },
+    /// The response's body has a `content-encoding` that can't be decompressed.
+    UnsupportedEncoding {
+        /// The origin.
+        origin: String,
+        /// The encoding.
+        encoding: String,
+    },
     /// Any other error, with the gateway's message.
     Other(String),
 }
@@ -173,6 +180,9 @@ impl fmt::Display for HttpError {
             Self::Json { reason } => write!(f, "invalid JSON: {reason}"),
             Self::Protocol { origin, reason } => {
                 write!(f, "invalid response from `{origin}`: {reason}")
+            }
+            Self::UnsupportedEncoding { origin, encoding } => {
+                write!(f, "the response of `{origin}` has the unsupported encoding `{encoding}`")
             }
             Self::Other(reason) => f.write_str(reason),
         }

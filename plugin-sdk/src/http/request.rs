@@ -7,7 +7,7 @@ use serde::Serialize;
 use url::Url;
 
 use super::prepared::{PreparedRequest, check_url};
-use super::{HttpError, Response, headers, redirect};
+use super::{Headers, HttpError, Response, headers, redirect};
 use crate::host::http as host;
 
 /// The default of [`Request::max_body`].
@@ -114,7 +114,7 @@ impl Request {
         self
     }
 
-    /// Limits the size of the response's body; a larger one is an error. The default is 8 MiB.
+    /// Limits the size of the response's body, after decompression; a larger one is an error. The default is 8 MiB.
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.max_body = bytes;
         self
@@ -172,7 +172,10 @@ impl Request {
         for (name, value) in &self.headers {
             headers::check(name, value)?;
         }
-        Ok(PreparedRequest { method, url, headers: self.headers.into_iter().collect(), body: self.body })
+        let headers: Headers = self.headers.into_iter().collect();
+        #[cfg(feature = "decompression")]
+        let headers = super::decompression::accepting(headers);
+        Ok(PreparedRequest { method, url, headers, body: self.body })
     }
 
     fn typed(mut self, content_type: &str, body: Vec<u8>) -> Self {

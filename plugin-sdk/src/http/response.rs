@@ -7,12 +7,10 @@ use std::time::Instant;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use super::body::{Body, RawBody};
 use super::error::RequestTarget;
 use super::{Headers, HttpError, redirect};
 use crate::host::http as host;
-
-/// The maximum size of a chunk of a body, in bytes.
-const MAX_CHUNK_BYTES: u64 = 64 * 1024;
 
 /// A response. Read the body with [`bytes`](Self::bytes), [`text`](Self::text) or [`json`](Self::json), or in chunks
 /// as an [`io::Read`], whose errors contain an [`HttpError`].
@@ -22,8 +20,7 @@ pub struct Response {
     url: Url,
     place: RequestTarget,
     headers: Headers,
-    body: host::HttpBody,
-    deadline: Option<Instant>,
+    body: Body,
     /// The maximum size of the body.
     limit: u64,
     /// The bytes that can still be read.
@@ -42,7 +39,12 @@ impl Response {
         deadline: Option<Instant>,
     ) -> Self {
         let host::HttpResponse { status, headers, body } = answer;
-        Self { status, url, place, headers, body, deadline, limit, left: limit, piece: Vec::new(), at: 0 }
+        let raw = RawBody::new(body, deadline);
+        #[cfg(not(feature = "decompression"))]
+        let body = Body::Raw(raw);
+        #[cfg(feature = "decompression")]
+        let (headers, body) = super::decompression::body(raw, headers);
+        Self { status, url, place, headers, body, limit, left: limit, piece: Vec::new(), at: 0 }
     }
 
     /// The status, such as 200.
@@ -99,8 +101,8 @@ impl Response {
     /// Reads the whole body.
     ///
     /// # Errors
-    /// The body is larger than [`Request::max_body`](super::Request::max_body), the request timed out, or the
-    /// connection broke.
+    /// The body is larger than [`Request::max_body`](super::Request::max_body), the request timed out, the connection
+    /// broke, or the body can't be decompressed.
     pub fn bytes(mut self) -> Result<Vec<u8>, HttpError> {
         let length = self.header("content-length").and_then(|length| length.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.limit) {
@@ -138,8 +140,7 @@ impl Response {
     /// Returns the next chunk. Empty at the end.
     fn next_piece(&mut self) -> Result<Vec<u8>, HttpError> {
         // At the limit, one more byte distinguishes a body that is too large from one that just fits.
-        let most = self.left.clamp(1, MAX_CHUNK_BYTES);
-        let piece = self.body.read(usize::try_from(most).unwrap_or(usize::MAX), self.deadline)?;
+        let piece = self.body.next(self.left.max(1), &self.place.origin)?;
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.too_large())?;
         Ok(piece)
     }

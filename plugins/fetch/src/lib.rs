@@ -11,6 +11,7 @@ use serde::Deserialize;
 use url::Url;
 
 mod charset; // decoding
+mod elements; // elements without a form in Markdown
 mod excerpt; // a part of a long text
 mod page; // requests
 mod robots; // robots.txt
@@ -65,9 +66,7 @@ impl Fetch {
     /// as is. Use it to read current content from the web.
     #[tool(title = "Fetch a page", read_only, destructive = false, idempotent, open_world)]
     fn fetch(&self, args: &FetchArgs) -> Result<String, ToolError> {
-        let url = Url::parse(&args.url).map_err(|error| {
-            ToolError::invalid_params(format_args!("invalid URL `{}`: {error}", args.url)).at("/url")
-        })?;
+        let url = Url::parse(&args.url).map_err(|error| invalid_url(&args.url, error))?;
         let settings: Settings = config::typed()?;
         let visitor = UserAgent {
             agent: settings.user_agent.as_deref().unwrap_or(USER_AGENT_OF_MODELS),
@@ -108,6 +107,15 @@ impl Fetch {
 #[expect(clippy::needless_pass_by_value, reason = "used with `map_err`")]
 fn failed(error: PageError) -> ToolError {
     ToolError::failed(format_args!("Error executing tool fetch: {error}"))
+}
+
+/// The error for an invalid URL. Models often omit the scheme.
+fn invalid_url(url: &str, error: url::ParseError) -> ToolError {
+    let hint = match error {
+        url::ParseError::RelativeUrlWithoutBase => "; start it with `https://`",
+        _ => "",
+    };
+    ToolError::failed(format_args!("invalid arguments: invalid URL `{url}`: {error}{hint}"))
 }
 
 fn default_max_length() -> usize {

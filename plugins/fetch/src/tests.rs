@@ -204,7 +204,10 @@ fn explains_failures() {
     let broken = site([(PAGE, HttpAnswer::text("half").broken(broken))]);
     assert!(failure(&broken, json!({ "url": PAGE })).ends_with("request to `https://a.example` timed out"));
     assert!(failure(&missing, json!({ "url": "ftp://a.example/x" })).contains("must start with `http://`"));
-    assert!(missing.call("fetch", json!({ "url": "nope" })).is_err());
+    assert_eq!(
+        failure(&missing, json!({ "url": "a.example" })),
+        "invalid arguments: invalid URL `a.example`: relative URL without a base; start it with `https://`"
+    );
     assert_eq!(prompt(&missing, "nope"), "Failed to fetch nope: relative URL without a base");
 }
 

@@ -28,9 +28,9 @@ impl FsError {
         move |error| Self::System { error, call, path: path.to_owned() }
     }
 
-    /// Creates an error that the system would report.
-    pub(crate) fn of_kind(kind: io::ErrorKind, call: &'static str, path: &str) -> Self {
-        Self::system(call, path)(kind.into())
+    /// Creates an error that the system would report, with a number such as [`libc::EISDIR`].
+    pub(crate) fn of_code(code: i32, call: &'static str, path: &str) -> Self {
+        Self::system(call, path)(io::Error::from_raw_os_error(code))
     }
 
     /// Returns `true` if the path doesn't exist.
@@ -39,31 +39,55 @@ impl FsError {
     }
 }
 
-/// `EPERM`, which has no `ErrorKind`.
-const EPERM: i32 = if cfg!(target_family = "wasm") { 63 } else { 1 };
+/// The system errors of files, with the names and words of Node, which the official server shows.
+const SYSTEM_ERRORS: &[(i32, &str, &str)] = &[
+    (libc::EACCES, "EACCES", "permission denied"),
+    (libc::EAGAIN, "EAGAIN", "resource temporarily unavailable"),
+    (libc::EBADF, "EBADF", "bad file descriptor"),
+    (libc::EBUSY, "EBUSY", "resource busy or locked"),
+    (libc::EDEADLK, "EDEADLK", "resource deadlock would occur"),
+    (libc::EDQUOT, "EDQUOT", "disk quota exceeded"),
+    (libc::EEXIST, "EEXIST", "file already exists"),
+    (libc::EFBIG, "EFBIG", "file too large"),
+    (libc::EILSEQ, "EILSEQ", "illegal byte sequence"),
+    (libc::EINTR, "EINTR", "interrupted system call"),
+    (libc::EINVAL, "EINVAL", "invalid argument"),
+    (libc::EIO, "EIO", "i/o error"),
+    (libc::EISDIR, "EISDIR", "illegal operation on a directory"),
+    (libc::ELOOP, "ELOOP", "too many symbolic links encountered"),
+    (libc::EMFILE, "EMFILE", "too many open files"),
+    (libc::EMLINK, "EMLINK", "too many links"),
+    (libc::ENAMETOOLONG, "ENAMETOOLONG", "name too long"),
+    (libc::ENFILE, "ENFILE", "file table overflow"),
+    (libc::ENODEV, "ENODEV", "no such device"),
+    (libc::ENOENT, "ENOENT", "no such file or directory"),
+    (libc::ENOLCK, "ENOLCK", "no locks available"),
+    (libc::ENOMEM, "ENOMEM", "not enough memory"),
+    (libc::ENOSPC, "ENOSPC", "no space left on device"),
+    (libc::ENOTDIR, "ENOTDIR", "not a directory"),
+    (libc::ENOTEMPTY, "ENOTEMPTY", "directory not empty"),
+    (libc::ENOTSUP, "ENOTSUP", "operation not supported on socket"),
+    (libc::ENXIO, "ENXIO", "no such device or address"),
+    (libc::EOVERFLOW, "EOVERFLOW", "value too large for defined data type"),
+    (libc::EPERM, "EPERM", "operation not permitted"),
+    (libc::EPIPE, "EPIPE", "broken pipe"),
+    (libc::EROFS, "EROFS", "read-only file system"),
+    (libc::ESPIPE, "ESPIPE", "invalid seek"),
+    (libc::ETXTBSY, "ETXTBSY", "text file is busy"),
+    (libc::EXDEV, "EXDEV", "cross-device link not permitted"),
+];
 
 fn system_message(error: &io::Error, call: &str, path: &str) -> String {
-    use io::ErrorKind as Kind;
-    let (code, words) = match error.kind() {
-        Kind::NotFound => ("ENOENT", "no such file or directory"),
-        Kind::PermissionDenied if error.raw_os_error() == Some(EPERM) => ("EPERM", "operation not permitted"),
-        Kind::PermissionDenied => ("EACCES", "permission denied"),
-        Kind::AlreadyExists => ("EEXIST", "file already exists"),
-        Kind::IsADirectory => ("EISDIR", "illegal operation on a directory"),
-        Kind::NotADirectory => ("ENOTDIR", "not a directory"),
-        Kind::DirectoryNotEmpty => ("ENOTEMPTY", "directory not empty"),
-        Kind::InvalidInput => ("EINVAL", "invalid argument"),
-        Kind::InvalidFilename => ("ENAMETOOLONG", "name too long"),
-        Kind::CrossesDevices => ("EXDEV", "cross-device link not permitted"),
-        Kind::StorageFull => ("ENOSPC", "no space left on device"),
-        Kind::QuotaExceeded => ("EDQUOT", "disk quota exceeded"),
-        Kind::FileTooLarge => ("EFBIG", "file too large"),
-        Kind::ReadOnlyFilesystem => ("EROFS", "read-only file system"),
-        _ => return format!("{error}, {call} '{path}'"),
+    let known = SYSTEM_ERRORS.iter().find(|(number, _, _)| error.raw_os_error() == Some(*number));
+    let mut text = match known {
+        Some((_, code, words)) => format!("{code}: {words}, {call}"),
+        None => format!("{error}, {call}"),
     };
-    let mut text = format!("{code}: {words}, {call}");
     if !path.is_empty() {
         text.push_str(&format!(" '{path}'"));
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

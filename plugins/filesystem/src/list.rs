@@ -49,7 +49,7 @@ fn read(path: &str) -> io::Result<Vec<Entry>> {
         let entry = match entry {
             Ok(entry) => entry,
             #[cfg(target_family = "wasm")]
-            Err(error) if error.raw_os_error() == Some(ILLEGAL_SEQUENCE) => {
+            Err(error) if error.raw_os_error() == Some(libc::EILSEQ) => {
                 return crate::nameless::others(path).map_err(|code| io::Error::other(code.message()));
             }
             Err(error) => return Err(error),
@@ -60,10 +60,6 @@ fn read(path: &str) -> io::Result<Vec<Entry>> {
     }
     Ok(entries)
 }
-
-/// The error of WASI's library for a name that isn't UTF-8.
-#[cfg(target_family = "wasm")]
-const ILLEGAL_SEQUENCE: i32 = 25;
 
 /// One line for each entry.
 pub(crate) fn plain(directory: &ResolvedPath) -> Result<String, FsError> {

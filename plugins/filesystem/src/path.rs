@@ -173,10 +173,7 @@ impl<'a> PathWalk<'a> {
     fn follow(&mut self, link: &str) -> Result<(), FsError> {
         self.links += 1;
         if self.links > MAX_LINKS {
-            return Err(FsError::Other(format!(
-                "ELOOP: too many symbolic links encountered, realpath '{}'",
-                self.absolute
-            )));
+            return Err(FsError::of_code(libc::ELOOP, "realpath", self.absolute));
         }
         let target = match fs::read_link(link) {
             Ok(target) => target.to_string_lossy().into_owned(),

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+use moongate_sdk::files;
 
 use crate::answer::{self, MediaResult};
 use crate::fault::FsError;
@@ -82,7 +84,7 @@ pub(crate) fn whole(path: &str) -> Result<Vec<u8>, FsError> {
 pub(crate) fn bytes(path: &str) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| while_reading(error, path))?;
+    file.read_to_end(&mut bytes).map_err(|error| while_reading(&file, error))?;
     Ok(bytes)
 }
 
@@ -91,7 +93,7 @@ fn first(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
     let (mut bytes, mut chunk, mut found) = (Vec::new(), vec![0; CHUNK_BYTES], 0);
     loop {
-        let read = file.read(&mut chunk).map_err(|error| while_reading(error, path))?;
+        let read = file.read(&mut chunk).map_err(|error| while_reading(&file, error))?;
         if read == 0 {
             break;
         }
@@ -114,7 +116,7 @@ fn first(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
 /// The last lines. A trailing newline belongs to the last line.
 fn last(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
     let mut file = open(path)?;
-    let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(error, path))?;
+    let mut start = file.seek(SeekFrom::End(0)).map_err(|error| while_reading(&file, error))?;
     // Chunks in reverse order.
     let (mut chunks, mut size, mut found) = (Vec::<Vec<u8>>::new(), 0, 0);
     'file: while start > 0 {
@@ -123,7 +125,7 @@ fn last(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
         let mut chunk = vec![0; length];
         file.seek(SeekFrom::Start(start))
             .and_then(|_| file.read_exact(&mut chunk))
-            .map_err(|error| while_reading(error, path))?;
+            .map_err(|error| while_reading(&file, error))?;
         let mut search = if chunks.is_empty() && chunk.last() == Some(&b'\n') { length - 1 } else { length };
         while let Some(at) = chunk[..search].iter().rposition(|byte| *byte == b'\n') {
             found += 1;
@@ -145,14 +147,13 @@ fn last(path: &str, count: usize) -> Result<Vec<u8>, FsError> {
 fn open(path: &str) -> Result<File, FsError> {
     let file = File::open(path).map_err(FsError::system("open", path))?;
     if file.metadata().is_ok_and(|found| found.is_dir()) {
-        return Err(FsError::of_kind(ErrorKind::IsADirectory, "read", ""));
+        return Err(FsError::of_code(libc::EISDIR, "read", ""));
     }
     Ok(file)
 }
 
-fn while_reading(error: std::io::Error, path: &str) -> FsError {
-    let path = if error.kind() == ErrorKind::IsADirectory { "" } else { path };
-    FsError::system("read", path)(error)
+fn while_reading(file: &File, error: io::Error) -> FsError {
+    FsError::system("read", "")(files::reason(file, error))
 }
 
 /// Decodes bytes as text.

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{ErrorKind, Write as _};
 
+use moongate_sdk::files;
+
 use crate::fault::FsError;
 use crate::path::{self, ResolvedPath};
 
@@ -13,7 +15,7 @@ pub(crate) fn file(file: &ResolvedPath, content: &[u8]) -> Result<(), FsError> {
     let path = &file.path;
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
-            return Err(FsError::of_kind(ErrorKind::IsADirectory, "open", path));
+            return Err(FsError::of_code(libc::EISDIR, "open", path));
         }
         // Renaming onto a pipe or device would replace it.
         Ok(found) if !found.is_file() => {
@@ -24,19 +26,21 @@ pub(crate) fn file(file: &ResolvedPath, content: &[u8]) -> Result<(), FsError> {
         Err(error) => return Err(FsError::system("open", path)(error)),
     }
     let beside = path::join(path::parent(path), &temporary_name());
-    let written = write_new(&beside, content).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
+    let written = write_new(&beside, path, content)
+        .and_then(|()| fs::rename(&beside, path).map_err(FsError::system("rename", path)));
+    if written.is_err() {
         // Remove the incomplete file; the first error is the one to report.
         let _ = fs::remove_file(&beside);
-        FsError::system("open", path)(error)
-    })
+    }
+    written
 }
 
-fn write_new(path: &str, content: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(content)?;
+/// Writes a new file at `beside`. Messages show `path`.
+fn write_new(beside: &str, path: &str, content: &[u8]) -> Result<(), FsError> {
+    let mut file = File::create_new(beside).map_err(FsError::system("open", path))?;
     // Sync to disk before replacing the old file.
-    file.sync_data()
+    let written = file.write_all(content).and_then(|()| file.sync_data());
+    written.map_err(|error| FsError::system("write", "")(files::reason(&file, error)))
 }
 
 /// A name that no other call uses.
@@ -53,7 +57,7 @@ pub(crate) fn directory(directory: &ResolvedPath) -> Result<(), FsError> {
     loop {
         match fs::metadata(here) {
             Ok(found) if found.is_dir() => break,
-            Ok(_) => return Err(FsError::of_kind(ErrorKind::AlreadyExists, "mkdir", path)),
+            Ok(_) => return Err(FsError::of_code(libc::EEXIST, "mkdir", path)),
             Err(error) if error.kind() == ErrorKind::NotFound && here != "/" => {
                 missing.push(here);
                 here = path::parent(here);
@@ -80,7 +84,7 @@ pub(crate) fn moved(from: &ResolvedPath, to: &ResolvedPath) -> Result<(), FsErro
             let both = format!("{}' -> '{}", from.path, to.path);
             if from.path == from.directory.path {
                 // WASI's error isn't specific, and a directory can't be moved into itself.
-                return Err(FsError::of_kind(ErrorKind::InvalidInput, "rename", &both));
+                return Err(FsError::of_code(libc::EINVAL, "rename", &both));
             }
             fs::rename(&from.path, &to.path).map_err(FsError::system("rename", &both))
         }

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 
+use moongate_sdk::files;
 use wasip2::cli::stdout;
 use wasip2::filesystem::preopens;
 use wasip2::filesystem::types::{
@@ -63,7 +64,7 @@ pub(crate) fn read(path: &str, way: &str) -> String {
 fn read_file(path: &str) -> io::Result<u64> {
     let (mut file, mut piece, mut bytes) = (File::open(path)?, vec![0; CHUNK_BYTES], 0);
     loop {
-        match file.read(&mut piece)? {
+        match file.read(&mut piece).map_err(|error| files::reason(&file, error))? {
             0 => return Ok(bytes),
             read => bytes += read as u64,
         }
@@ -98,11 +99,11 @@ pub(crate) fn write(path: &str, way: &str) -> String {
     let piece = vec![b'x'; CHUNK_BYTES];
     let course = match way {
         "file" => again(|| {
-            File::create(path).and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
+            File::create(path).and_then(|file| write_all(&file, &piece)).map_err(error_text).map(whole)
         }),
         "append" => again(|| {
             let file = OpenOptions::new().append(true).create(true).open(path);
-            file.and_then(|mut file| file.write_all(&piece)).map_err(error_text).map(whole)
+            file.and_then(|file| write_all(&file, &piece)).map_err(error_text).map(whole)
         }),
         "files" | "folders" => {
             let mut made = 0;
@@ -128,6 +129,10 @@ pub(crate) fn write(path: &str, way: &str) -> String {
         },
     };
     course.outcome_text()
+}
+
+fn write_all(mut file: &File, piece: &[u8]) -> io::Result<()> {
+    file.write_all(piece).map_err(|error| files::reason(file, error))
 }
 
 /// Writes once at the start of a file.

@@ -1,5 +1,9 @@
 //! The plugin `fetch` in a gateway with grants, against a local web server.
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use moongate_tests::{Stdio, TestServer, Workspace, text};
 use serde_json::{Value, json};
 
@@ -19,6 +23,23 @@ fn article(title: &str) -> String {
         "<html><head><title>{title}</title></head><body><nav><a href=\"/x\">Elsewhere</a></nav><article>\
          <h2>Heading</h2>{text}<p>See <a href=\"more?a=b\">more</a>.</p></article></body></html>"
     )
+}
+
+/// A page with the text `brotli words`, compressed.
+const BROTLI: &[u8] =
+    b"\x1b\x2c\x00\xf8\x8d\xd4\x61\xcd\x9d\x07\x72\x1b\xdb\x47\x7c\xa3\x55\x60\x24\x61\xbc\x24\x2d\xbb\
+\x88\x93\x99\x00\x83\x0f\xe8\xac\x18\x17\x66\xfd\x45\x73\xff\xc0\x34";
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zlib(text: &str) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// The text of a successful result.
@@ -138,4 +159,69 @@ fn follows_redirects_only_within_grants() {
     let (_, _, log) = stdio.finish();
     let line = format!("`http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]`", inner.origin());
     assert!(log.contains(&line) && log.contains("169.254.169.254 (non-public address)"), "{log}");
+}
+
+#[test]
+fn reads_compressed_pages_and_robots_txt() {
+    let remote = TestServer::start();
+    let page = article("Title");
+    let robots = "User-agent: *\nDisallow: /private\n";
+    remote.put("/robots.txt", &["Content-Type: text/plain", "Content-Encoding: gzip"], gzip(robots));
+    let html = "Content-Type: text/html; charset=utf-8";
+    remote.put("/gzip", &[html, "Content-Encoding: gzip"], gzip(&page));
+    remote.put("/deflate", &[html, "Content-Encoding: deflate"], zlib(&page));
+    remote.put("/br", &[html, "Content-Encoding: br"], BROTLI.to_vec());
+    remote.put("/zstd", &[html, "Content-Encoding: zstd"], b"\x28\xb5\x2f\xfd".to_vec());
+    remote.put(
+        "/bomb",
+        &["Content-Type: text/plain", "Content-Encoding: gzip"],
+        gzip(&"a".repeat(50_000_000)),
+    );
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
+    for path in ["/gzip", "/deflate"] {
+        let page = fetched(&mut stdio, json!({ "url": remote.url(path) }));
+        assert!(page.contains("A paragraph that is long enough"), "{path}: {page}");
+    }
+    assert_eq!(remote.last().header("accept-encoding"), Some("gzip, deflate, br"));
+    let page = fetched(&mut stdio, json!({ "url": remote.url("/br") }));
+    assert!(page.ends_with("brotli words"), "{page}");
+    let why = failed(&mut stdio, &remote.url("/zstd"));
+    assert!(why.contains("unsupported encoding `zstd`"), "{why}");
+    let bomb = fetched(&mut stdio, json!({ "url": remote.url("/bomb"), "start_index": 5_242_870 }));
+    assert!(bomb.contains("aaaaaaaaaa\n\n<error>The page is longer than 5 MiB."), "{bomb}");
+    let why = failed(&mut stdio, &remote.url("/private"));
+    assert!(why.contains("Disallow: /private"), "{why}");
+}
+
+#[test]
+fn keeps_words_of_different_elements_apart() {
+    let remote = TestServer::start();
+    let text = "<p>A paragraph that is long enough, with commas, to be the text of a page.</p>".repeat(8);
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
+    for (html, lines) in [
+        ("<dl><dt>Term one</dt><dd>Definition one</dd></dl>", ["Term one", ": Definition one"]),
+        ("<details><summary>Summary</summary>Details</details>", ["Summary", "Details"]),
+        ("<figure><pre>code</pre><figcaption>Caption</figcaption></figure>", ["code", "Caption"]),
+        ("<table><caption>Caption</caption><tr><td>1</td><td>2</td></tr></table>", ["Caption", "| 1 | 2 |"]),
+        ("<address>Street</address><address>City</address>", ["Street", "City"]),
+    ] {
+        let page = format!("<html><body><article>{text}{html}{text}</article></body></html>");
+        remote.put("/page", &["Content-Type: text/html"], page);
+        let page = fetched(&mut stdio, json!({ "url": remote.url("/page") }));
+        for line in lines {
+            assert!(page.lines().any(|found| found == line), "`{line}` isn't a line of its own: {page}");
+        }
+    }
+}
+
+#[test]
+fn refused_arguments_are_tool_errors() {
+    let remote = TestServer::start();
+    let mut stdio = Stdio::initialized(&workspace(&remote), "2025-11-25");
+    let why = failed(&mut stdio, "example.com");
+    assert!(why.contains("invalid URL `example.com`") && why.contains("`https://`"), "{why}");
+    for url in ["", "https://", "ftp://example.com/", "https://a b/"] {
+        let why = failed(&mut stdio, url);
+        assert!(!why.is_empty(), "{url}");
+    }
 }

@@ -10,6 +10,8 @@
 //!
 //! [`FilesState`] is a store's part for files, and these functions access it through [`FilesView`].
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use moongate_config::PluginConfig;
@@ -17,12 +19,13 @@ use wasmtime::component::{Linker, Resource, ResourceTable};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, ErrorCode, Filesize, Host as _, HostDescriptor as _, OpenFlags, PathFlags,
+    DescriptorFlags, ErrorCode, Filesize, HostDescriptor as _, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use self::descriptor_grants::DescriptorGrants;
+use self::error::{stream_error_code, system_error};
 use self::lookups::Lookups;
 use self::open::OpenRequest;
 use self::quota::{FileQuota, OpenFilePermit, QuotaExceeded};
@@ -30,6 +33,7 @@ use self::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
 
 mod directory_operations;
+mod error;
 mod listing;
 mod lookups;
 mod open;
@@ -107,6 +111,17 @@ impl WasiView for FilesCtxView<'_> {
     }
 }
 
+impl FilesCtxView<'_> {
+    /// The file or directory behind a handle, if the guest may write it.
+    fn writable_file(&self, descriptor: &Resource<Descriptor>) -> FsResult<Arc<File>> {
+        let (file, perms) = match self.table.get(descriptor)? {
+            Descriptor::File(file) => (&file.file, file.perms),
+            Descriptor::Dir(dir) => (&dir.dir, dir.perms),
+        };
+        if perms.write_not_permitted() { Err(ErrorCode::NotPermitted.into()) } else { Ok(Arc::clone(file)) }
+    }
+}
+
 type OpenArguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 type FilesResult<T> = (std::result::Result<T, ErrorCode>,);
 
@@ -121,6 +136,12 @@ pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> 
         .func_wrap_async("[method]descriptor.write", |store, arguments| Box::new(write(store, arguments)))?;
     types.func_wrap_async("[method]descriptor.set-size", |store, arguments| {
         Box::new(set_size(store, arguments))
+    })?;
+    types.func_wrap_async("[method]descriptor.sync", |store, arguments| {
+        Box::new(sync(store, arguments, File::sync_all))
+    })?;
+    types.func_wrap_async("[method]descriptor.sync-data", |store, arguments| {
+        Box::new(sync(store, arguments, File::sync_data))
     })?;
     types.func_wrap("[method]descriptor.read-via-stream", read_via_stream)?;
     types.func_wrap_async("[method]descriptor.write-via-stream", |store, arguments| {
@@ -205,7 +226,17 @@ async fn write<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(length.max(growth)) {
         return Ok(quota_exceeded(exceeded));
     }
-    answer(files.filesystem().write(file, bytes, offset).await)
+    let file = match files.writable_file(&file) {
+        Ok(file) => file,
+        Err(error) => return answer(Err(error)),
+    };
+    answer(
+        open::run_blocking(move || {
+            let written = file.write_at(&bytes, offset).map_err(system_error)?;
+            Ok(written as u64)
+        })
+        .await,
+    )
 }
 
 /// The amount by which a file grows if it becomes this long. A gap after its old end counts, because it also takes up
@@ -233,8 +264,31 @@ async fn set_size<T: FilesView>(
         return Ok(quota_exceeded(exceeded));
     }
     let descriptor = file.rep();
-    let result = files.filesystem().set_size(file, size).await;
+    let file = files.writable_file(&file);
+    let result = set_file_size(file, size).await;
     files.changed(&[descriptor], result)
+}
+
+async fn set_file_size(file: FsResult<Arc<File>>, size: Filesize) -> FsResult<()> {
+    let file = file?;
+    open::run_blocking(move || file.set_len(size).map_err(system_error)).await
+}
+
+/// Reports the last error of the file's streams, or syncs the file.
+async fn sync<T: FilesView>(
+    mut store: StoreContextMut<'_, T>,
+    (file,): (Resource<Descriptor>,),
+    sync: fn(&File) -> std::io::Result<()>,
+) -> Result<FilesResult<()>> {
+    let mut files = store.data_mut().files();
+    if let Some(code) = files.state.descriptor_grants.last_stream_error(file.rep()).take() {
+        return Ok((Err(code),));
+    }
+    let file = match files.table.get(&file)? {
+        Descriptor::File(file) => Arc::clone(&file.file),
+        Descriptor::Dir(_) => return answer(files.filesystem().sync(file).await),
+    };
+    answer(open::run_blocking(move || sync(&file).map_err(system_error)).await)
 }
 
 fn read_via_stream<T: FilesView>(
@@ -243,10 +297,12 @@ fn read_via_stream<T: FilesView>(
 ) -> Result<FilesResult<Resource<DynInputStream>>> {
     let mut files = store.data_mut().files();
     let permit = files.state.descriptor_grants.permit(file.rep());
+    let last_error = files.state.descriptor_grants.last_stream_error(file.rep());
     let opened = files.filesystem().read_via_stream(file, offset);
     answer(opened.and_then(|stream| {
         let inner = files.table.delete(stream)?;
-        let counted: DynInputStream = Box::new(QuotaReader::new(inner, files.state.quota.clone(), permit));
+        let quota = files.state.quota.clone();
+        let counted: DynInputStream = Box::new(QuotaReader::new(inner, quota, last_error, permit));
         Ok(files.table.push(counted)?)
     }))
 }
@@ -263,9 +319,9 @@ async fn write_via_stream<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(growth) {
         return Ok(quota_exceeded(exceeded));
     }
-    let permit = files.state.descriptor_grants.permit(file.rep());
+    let descriptor = file.rep();
     let opened = files.filesystem().write_via_stream(file, offset);
-    answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, descriptor)))
 }
 
 fn append_via_stream<T: FilesView>(
@@ -273,18 +329,21 @@ fn append_via_stream<T: FilesView>(
     (file,): (Resource<Descriptor>,),
 ) -> Result<FilesResult<Resource<DynOutputStream>>> {
     let mut files = store.data_mut().files();
-    let permit = files.state.descriptor_grants.permit(file.rep());
+    let descriptor = file.rep();
     let opened = files.filesystem().append_via_stream(file);
-    answer(opened.and_then(|stream| counted_writer(&mut files, stream, permit)))
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, descriptor)))
 }
 
 fn counted_writer(
     files: &mut FilesCtxView<'_>,
     stream: Resource<DynOutputStream>,
-    permit: Option<OpenFilePermit>,
+    descriptor: u32,
 ) -> FsResult<Resource<DynOutputStream>> {
     let inner = files.table.delete(stream)?;
-    let counted: DynOutputStream = Box::new(QuotaWriter::new(inner, files.state.quota.clone(), permit));
+    let FilesState { quota, descriptor_grants, .. } = &mut *files.state;
+    let last_error = descriptor_grants.last_stream_error(descriptor);
+    let permit = descriptor_grants.permit(descriptor);
+    let counted: DynOutputStream = Box::new(QuotaWriter::new(inner, quota.clone(), last_error, permit));
     Ok(files.table.push(counted)?)
 }
 
@@ -293,11 +352,7 @@ fn error_code<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (error,): (Resource<IoError>,),
 ) -> Result<(Option<ErrorCode>,)> {
-    let mut files = store.data_mut().files();
-    if files.table.get(&error)?.is::<QuotaExceeded>() {
-        return Ok((Some(ErrorCode::Quota),));
-    }
-    Ok((files.filesystem().filesystem_error_code(error)?,))
+    Ok((stream_error_code(store.data_mut().files().table.get(&error)?),))
 }
 
 #[cfg(test)]

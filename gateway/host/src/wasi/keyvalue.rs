@@ -144,6 +144,10 @@ pub(crate) enum KeyValueError {
     Overflow,
     #[error("the state was locked by another process for too long; try again")]
     Busy,
+    #[error("no space left on the disk with the gateway's state; nothing was changed")]
+    NoSpace,
+    #[error("the gateway's state isn't writable; nothing was changed")]
+    ReadOnly,
     /// The reason is for the operator only, because it contains paths of this machine.
     #[error("state is unavailable; the gateway's log shows the reason")]
     Unavailable,

@@ -15,6 +15,7 @@ use super::Subject;
 use crate::comparison::{Comparison, Side};
 use crate::difference::{Difference, Mismatch};
 
+mod elements; // pages of HTML elements
 mod markdown; // the normal form of Markdown
 mod pages; // the site's pages
 mod site; // a web server
@@ -25,7 +26,8 @@ pub(super) const SUBJECT: Subject = Subject {
     plugin: "fetch",
     package: "mcp-server-fetch",
     compared: "The tool and the prompt fetch mostly generated pages from a local site: articles with \
-               lists, tables, code, links and images, other text formats, different encodings, redirects, \
+               lists, tables, code, links and images, a page for each HTML element in many contexts, of which the \
+               words are compared, other text formats, different encodings, compressed pages, redirects, \
                errors, many variants of `robots.txt`, and parts of long pages. Markdown is compared line \
                by line, as its words, headings and links in order. The marks for emphasis and list items, \
                indentation, table rules and escaping are ignored. Other text is compared exactly. The \
@@ -57,6 +59,15 @@ const DIFFERENCES: &[Difference] = &[
             let [theirs, ours] = texts(mismatch);
             let origin = url(mismatch).splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
             mismatch.at.contains("/lines/") && markdown::with_absolute_links(theirs, &origin) == ours
+        },
+    },
+    Difference {
+        description: "Words of different elements are never joined, and content that browsers don't show is omitted.",
+        reason: "The official server joins words at some elements, such as `summary`, `rt` and `header`, and returns \
+                 content of `template` and content for old browsers, such as that of `video`.",
+        matches: |mismatch| {
+            mismatch.at.starts_with("/content/0/text/words")
+                && elements::is_complete(url(mismatch), mismatch.answers.1)
         },
     },
     Difference {
@@ -136,6 +147,8 @@ const COMPLETE_PAGES: &[&str] = &[
     "/nothing-said",
     "/called-text",
     "/xhtml",
+    "/compressed/gzip",
+    "/compressed/deflate",
     "/data.json",
     "/feed.xml",
     "/image.png",
@@ -174,6 +187,7 @@ fn check(comparison: &mut Comparison<'_>) -> Result<()> {
             .iter()
             .try_for_each(|name| fetch_completely(comparison, &open.url(&format!("/charset/{name}"))))
     });
+    comparison.check("HTML elements", |comparison| elements::check(comparison, |path| open.url(path)));
     comparison.check("robots.txt", |comparison| {
         sites.restricted_pages().iter().try_for_each(|url| tool(comparison, &json!({ "url": url })))
     });
@@ -321,7 +335,11 @@ fn normalize_markdown(_: Side, method: &str, answer: &mut Value) {
         Some((head, body)) if head.starts_with("Contents of ") => (head, body),
         _ => ("", markdown_text),
     };
-    *text = json!({ "head": head, "lines": markdown::lines(body) });
+    *text = if head.contains("/element/") {
+        json!({ "head": head, "words": elements::words(body) })
+    } else {
+        json!({ "head": head, "lines": markdown::lines(body) })
+    };
 }
 
 /// The official server's command, with the Node and packages that it needs.

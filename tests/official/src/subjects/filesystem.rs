@@ -17,6 +17,7 @@ mod differences; // intended differences
 mod directory; // a directory on disk
 mod normal; // the normal form of answers
 mod odd; // fixed calls
+mod system; // errors of file systems
 
 use directory::Directory;
 
@@ -26,7 +27,8 @@ pub(super) const SUBJECT: Subject = Subject {
     compared: "Calls to every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
                files, files with CRLF or without a final newline, names with spaces and accents, links, \
                edits that match exactly, except for white space, or not at all, moves onto existing files, \
-               many kinds of patterns, and invalid arguments. After each call that can change something, \
+               many kinds of patterns, and invalid arguments; a full and a read-only file system, and moves \
+               between two, if the machine lets the comparison mount them. After each call that can change something, \
                the names, contents and permissions in the two directories are compared as well. For system \
                errors, the code and the message are compared, but not the failing system call. Only times \
                that the comparison has set itself are compared.",
@@ -98,7 +100,7 @@ fn check(comparison: &mut Comparison<'_>) -> Result<()> {
     comparison.normalize_with(|_, method, answer| normal::answer(method, answer));
     comparison.compare_lists();
     let [theirs, ours] = [theirs, ours].map(Directory::new);
-    for (name, check) in odd::CHECKS {
+    for (name, check) in odd::CHECKS.iter().chain(system::CHECKS) {
         let theirs = theirs.clone();
         let ours = ours.clone();
         comparison.check(name, |comparison| {

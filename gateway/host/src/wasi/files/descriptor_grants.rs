@@ -10,6 +10,7 @@ use wasmtime::Result;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
+use super::error::LastStreamError;
 use super::quota::OpenFilePermit;
 use super::{FilesCtxView, FilesResult, answer};
 use crate::wasi::grant_audit::MissingGrant;
@@ -23,6 +24,8 @@ pub(super) struct DescriptorGrants {
     preopens: HashSet<u32>,
     /// The permits of all other descriptors.
     permits: HashMap<u32, OpenFilePermit>,
+    /// The last errors of streams, by the descriptors of their files.
+    stream_errors: HashMap<u32, LastStreamError>,
 }
 
 impl DescriptorGrants {
@@ -46,10 +49,16 @@ impl DescriptorGrants {
         self.permits.get(&descriptor).cloned()
     }
 
+    /// The last error of the descriptor's streams.
+    pub(super) fn last_stream_error(&mut self, descriptor: u32) -> LastStreamError {
+        self.stream_errors.entry(descriptor).or_default().clone()
+    }
+
     /// Removes a descriptor. Returns its permit, to be dropped after the file.
     pub(super) fn remove(&mut self, descriptor: u32) -> Option<OpenFilePermit> {
         self.grants.remove(&descriptor);
         self.preopens.remove(&descriptor);
+        self.stream_errors.remove(&descriptor);
         self.permits.remove(&descriptor)
     }
 }

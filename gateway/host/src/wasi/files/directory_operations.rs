@@ -1,16 +1,22 @@
-//! Changes in directories, and lookups of names: like WASI's own, with the quota and the audit added.
+//! Changes in directories, and lookups of names: like WASI's own, with the quota, the audit and all error codes added.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use cap_primitives::fs::{DirOptions, SystemTimeSpec};
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime::{Result, StoreContextMut};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemView as _};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
+use super::error::system_error;
 use super::{
     FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, file_modes, open, quota_exceeded,
 };
@@ -112,7 +118,9 @@ async fn create_directory<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
         return Ok(quota_exceeded(exceeded));
     }
-    let result = files.filesystem().create_directory_at(dir, path).await;
+    let dir = files.writable_dir(&dir);
+    let work = move |dir: &_| cap_primitives::fs::create_dir(dir, Path::new(&path), &DirOptions::new());
+    let result = change(dir, work).await;
     files.changed(&[descriptor], result)
 }
 
@@ -122,7 +130,8 @@ async fn remove_directory<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
-    let result = files.filesystem().remove_directory_at(dir, path).await;
+    let dir = files.writable_dir(&dir);
+    let result = change(dir, move |dir| cap_primitives::fs::remove_dir(dir, Path::new(&path))).await;
     files.changed(&[descriptor], result)
 }
 
@@ -132,7 +141,8 @@ async fn unlink<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
-    let result = files.filesystem().unlink_file_at(dir, path).await;
+    let dir = files.writable_dir(&dir);
+    let result = change(dir, move |dir| cap_primitives::fs::remove_file(dir, Path::new(&path))).await;
     files.changed(&[descriptor], result)
 }
 
@@ -145,7 +155,9 @@ async fn symlink<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
         return Ok(quota_exceeded(exceeded));
     }
-    let result = files.filesystem().symlink_at(dir, target, path).await;
+    let dir = files.writable_dir(&dir);
+    let work = move |dir: &_| cap_primitives::fs::symlink(Path::new(&target), dir, Path::new(&path));
+    let result = change(dir, work).await;
     files.changed(&[descriptor], result)
 }
 
@@ -155,8 +167,17 @@ async fn rename<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
+<<<<<<< HEAD:gateway/host/src/wasi/files/directory_operations.rs
     file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
     let result = files.filesystem().rename_at(dir, path, new_dir, new_path).await;
+=======
+    file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
+    let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
+    let result = change_both(dirs, move |dir, new_dir| {
+        cap_primitives::fs::rename(dir, Path::new(&path), new_dir, Path::new(&new_path))
+    });
+    let result = result.await;
+>>>>>>> w-plugins:gateway/host/src/wasi/files/changes.rs
     files.changed(&descriptors, result)
 }
 
@@ -169,8 +190,42 @@ async fn link<T: FilesView>(
     if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
         return Ok(quota_exceeded(exceeded));
     }
-    let result = files.filesystem().link_at(dir, flags, path, new_dir, new_path).await;
+    if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+        return files.changed(&descriptors, Err(ErrorCode::Invalid.into()));
+    }
+    let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
+    let result = change_both(dirs, move |dir, new_dir| {
+        cap_primitives::fs::hard_link(dir, Path::new(&path), new_dir, Path::new(&new_path))
+    });
+    let result = result.await;
     files.changed(&descriptors, result)
+}
+
+/// Runs a change in a directory.
+async fn change(
+    dir: FsResult<Dir>,
+    work: impl FnOnce(&fs::File) -> io::Result<()> + Send + 'static,
+) -> FsResult<()> {
+    let dir = dir?;
+    open::run_blocking(move || work(&dir.dir).map_err(system_error)).await
+}
+
+/// Runs a change in two directories.
+async fn change_both(
+    [dir, new_dir]: [FsResult<Dir>; 2],
+    work: impl FnOnce(&fs::File, &fs::File) -> io::Result<()> + Send + 'static,
+) -> FsResult<()> {
+    let dir = dir?;
+    let new_dir = new_dir?;
+    open::run_blocking(move || work(&dir.dir, &new_dir.dir).map_err(system_error)).await
+}
+
+impl FilesCtxView<'_> {
+    /// The directory behind a handle, if the guest can change it.
+    fn writable_dir(&self, dir: &File) -> FsResult<Dir> {
+        let dir = open::directory(self.table, dir)?;
+        if dir.perms.write_not_permitted() { Err(ErrorCode::NotPermitted.into()) } else { Ok(dir) }
+    }
 }
 
 async fn set_times_at<T: FilesView>(
@@ -179,24 +234,31 @@ async fn set_times_at<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
-    let result = if flags.contains(PathFlags::SYMLINK_FOLLOW) {
-        set_times_following(&mut files, &dir, path, [accessed, modified]).await
-    } else {
-        files.filesystem().set_times_at(dir, flags, path, accessed, modified).await
-    };
+    let dir = files.writable_dir(&dir);
+    let result = set_times_in(dir, flags, path, [accessed, modified]).await;
     files.changed(&[descriptor], result)
 }
 
-/// WASI's own function opens the target of a link, which can block.
-async fn set_times_following(
-    files: &mut FilesCtxView<'_>,
-    dir: &File,
+async fn set_times_in(
+    dir: FsResult<Dir>,
+    flags: PathFlags,
     path: String,
     times: [NewTimestamp; 2],
 ) -> FsResult<()> {
-    let dir = open::directory(files.table, dir)?;
     let [accessed, modified] = times.map(time);
-    open::set_times(&dir, path, accessed?, modified?).await
+    let accessed = accessed?;
+    let modified = modified?;
+    if flags.contains(PathFlags::SYMLINK_FOLLOW) {
+        // WASI's own function opens the target of a link, which can block.
+        return open::set_times(&dir?, path, accessed, modified).await;
+    }
+    let spec = |time: SystemTime| SystemTimeSpec::from(cap_primitives::time::SystemTime::from_std(time));
+    let accessed = accessed.map(spec);
+    let modified = modified.map(spec);
+    let work = move |dir: &fs::File| {
+        cap_primitives::fs::set_times_nofollow(dir, Path::new(&path), accessed, modified)
+    };
+    change(dir, work).await
 }
 
 /// `None` leaves the time unchanged.
@@ -219,6 +281,16 @@ async fn set_times<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = file.rep();
-    let result = files.filesystem().set_times(file, accessed, modified).await;
+    let file = files.writable_file(&file);
+    let result = set_times_of(file, [accessed, modified]).await;
     files.changed(&[descriptor], result)
+}
+
+async fn set_times_of(
+    file: FsResult<Arc<fs::File>>,
+    [accessed, modified]: [NewTimestamp; 2],
+) -> FsResult<()> {
+    let times = open::file_times(time(accessed)?, time(modified)?);
+    let file = file?;
+    open::run_blocking(move || file.set_times(times).map_err(system_error)).await
 }

@@ -14,6 +14,7 @@ use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry, ErrorCode};
 
+use super::error::{error_code, system_error};
 use super::open::{directory, run_blocking};
 use super::quota::OpenFilePermit;
 use super::{FilesCtxView, FilesResult, FilesView, answer, quota_exceeded};
@@ -75,7 +76,7 @@ impl Listing {
                 None => return listing,
                 Some(Ok(entry)) if [c".", c".."].contains(&entry.file_name()) => {}
                 Some(entry) => {
-                    let entry = entry.map_err(io::Error::from).map_err(ErrorCode::from);
+                    let entry = entry.map_err(|error| error_code(&error.into()));
                     listing.read_ahead.push_back(entry.and_then(|entry| wasi_entry(&rest, &entry)));
                 }
             }
@@ -118,7 +119,7 @@ async fn read_directory<T: FilesView>(
 async fn open(files: &mut FilesCtxView<'_>, dir: &Resource<Descriptor>) -> FsResult<Resource<OpenListing>> {
     let dir = directory(files.table, dir)?.dir;
     let permit = files.state.quota.open()?;
-    let listing = run_blocking(move || Ok(Listing::new(&dir)?)).await?;
+    let listing = run_blocking(move || Listing::new(&dir).map_err(system_error)).await?;
     Ok(files.table.push(OpenListing { listing, _permit: permit })?)
 }
 

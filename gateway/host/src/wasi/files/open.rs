@@ -23,6 +23,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use super::NEW_ENTRY_BYTES;
+use super::error::system_error;
 use super::quota::FileQuota;
 
 /// The directory behind a handle.
@@ -135,21 +136,26 @@ pub(super) async fn set_times(
 ) -> FsResult<()> {
     check_write_granted(dir)?;
     let start = Arc::clone(&dir.dir);
-    let mut times = fs::FileTimes::new();
-    times = accessed.map_or(times, |time| times.set_accessed(time));
-    times = modified.map_or(times, |time| times.set_modified(time));
+    let times = file_times(accessed, modified);
     run_blocking(move || {
         let path = Path::new(&path);
-        check_file_type(&start, path, FollowSymlinks::Yes)??;
+        check_file_type(&start, path, FollowSymlinks::Yes).map_err(system_error)??;
         let writable = open_unchecked(&start, path, options(FollowSymlinks::Yes).write(true));
         let (opened, _) = match writable {
             Ok(opened) => opened,
             // A directory or a read-only file: its owner is allowed to set its times nevertheless.
             Err(_) => open_unchecked(&start, path, options(FollowSymlinks::Yes).read(true))?,
         };
-        Ok(opened.set_times(times)?)
+        opened.set_times(times).map_err(system_error)
     })
     .await
+}
+
+/// `None` leaves the time unchanged.
+pub(super) fn file_times(accessed: Option<SystemTime>, modified: Option<SystemTime>) -> fs::FileTimes {
+    let mut times = fs::FileTimes::new();
+    times = accessed.map_or(times, |time| times.set_accessed(time));
+    modified.map_or(times, |time| times.set_modified(time))
 }
 
 /// Runs blocking work on a thread for such work.
@@ -198,9 +204,9 @@ fn open_unchecked(start: &fs::File, path: &Path, options: &OpenOptions) -> FsRes
         Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
             return Err(ErrorCode::NotPermitted.into());
         }
-        opened => opened?,
+        opened => opened.map_err(system_error)?,
     };
-    let found = opened.metadata()?.file_type();
+    let found = opened.metadata().map_err(system_error)?.file_type();
     if found.is_file() || found.is_dir() {
         return Ok((opened, found.is_dir()));
     }

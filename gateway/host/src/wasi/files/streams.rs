@@ -9,6 +9,7 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
+use super::error::LastStreamError;
 use super::quota::{FileQuota, OpenFilePermit};
 
 /// The amount that is read before the guest requests it, in bytes. Each stream of a call can buffer this much.
@@ -21,6 +22,7 @@ const MAX_WRITE_BYTES: usize = 64 << 10;
 pub(super) struct QuotaReader {
     state: ReadState,
     quota: FileQuota,
+    last_error: LastStreamError,
     /// Dropped after the file.
     _permit: Option<OpenFilePermit>,
 }
@@ -35,8 +37,13 @@ enum ReadState {
 
 impl QuotaReader {
     /// `permit` counts the file, which the stream keeps open.
-    pub(super) fn new(inner: DynInputStream, quota: FileQuota, permit: Option<OpenFilePermit>) -> Self {
-        Self { state: ReadState::Idle(inner), quota, _permit: permit }
+    pub(super) fn new(
+        inner: DynInputStream,
+        quota: FileQuota,
+        last_error: LastStreamError,
+        permit: Option<OpenFilePermit>,
+    ) -> Self {
+        Self { state: ReadState::Idle(inner), quota, last_error, _permit: permit }
     }
 
     /// Starts to read, unless a read is running or has ended.
@@ -87,7 +94,10 @@ impl QuotaReader {
                     if bytes.is_empty() { ReadState::Idle(inner) } else { ReadState::Read(inner, bytes) };
                 Ok(given)
             }
-            ReadState::Failed(error) => Err(error),
+            ReadState::Failed(error) => {
+                self.last_error.note(&error);
+                Err(error)
+            }
             ReadState::Closed => Err(StreamError::Closed),
             other @ (ReadState::Idle(_) | ReadState::Waiting(_)) => {
                 self.state = other;
@@ -141,6 +151,7 @@ impl Pollable for QuotaReader {
 pub(super) struct QuotaWriter {
     state: WriteState,
     quota: FileQuota,
+    last_error: LastStreamError,
     /// Dropped after the file.
     _permit: Option<OpenFilePermit>,
 }
@@ -154,8 +165,13 @@ enum WriteState {
 
 impl QuotaWriter {
     /// `permit` counts the file, which the stream keeps open.
-    pub(super) fn new(inner: DynOutputStream, quota: FileQuota, permit: Option<OpenFilePermit>) -> Self {
-        Self { state: WriteState::Idle(inner), quota, _permit: permit }
+    pub(super) fn new(
+        inner: DynOutputStream,
+        quota: FileQuota,
+        last_error: LastStreamError,
+        permit: Option<OpenFilePermit>,
+    ) -> Self {
+        Self { state: WriteState::Idle(inner), quota, last_error, _permit: permit }
     }
 
     /// Waits for the operation that was started.
@@ -172,7 +188,10 @@ impl QuotaWriter {
     /// Returns an error once; after that, the stream is closed.
     fn check_open(&mut self) -> StreamResult<()> {
         match std::mem::replace(&mut self.state, WriteState::Closed) {
-            WriteState::Failed(error) => Err(error),
+            WriteState::Failed(error) => {
+                self.last_error.note(&error);
+                Err(error)
+            }
             WriteState::Closed => Err(StreamError::Closed),
             other @ (WriteState::Idle(_) | WriteState::Waiting(_)) => {
                 self.state = other;
@@ -196,7 +215,11 @@ impl OutputStream for QuotaWriter {
         self.check_open()?;
         match std::mem::replace(&mut self.state, WriteState::Closed) {
             WriteState::Idle(mut inner) => {
-                self.quota.write(bytes.len() as u64)?;
+                if let Err(exceeded) = self.quota.write(bytes.len() as u64) {
+                    let error = exceeded.into();
+                    self.last_error.note(&error);
+                    return Err(error);
+                }
                 let turns = self.quota.stream_turns();
                 self.state = WriteState::Waiting(AbortOnDropHandle::new(tokio::spawn(async move {
                     let _turn = turns.acquire().await;

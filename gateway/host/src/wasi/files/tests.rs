@@ -7,8 +7,10 @@ use bytes::Bytes;
 use bytesize::ByteSize;
 use moongate_config::Limits;
 use moongate_model::names::PluginId;
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
+use super::error::LastStreamError;
 use super::quota::{FileQuota, QuotaExceeded};
 use super::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
@@ -77,10 +79,12 @@ fn quota(bytes: u64) -> FileQuota {
 async fn streams_of_a_call_take_turns() {
     let at_work = AtWork::default();
     let quota = quota(1 << 20);
-    let mut readers: Vec<_> =
-        (0..20).map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
-    let mut writers: Vec<_> =
-        (0..20).map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), None)).collect();
+    let mut readers: Vec<_> = (0..20)
+        .map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), LastStreamError::default(), None))
+        .collect();
+    let mut writers: Vec<_> = (0..20)
+        .map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), LastStreamError::default(), None))
+        .collect();
     for reader in &mut readers {
         assert!(reader.read(1000).unwrap().is_empty(), "the read was only started");
     }
@@ -111,7 +115,9 @@ fn is_exceeded<T>(result: StreamResult<T>) {
 async fn streams_share_a_quota_and_fail_once() {
     let at_work = AtWork::default();
     let quota = quota(150);
-    let mut readers = [0; 2].map(|_| QuotaReader::new(Box::new(at_work.clone()), quota.clone(), None));
+    let mut readers = [0; 2].map(|_| {
+        QuotaReader::new(Box::new(at_work.clone()), quota.clone(), LastStreamError::default(), None)
+    });
     assert_eq!(readers[0].blocking_read(1000).await.unwrap().len(), 100);
     // One more byte than the remaining fifty is read, to find out if there is one.
     is_exceeded(readers[1].blocking_read(1000).await);
@@ -121,9 +127,13 @@ async fn streams_share_a_quota_and_fail_once() {
     is_exceeded(readers[0].read(1));
     assert!(matches!(readers[0].read(1), Err(StreamError::Closed)));
 
-    let mut writers = [0; 2].map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), None));
+    let last_error = LastStreamError::default();
+    let mut writers =
+        [0; 2].map(|_| QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), last_error.clone(), None));
     writers[0].write(vec![0; 100].into()).unwrap();
     is_exceeded(writers[1].write(vec![0; 51].into()));
+    assert!(matches!(last_error.take(), Some(ErrorCode::Quota)));
+    assert!(last_error.take().is_none(), "it is reported once");
     writers[0].ready().await;
     writers[0].blocking_write_and_flush(vec![0; 50].into()).await.unwrap();
     is_exceeded(writers[0].blocking_write_and_flush(vec![0; 1].into()).await);
@@ -137,8 +147,18 @@ async fn a_file_counts_as_open_until_its_last_stream_is_dropped() {
     let file = quota.open().unwrap();
     let _directory = quota.open().unwrap();
     assert!(quota.open().is_err());
-    let reader = QuotaReader::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
-    let writer = QuotaWriter::new(Box::new(at_work.clone()), quota.clone(), Some(file.clone()));
+    let reader = QuotaReader::new(
+        Box::new(at_work.clone()),
+        quota.clone(),
+        LastStreamError::default(),
+        Some(file.clone()),
+    );
+    let writer = QuotaWriter::new(
+        Box::new(at_work.clone()),
+        quota.clone(),
+        LastStreamError::default(),
+        Some(file.clone()),
+    );
     drop(file);
     drop(reader);
     assert!(quota.open().is_err(), "it is being written to");

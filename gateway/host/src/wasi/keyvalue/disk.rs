@@ -284,6 +284,8 @@ impl DatabaseWorker {
                     self.report(&error);
                     return Err(match error {
                         DatabaseError::Busy => KeyValueError::Busy,
+                        DatabaseError::DiskFull(_) => KeyValueError::NoSpace,
+                        DatabaseError::ReadOnly(_) => KeyValueError::ReadOnly,
                         _ => KeyValueError::Unavailable,
                     });
                 }

@@ -61,6 +61,8 @@ impl KeyValueState {
             | KeyValueError::NotANumber
             | KeyValueError::Overflow
             | KeyValueError::Busy
+            | KeyValueError::NoSpace
+            | KeyValueError::ReadOnly
             | KeyValueError::Unavailable => {}
         }
         kv_store::Error::Other(error.to_string())

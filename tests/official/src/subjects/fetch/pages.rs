@@ -1,7 +1,12 @@
 //! The pages of the site.
 
 use std::fmt::Write as _;
+use std::io::Read;
 
+use flate2::Compression;
+use flate2::read::{GzEncoder, ZlibEncoder};
+
+use super::elements;
 use super::site::Page;
 use crate::random::Random;
 
@@ -10,6 +15,9 @@ pub(super) fn page(path: &str) -> Page {
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
     if let Some(seed) = path.strip_prefix("/article/").and_then(|seed| seed.parse().ok()) {
         return Page::html(article(seed));
+    }
+    if let Some(name) = path.strip_prefix("/element/") {
+        return elements::page(name).map_or_else(|| Page::status(404), Page::html);
     }
     if let Some(name) = path.strip_prefix("/charset/") {
         return charset(name);
@@ -32,6 +40,12 @@ pub(super) fn page(path: &str) -> Page {
         "/nothing-said" => Page::of("", article(8)),
         "/called-text" => Page::of("text/plain", format!("<html>{}", article(9))),
         "/xhtml" => Page::of("application/xhtml+xml", format!("<html>{}</html>", article(10))),
+        "/compressed/gzip" => {
+            compressed("gzip", GzEncoder::new(article(11).as_bytes(), Compression::default()))
+        }
+        "/compressed/deflate" => {
+            compressed("deflate", ZlibEncoder::new(article(12).as_bytes(), Compression::default()))
+        }
         "/data.json" => Page::of("application/json", "{\"a\": [1, 2, \"ä\"]}\n"),
         "/feed.xml" => Page::of("application/xml", "<feed><entry>é</entry></feed>"),
         "/image.png" => Page::of("image/png", b"\x89PNG\r\n\x1a\n\0\0".to_vec()),
@@ -41,6 +55,16 @@ pub(super) fn page(path: &str) -> Page {
         "/lead/private" => Page::lead(307, "/private/page"),
         _ => Page::status(404),
     }
+}
+
+/// A page whose body is read from an encoder.
+fn compressed(encoding: &str, mut encoder: impl Read) -> Page {
+    let mut body = Vec::new();
+    let read = encoder.read_to_end(&mut body);
+    read.expect("compressing memory can't fail");
+    let mut page = Page::html(body);
+    page.headers.push(("content-encoding", encoding.to_owned()));
+    page
 }
 
 fn charset(name: &str) -> Page {

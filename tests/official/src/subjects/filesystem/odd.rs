@@ -8,7 +8,7 @@ use super::Both;
 mod patterns;
 
 /// A named check that starts with empty directories.
-type Check = (&'static str, fn(&mut Both<'_, '_>) -> Result<()>);
+pub(super) type Check = (&'static str, fn(&mut Both<'_, '_>) -> Result<()>);
 
 pub(super) const CHECKS: &[Check] = &[
     ("unusual paths", paths),

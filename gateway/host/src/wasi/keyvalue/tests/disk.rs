@@ -223,7 +223,7 @@ async fn a_full_disk_is_an_error_and_keeps_data() {
         |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
     store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
     let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
-    assert_eq!(large, Err(KeyValueError::Unavailable));
+    assert_eq!(large, Err(KeyValueError::NoSpace));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
     assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "failed writes aren't counted");
