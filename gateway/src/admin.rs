@@ -14,6 +14,7 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::MetricsFormat;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::BindError;
@@ -42,7 +43,7 @@ pub struct AdminContext {
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.
-    pub metrics: Box<dyn Fn() -> String + Send + Sync>,
+    pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
     /// Cancelled as soon as new requests are rejected.
     pub draining: CancellationToken,
 }

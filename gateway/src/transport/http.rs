@@ -11,6 +11,7 @@ use moongate_protocol::server::Server;
 use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
+pub(crate) mod accept;
 mod auth;
 pub(crate) mod body;
 mod endpoint;
