@@ -24,7 +24,7 @@ pub(crate) mod connections;
 
 use endpoint::Endpoint;
 pub use listener::BindError;
-use listener::{HttpListener, ListenerPurpose};
+use listener::{HttpListener, ListenerLimits, ListenerPurpose};
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
@@ -69,7 +69,8 @@ impl BoundEndpoint {
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
-        self.0.serve(router, MAX_CONNECTIONS, stop, over.cancelled_owned()).await
+        let limits = ListenerLimits { connections: MAX_CONNECTIONS, idle: config.idle_timeout };
+        self.0.serve(router, limits, stop, over.cancelled_owned()).await
     }
 }
 

@@ -39,6 +39,8 @@ pub struct HttpConfig {
     pub session_idle: Duration,
     /// The interval of keep-alive comments on silent event streams.
     pub keep_alive: Duration,
+    /// The time after which a connection without a request is closed.
+    pub idle_timeout: Duration,
     /// The time after which the connection of an event stream is closed, for its client to reconnect. `None` means never.
     pub close_streams_after: Option<Duration>,
     /// Whether the HTTP+SSE transport of 2024-11-05 is supported.
@@ -68,6 +70,7 @@ impl Default for HttpConfig {
             max_sessions: 1_000,
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(620),
             close_streams_after: None,
             legacy_sse: false,
         }
@@ -125,6 +128,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
         max_sessions: reader.integer(&table, "max_sessions", default.max_sessions),
         session_idle: reader.duration(&table, "session_idle", default.session_idle),
         keep_alive: reader.duration(&table, "keep_alive", default.keep_alive),
+        idle_timeout: reader.duration(&table, "idle_timeout", default.idle_timeout),
         close_streams_after: table
             .get("close_streams_after")
             .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),

@@ -172,6 +172,17 @@ static HTTP: &[Key] = &[
         "\"15s\"",
         "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
     ),
+    optional(
+        "idle_timeout",
+        ValueKind::Duration(NumberRange {
+            max: 86_400,
+            ..NumberRange::positive("every connection would be closed immediately")
+        }),
+        "\"620s\"",
+        "Close a connection after this time without a request. Keep it longer than the idle timeout of your load \
+         balancer or reverse proxy, which could otherwise reuse a connection while it is being closed. The default is \
+         longer than those of nginx (75s), AWS (60s), Azure (4m) and Google Cloud (10m).",
+    ),
     key(
         "close_streams_after",
         ValueKind::Duration(NumberRange {

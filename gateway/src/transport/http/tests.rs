@@ -33,6 +33,7 @@ fn config() -> HttpConfig {
         max_sessions: 10,
         session_idle: Duration::from_secs(60),
         keep_alive: Duration::from_secs(15),
+        idle_timeout: Duration::from_secs(620),
         close_streams_after: None,
         legacy_sse: false,
     }
@@ -361,6 +362,26 @@ async fn idle_connections_never_block_new_ones() {
     assert_eq!(first.read(&mut [0; 16]).await.unwrap(), 0, "it was idle longest");
     let still = busy.try_read(&mut [0; 16]).unwrap_err();
     assert_eq!(still.kind(), ErrorKind::WouldBlock, "its call continues");
+}
+
+#[tokio::test]
+async fn idle_connections_stay_open_for_the_idle_timeout() {
+    let mut config = config();
+    config.idle_timeout = Duration::from_secs(700);
+    let gateway = start(config).await;
+    let mut stream = gateway.idle().await;
+    let advance = async |seconds| {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        tokio::time::resume();
+    };
+    for _ in 0..2 {
+        advance(600).await;
+        stream.write_all(call("whoami", "", &json!({})).as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+    }
+    advance(701).await;
+    assert_eq!(stream.read(&mut [0; 16]).await.unwrap(), 0, "it is closed");
 }
 
 #[tokio::test]
