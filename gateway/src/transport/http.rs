@@ -62,10 +62,16 @@ impl BoundEndpoint {
         ending: TransportShutdown,
     ) -> usize {
         let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace));
-        let mut router = Router::new().route(MCP_PATH, any(endpoint::mcp));
-        if config.legacy_sse {
-            router = router.route(legacy_sse::STREAM_PATH, any(legacy_sse::stream));
-            router = router.route(legacy_sse::MESSAGES_PATH, any(legacy_sse::messages));
+        let mut router = Router::new();
+        // Some clients and proxies add a slash.
+        for slash in ["", "/"] {
+            router = router.route(&format!("{MCP_PATH}{slash}"), any(endpoint::mcp));
+            if config.legacy_sse {
+                router =
+                    router.route(&format!("{}{slash}", legacy_sse::STREAM_PATH), any(legacy_sse::stream));
+                let messages = format!("{}{slash}", legacy_sse::MESSAGES_PATH);
+                router = router.route(&messages, any(legacy_sse::messages));
+            }
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
