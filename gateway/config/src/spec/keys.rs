@@ -129,15 +129,16 @@ static HTTP: &[Key] = &[
         "allowed_hosts",
         ValueKind::Array(&ValueKind::String("a host name such as \"gateway.example.com\"")),
         "[]",
-        "Host names to accept in the `Host` header, without a port, in addition to loopback names and the listening \
-         address.",
+        "Host names and addresses to accept in the `Host` header, without a port, in addition to loopback names and \
+         the listening address. Case, a trailing dot, non-ASCII letters and the spelling of an address make no \
+         difference.",
     ),
     optional(
         "allowed_origins",
         ValueKind::Array(&ValueKind::String("an origin such as \"https://example.com\"")),
         "[]",
-        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses are \
-         always allowed.",
+        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses and \
+         `localhost` names are always allowed.",
     ),
     optional(
         "max_body",
