@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use moongate_tests::{Http, Workspace, text};
+use moongate_tests::{Http, Workspace};
 use serde_json::{Value, json};
 
 /// The `filesystem` plugin with three directories, of which `b` is missing.
@@ -21,7 +21,9 @@ fn workspace(more: &str) -> Workspace {
 
 fn call(http: &Http, tool: &str, arguments: Value) -> (bool, String) {
     let answer = http.call(&format!("files_{tool}"), arguments);
-    (answer["result"]["isError"] == true, text(&answer).to_owned())
+    let result = &answer["result"];
+    let texts = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+    (result["isError"] == true, texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn read(http: &Http, path: &str) -> (bool, String) {

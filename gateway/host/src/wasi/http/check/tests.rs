@@ -60,7 +60,8 @@ fn an_address_needs_a_grant_of_the_ipv4_address_in_it() {
             "version = 1\n[plugins.x]\nsource = 'x.wasm'\n[plugins.x.allow]\n\
              http = [{{ url = 'https://a.example', networks = [{networks}] }}]\n"
         );
-        let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text, &BTreeMap::new());
+        let variables = BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]);
+        let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text, &variables);
         let config = loaded.config.unwrap_or_else(|| panic!("{networks}: {:?}", loaded.problems));
         let uri: Uri = "https://a.example".parse().unwrap();
         let granted = check(&config.plugins[0], &SelfAddresses::new(Vec::new()), "GET", &uri).unwrap();
