@@ -14,10 +14,11 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::MetricsFormat;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::BindError;
-use crate::transport::http::listener::{HttpListener, ListenerPurpose};
+use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose};
 
 mod router;
 mod health;
@@ -28,9 +29,9 @@ pub use report::{format_time, plugin_documents};
 pub use router::AdminRoute;
 use router::AdminRouter;
 
-/// The maximum number of open connections, enough for a few monitors and an operator. At the limit, the connection that
-/// has been idle longest is closed.
-const MAX_CONNECTIONS: usize = 64;
+/// Enough connections for a few monitors and an operator, closed later than these close them. At the limit, the connection
+/// that has been idle longest is closed.
+const LIMITS: ListenerLimits = ListenerLimits { connections: 64, idle: Duration::from_secs(100) };
 
 /// The time limit for open requests after everything else has ended.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -42,7 +43,7 @@ pub struct AdminContext {
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.
-    pub metrics: Box<dyn Fn() -> String + Send + Sync>,
+    pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
     /// Cancelled as soon as new requests are rejected.
     pub draining: CancellationToken,
 }
@@ -116,7 +117,7 @@ impl BoundAdminListener {
     pub async fn serve(self, stop: CancellationToken) {
         let router = Router::new().fallback(router::answer).with_state(self.router);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
-        self.listener.serve(router, MAX_CONNECTIONS, stop, over).await;
+        self.listener.serve(router, LIMITS, stop, over).await;
     }
 }
 

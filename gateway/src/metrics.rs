@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use moongate_model::names::{PluginId, PublicName};
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, prometheus_text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -27,15 +27,32 @@ mod render;
 
 pub use render::MetricsSnapshot;
 
-/// The media type of the rendered text: OpenMetrics, which Prometheus 2.5 and later request by default.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /// The upper bounds of the duration buckets, in seconds. From ten milliseconds up, they are those of OpenTelemetry's
 /// conventions for MCP; the smaller ones exist because most calls take less.
 const DURATION_BUCKETS: [f64; 21] = [
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 30.0, 60.0, 120.0, 300.0,
 ];
+
+/// A format of the rendered text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsFormat {
+    /// OpenMetrics 1.0, which Prometheus requests by default.
+    OpenMetrics,
+    /// Prometheus' text format 0.0.4, which every scraper supports.
+    PrometheusText,
+}
+
+impl MetricsFormat {
+    /// The media type.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::PrometheusText => prometheus_text::CONTENT_TYPE,
+        }
+    }
+}
 
 /// Counts calls and requests.
 #[derive(Debug)]

@@ -35,7 +35,8 @@ pub use model::{
     ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
     HttpScheme, InstancePolicy, InvalidTargetError, LimitKey, Limits, MatchBoundary, NeedMatch, PluginConfig,
     ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField, StateGrant,
-    ToolFilter, dir_grant_entry, grant_line, is_localhost_name, is_public_address, is_same_header,
+    ToolFilter, WebOrigin, dir_grant_entry, grant_line, is_localhost_name, is_loopback_host,
+    is_public_address, is_same_header, parse_host, parse_host_and_port, reached_addresses,
     readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};

@@ -14,6 +14,7 @@ mod public_address;
 mod requested;
 mod reserved_headers;
 mod suggest;
+mod web_origin;
 mod wider;
 
 pub use diagnostic::{Diagnostic, Severity};
@@ -26,9 +27,12 @@ pub use limits::Limits;
 pub use moongate_model::policy::{ClientFeature, ToolFilter};
 pub use moongate_model::secret::{MatchBoundary, Secret};
 pub use plugin::{InstancePolicy, PluginConfig, ReloadPolicy, SourceField};
-pub use public_address::is_public_address;
+pub use public_address::{is_public_address, reached_addresses};
 pub use requested::{NeedMatch, Requested};
 pub use reserved_headers::{ReservedHeader, is_same_header};
 pub use suggest::{dir_grant_entry, grant_line, is_localhost_name, readable_dir_entry, toml_string};
 
+pub use web_origin::{WebOrigin, is_loopback_host, parse_host, parse_host_and_port};
+
+pub(crate) use public_address::{contained_v4_network, is_allowed_address, non_public_addresses};
 pub(crate) use suggest::LOCAL_NETWORKS;

@@ -80,7 +80,7 @@ impl Config {
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 10] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 11] {
         let Self {
             listen,
             tokens,
@@ -91,6 +91,7 @@ impl HttpConfig {
             max_sessions,
             session_idle,
             keep_alive,
+            idle_timeout,
             close_streams_after,
             legacy_sse,
         } = self;
@@ -105,6 +106,7 @@ impl HttpConfig {
             ("http.max_sessions", *max_sessions != new.max_sessions),
             ("http.session_idle", *session_idle != new.session_idle),
             ("http.keep_alive", *keep_alive != new.keep_alive),
+            ("http.idle_timeout", *idle_timeout != new.idle_timeout),
             ("http.close_streams_after", *close_streams_after != new.close_streams_after),
             ("http.legacy_sse", *legacy_sse != new.legacy_sse),
             ("http.auth.tokens", !same_tokens),

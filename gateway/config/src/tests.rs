@@ -92,8 +92,8 @@ fn reads_every_key() {
     assert_eq!(secret_files, [goldens_dir().join("files/secret.txt")]);
     assert_eq!(secrets.len(), 3, "the token, the key and the file, which two tables name");
     assert_eq!(http.listen.to_string(), "[::1]:0");
-    assert_eq!(http.allowed_hosts, ["gateway.example"]);
-    assert_eq!(http.allowed_origins, ["https://example.com"]);
+    assert_eq!(http.allowed_hosts, [parse_host("gateway.example").unwrap()]);
+    assert_eq!(http.allowed_origins, [WebOrigin::parse("https://example.com").unwrap()]);
     assert_eq!((http.max_body, http.max_sessions), (ByteSize::mib(1), 10));
     assert_eq!(http.session_idle, Duration::from_secs(90 * 60));
     assert_eq!((&*http.tokens[0].principal, http.tokens[0].token.expose().len()), ("ci", 32));

@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
+use moongate_config::WebOrigin;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -16,8 +17,9 @@ use crate::admin::AdminContext;
 use crate::admin::health::{self, Readiness};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
-use crate::metrics;
+use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{ReloadCause, ReloadResult, SupervisorStopped};
+use crate::transport::http::accept::{MediaRange, media_ranges};
 use crate::transport::http::body;
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::origin::OriginPolicy;
@@ -130,7 +132,11 @@ impl AdminRouter {
             AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT_MEDIA_TYPE, "alive\n".to_owned())),
             AdminRoute::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
             AdminRoute::Metrics => {
-                Ok(respond(StatusCode::OK, metrics::CONTENT_TYPE, (self.opened()?.metrics)()))
+                let format = metrics_format(&head.headers);
+                let metrics = (self.opened()?.metrics)(format);
+                let mut response = respond(StatusCode::OK, format.content_type(), metrics);
+                response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+                Ok(response)
             }
             AdminRoute::Status => {
                 let admin = self.opened()?;
@@ -190,8 +196,27 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
 /// blocked.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
-    let ours = |host: &HeaderValue| origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes());
-    headers.get(HOST).is_some_and(ours)
+    let parse =
+        |prefix: &str, value: &HeaderValue| WebOrigin::parse(&format!("{prefix}{}", value.to_str().ok()?));
+    let own = headers.get(HOST).and_then(|host| parse("http://", host));
+    own.is_some() && parse("", origin) == own
+}
+
+/// The format that a scraper prefers, by the qualities in its `Accept` header. Without a preference it is the text
+/// format, because a scraper that doesn't name OpenMetrics may not support it.
+fn metrics_format(headers: &HeaderMap) -> MetricsFormat {
+    let best = |types: &[&str], version: &str| {
+        let is_offered = |range: &MediaRange<'_>| {
+            range.is(types) && range.parameter("version").is_none_or(|asked| asked == version)
+        };
+        media_ranges(headers).filter(is_offered).map(|range| range.quality()).fold(0.0, f32::max)
+    };
+    let open_metrics = best(&["application/openmetrics-text"], "1.0.0");
+    if open_metrics > 0.0 && open_metrics >= best(&["text/plain", "text/*", "*/*"], "0.0.4") {
+        MetricsFormat::OpenMetrics
+    } else {
+        MetricsFormat::PrometheusText
+    }
 }
 
 /// The body must be a JSON object. There are no options yet.

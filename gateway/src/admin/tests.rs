@@ -110,7 +110,7 @@ impl TestListener {
         self.opener.set_started(AdminContext {
             status,
             reloader: Reloader::new(sender),
-            metrics: Box::new(|| "# EOF\n".to_owned()),
+            metrics: Box::new(|format| format!("{format:?}\n")),
             draining: self.draining.clone(),
         });
         requests
@@ -361,6 +361,44 @@ async fn rejects_requests_of_web_pages() {
     ] {
         assert_eq!(listener.send("GET", "/status.json", &headers, "").await.status, 200, "{headers}");
     }
+}
+
+#[tokio::test]
+async fn metrics_have_the_format_that_the_scraper_prefers() {
+    let listener = start().await;
+    let _requests = listener.open(status());
+    let open = "application/openmetrics-text";
+    for (accept, format) in [
+        // Prometheus 3 and 2, the VictoriaMetrics agent, and a browser.
+        (
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+            open,
+        ),
+        (
+            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+            open,
+        ),
+        ("text/plain;version=0.0.4;q=1,*/*;q=0.1", "text/plain"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/plain"),
+        ("application/openmetrics-text", open),
+        ("Application/OpenMetrics-Text; Version=1.0.0", open),
+        ("application/openmetrics-text; version=\"1.0.0\", */*", open),
+        ("text/plain, application/openmetrics-text; Q=0.9", "text/plain"),
+        ("application/openmetrics-text;version=2.0.0, text/plain;q=0.1", "text/plain"),
+        ("application/openmetrics-text;q=0", "text/plain"),
+        ("*/*", "text/plain"),
+        ("image/png", "text/plain"),
+        ("", "text/plain"),
+    ] {
+        let answer = listener.send("GET", "/metrics", &format!("Accept: {accept}\r\n"), "").await;
+        let (kind, body) = match format {
+            "text/plain" => ("text/plain; version=0.0.4; charset=utf-8", "PrometheusText\n"),
+            _ => ("application/openmetrics-text; version=1.0.0; charset=utf-8", "OpenMetrics\n"),
+        };
+        assert!(answer.head.contains(&format!("\r\ncontent-type: {kind}\r\n")), "{accept}: {answer:?}");
+        assert_eq!(answer.body, body, "{accept}");
+    }
+    assert_eq!(listener.get("/metrics").await.body, "PrometheusText\n");
 }
 
 #[tokio::test]

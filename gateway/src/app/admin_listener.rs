@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{AdminContext, AdminError, StartupHandle};
-use crate::metrics::{Metrics, MetricsSnapshot};
+use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
 use crate::supervisor::status::SupervisorStatus;
 use moongate_host::WasmHost;
@@ -74,7 +74,7 @@ impl AdminListener {
         self.opener.set_started(AdminContext {
             status: supervisor.status(),
             reloader: supervisor.reloader(),
-            metrics: Box::new(move || sources.render()),
+            metrics: Box::new(move |format| sources.render(format)),
             draining: draining.clone(),
         });
     }
@@ -89,9 +89,9 @@ impl AdminListener {
 }
 
 impl MetricsSources {
-    fn render(&self) -> String {
+    fn render(&self, format: MetricsFormat) -> String {
         let status = Arc::clone(&self.status.borrow());
-        self.metrics.render(&MetricsSnapshot {
+        let snapshot = MetricsSnapshot {
             status: &status,
             gauges: self.host.gauges(),
             generations: self.host.generations(),
@@ -99,6 +99,7 @@ impl MetricsSources {
             requests: self.host.http_requests(),
             loads: self.limiter.loads(),
             clients: self.server.gauges(),
-        })
+        };
+        self.metrics.render(&snapshot, format)
     }
 }

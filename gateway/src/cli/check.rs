@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{
-    ConfigSource, Diagnostic, DirGrant, DirMode, LoadedConfig, PluginConfig, ProcessEnvironment,
+    ConfigSource, Diagnostic, DirGrant, DirMode, EntryKind, LoadedConfig, PluginConfig, ProcessEnvironment,
+    Severity, nearest_path,
 };
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Value, json};
@@ -132,7 +133,7 @@ fn world_readable(_file: &Path) -> Option<Diagnostic> {
     None
 }
 
-/// Warns of granted directories that the gateway's user can't access.
+/// Warns of granted directories that don't exist or that the gateway's user can't access.
 #[cfg(unix)]
 fn inaccessible_dirs(table: &PluginConfig) -> Vec<Diagnostic> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -143,14 +144,23 @@ fn inaccessible_dirs(table: &PluginConfig) -> Vec<Diagnostic> {
         DirMode::ReadWrite if !may(dir, Access::WRITE_OK) => Some("write to"),
         DirMode::ReadOnly | DirMode::ReadWrite => None,
     };
-    let closed = table.allow.dirs.iter().filter_map(|dir| Some((dir, lacking(dir)?)));
-    let warning = |(dir, what): (&DirGrant, &str)| {
+    let warning = |dir: &DirGrant| {
         let host = dir.host_path.display();
-        Diagnostic::warning(format!("the gateway's user can't {what} the granted directory `{host}`"))
-            .with_span(dir.span.clone())
-            .with_hint("change its owner or mode with `chown` or `chmod`, or grant another directory")
+        let problem = if matches!(dir.host_path.try_exists(), Ok(false)) {
+            let near = nearest_path(&dir.host_path, EntryKind::Directory);
+            let hint = near.map_or_else(
+                || "create it, or correct or remove the grant".to_owned(),
+                |near| format!("did you mean `{}`?", near.display()),
+            );
+            Diagnostic::warning(format!("the granted directory `{host}` doesn't exist")).with_hint(hint)
+        } else {
+            let what = lacking(dir)?;
+            Diagnostic::warning(format!("the gateway's user can't {what} the granted directory `{host}`"))
+                .with_hint("change its owner or mode with `chown` or `chmod`, or grant another directory")
+        };
+        Some(problem.with_span(dir.span.clone()))
     };
-    closed.map(warning).collect()
+    table.allow.dirs.iter().filter_map(warning).collect()
 }
 
 #[cfg(not(unix))]

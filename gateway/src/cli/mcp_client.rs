@@ -130,7 +130,7 @@ impl McpClient {
         let is_here = match self.endpoint.host() {
             Some(Host::Domain(name)) => name == "localhost",
             Some(Host::Ipv4(ip)) => ip.is_loopback(),
-            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
             None => false,
         };
         self.token.is_some() && self.endpoint.scheme() == "http" && !is_here

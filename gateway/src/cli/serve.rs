@@ -60,7 +60,9 @@ struct ListenAddresses {
 
 /// Parses `IP:PORT`, or a port on 127.0.0.1.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let text = text.strip_prefix("localhost").map_or(text.to_owned(), |port| format!("127.0.0.1{port}"));
+    const LOCAL: &str = "localhost";
+    let port = text.split_at_checked(LOCAL.len()).filter(|(host, _)| host.eq_ignore_ascii_case(LOCAL));
+    let text = port.map_or(text.to_owned(), |(_, port)| format!("127.0.0.1{port}"));
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }

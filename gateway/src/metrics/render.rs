@@ -1,4 +1,4 @@
-//! Renders metrics as OpenMetrics text: the counted ones, and those of a [`MetricsSnapshot`].
+//! Renders metrics as text: the counted ones, and those of a [`MetricsSnapshot`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use moongate_model::names::PluginId;
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::Revision;
 use moongate_protocol::server::ServerGauges;
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -21,7 +21,7 @@ use prometheus_client::registry::Registry;
 use crate::supervisor::status::{PluginState, ReloadCounts, SupervisorStatus};
 use moongate_host::{HostGauges, RequestCounts, WASMTIME_VERSION};
 
-use super::{Metrics, NameLabel, PluginLabels};
+use super::{Metrics, MetricsFormat, NameLabel, PluginLabels};
 
 /// Values that are read at the time of a scrape.
 #[derive(Debug)]
@@ -76,9 +76,9 @@ struct BuildLabels {
 }
 
 impl Metrics {
-    /// All metrics as OpenMetrics text ([`super::CONTENT_TYPE`]).
+    /// All metrics in this format.
     #[must_use]
-    pub fn render(&self, snapshot: &MetricsSnapshot<'_>) -> String {
+    pub fn render(&self, snapshot: &MetricsSnapshot<'_>, format: MetricsFormat) -> String {
         let catalog = Arc::clone(&self.catalog.borrow());
         self.remove_stale(&catalog);
         let mut registry = Registry::default();
@@ -112,7 +112,11 @@ impl Metrics {
         register_usage(&mut registry, snapshot);
         register_process(&mut registry, self.started);
         let mut out = String::new();
-        text::encode(&mut out, &registry).expect("writing to a string can't fail");
+        let encoded = match format {
+            MetricsFormat::OpenMetrics => text::encode(&mut out, &registry),
+            MetricsFormat::PrometheusText => prometheus_text::encode(&mut out, &registry),
+        };
+        encoded.expect("writing to a string can't fail");
         out
     }
 

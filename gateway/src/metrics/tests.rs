@@ -82,7 +82,11 @@ fn status() -> SupervisorStatus {
 }
 
 fn render(metrics: &Metrics, status: &SupervisorStatus) -> String {
-    metrics.render(&MetricsSnapshot {
+    render_as(metrics, status, MetricsFormat::OpenMetrics)
+}
+
+fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat) -> String {
+    let snapshot = MetricsSnapshot {
         status,
         gauges: HostGauges {
             running_calls: 1,
@@ -102,7 +106,8 @@ fn render(metrics: &Metrics, status: &SupervisorStatus) -> String {
             (id("gone"), CallLoad::default()),
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8 },
-    })
+    };
+    metrics.render(&snapshot, format)
 }
 
 fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: CallOutcome<'_>) {

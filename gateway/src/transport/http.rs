@@ -11,6 +11,7 @@ use moongate_protocol::server::Server;
 use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
+pub(crate) mod accept;
 mod auth;
 pub(crate) mod body;
 mod endpoint;
@@ -23,7 +24,7 @@ pub(crate) mod connections;
 
 use endpoint::Endpoint;
 pub use listener::BindError;
-use listener::{HttpListener, ListenerPurpose};
+use listener::{HttpListener, ListenerLimits, ListenerPurpose};
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
@@ -61,14 +62,21 @@ impl BoundEndpoint {
         ending: TransportShutdown,
     ) -> usize {
         let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace));
-        let mut router = Router::new().route(MCP_PATH, any(endpoint::mcp));
-        if config.legacy_sse {
-            router = router.route(legacy_sse::STREAM_PATH, any(legacy_sse::stream));
-            router = router.route(legacy_sse::MESSAGES_PATH, any(legacy_sse::messages));
+        let mut router = Router::new();
+        // Some clients and proxies add a slash.
+        for slash in ["", "/"] {
+            router = router.route(&format!("{MCP_PATH}{slash}"), any(endpoint::mcp));
+            if config.legacy_sse {
+                router =
+                    router.route(&format!("{}{slash}", legacy_sse::STREAM_PATH), any(legacy_sse::stream));
+                let messages = format!("{}{slash}", legacy_sse::MESSAGES_PATH);
+                router = router.route(&messages, any(legacy_sse::messages));
+            }
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
-        self.0.serve(router, MAX_CONNECTIONS, stop, over.cancelled_owned()).await
+        let limits = ListenerLimits { connections: MAX_CONNECTIONS, idle: config.idle_timeout };
+        self.0.serve(router, limits, stop, over.cancelled_owned()).await
     }
 }
 

@@ -18,6 +18,10 @@ pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
         E::DestinationIpUnroutable => connect(origin, "no route to its address"),
         E::ConnectionRefused => connect(origin, "connection refused"),
         E::ConnectionTerminated => connect(origin, "it broke"),
+        E::HttpResponseIncomplete => HttpError::Protocol {
+            origin,
+            reason: "truncated: the server closed the connection before its end".to_owned(),
+        },
         E::ConnectionTimeout
         | E::ConnectionReadTimeout
         | E::ConnectionWriteTimeout

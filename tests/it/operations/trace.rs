@@ -189,7 +189,7 @@ fn traces_legacy_sse_streams() {
         Workspace::new(&format!("[http]\nlegacy_sse = true\nlisten = \"127.0.0.1:0\"\n{PLUGINS}"));
     let http = over_http(&workspace);
     let mut stream = http.open_at("GET", "/sse", &[("Accept", "text/event-stream")], b"");
-    let uri = stream.event().unwrap().data;
+    let uri = format!("/{}", stream.event().unwrap().data);
     let mut received = Vec::new();
     let mut sent = vec![request(1, "initialize", initialize_params("2024-11-05")), progress_call(2)];
     for message in &sent {

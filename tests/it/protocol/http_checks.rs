@@ -34,6 +34,47 @@ fn rejects_dns_rebinding() {
 }
 
 #[test]
+fn hosts_and_origins_match_in_every_spelling() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n\
+         allowed_hosts = [\"2001:DB8::1\", \"[2001:db8::2]\", \"Gate.Example.\", \"bücher.example\"]\n\
+         allowed_origins = [\"https://Bücher.example:443\", \"http://[2001:DB8:0::1]:3000\"]\n\
+         [plugins.time]\nsource = \"@time@\"\n",
+    );
+    let http = Http::start(&workspace);
+    for host in [
+        "[2001:db8::1]",
+        "[2001:DB8:0:0::1]:8931",
+        "[2001:db8::2]",
+        "gate.example",
+        "GATE.example.:80",
+        "xn--bcher-kva.example",
+        "a.localhost",
+        "[::ffff:7f00:1]",
+    ] {
+        let reply = http.send("POST", "/mcp", &[JSON, ("Host", host)], &hello_body());
+        assert_eq!(reply.status, 200, "{host}: {reply:?}");
+    }
+    for host in ["[2001:db8::3]", "2001:db8::1", "[fe80::1%25lo]", "other.example", "gate.example:x"] {
+        let reply = http.send("POST", "/mcp", &[JSON, ("Host", host)], &hello_body());
+        assert_eq!(reply.status, 403, "{host}: {reply:?}");
+    }
+    for (origin, status) in [
+        ("https://xn--bcher-kva.example", 200),
+        ("http://[2001:db8::1]:3000", 200),
+        ("http://ui.localhost:5173", 200),
+        ("http://xn--bcher-kva.example", 403),
+        ("http://[2001:db8::1]", 403),
+    ] {
+        let reply = http.send("POST", "/mcp", &[JSON, ("Origin", origin)], &hello_body());
+        assert_eq!(reply.status, status, "{origin}: {reply:?}");
+        let shared = (status == 200).then_some(origin);
+        assert_eq!(reply.header("access-control-allow-origin"), shared, "{origin}");
+    }
+    assert_eq!(http.send("POST", "/mcp/", &[JSON], &hello_body()).status, 200);
+}
+
+#[test]
 fn checks_token_first_and_binds_sessions_to_it() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [\n  { name = \"ann\", token = { file = \"ann\" } },\n  { name = \"bob\", token = { file = \"bob\" } },\n]\n[plugins.time]\nsource = \"@time@\"\n",

@@ -23,8 +23,9 @@ impl<'a> Client<'a> {
         );
         let first = stream.event().unwrap();
         assert_eq!(first.name, "endpoint");
-        assert!(first.data.starts_with("/messages?"), "{first:?}");
-        Self { http, headers: headers.to_vec(), stream, uri: first.data }
+        // Relative to `/sse`, wherever a proxy serves that.
+        assert!(first.data.starts_with("messages?"), "{first:?}");
+        Self { http, headers: headers.to_vec(), stream, uri: format!("/{}", first.data) }
     }
 
     fn initialized(http: &'a Http, revision: &str) -> Self {
@@ -68,6 +69,21 @@ fn legacy_sse_is_disabled_by_default() {
     let http = Http::start(&Workspace::with_plugin("time"));
     for path in ["/sse", "/messages", "/messages?sessionId=x"] {
         assert_eq!(http.send("GET", path, &[("Accept", "text/event-stream")], b"").status, 404, "{path}");
+    }
+}
+
+#[test]
+fn endpoint_is_relative_to_the_stream() {
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    for (path, uri) in [("/sse", "messages?"), ("/sse?a=b", "messages?"), ("/sse/", "../messages?")] {
+        let mut stream = http.open_at("GET", path, &[("Accept", "text/event-stream")], b"");
+        let endpoint = stream.event().unwrap().data;
+        assert!(endpoint.starts_with(uri), "{path}: {endpoint}");
+        let target = format!("/messages?{}", endpoint.split_once('?').unwrap().1);
+        let ping = request(1, "ping", json!({})).to_string();
+        let reply = http.send("POST", &target, &[("Content-Type", "application/json")], ping.as_bytes());
+        assert_ne!(reply.status, 404, "{path}: {reply:?}");
     }
 }
 

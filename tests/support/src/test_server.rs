@@ -3,7 +3,8 @@
 //! The path selects the response: content [put](TestServer::put) there; `/hello`, `/echo` (the request as received),
 //! `/bytes/N`, `/redirect?URL`, `/trailers` (12 KiB of headers after the body); and `/hang`, `/stall`, `/drip` (one
 //! byte at a time, forever), `/flood`, `/heads` (an endless head), `/announce` (endless interim responses), `/hints`
-//! (a few interim responses), `/many-headers`, `/short`, `/cut`, `/upgrade`, `/early` (responds before it reads the body),
+//! (a few interim responses), `/many-headers`, `/short`, `/cut`, `/cut-chunk`, `/until-close` (a body that ends with the
+//! connection; over TLS, nothing ends that), `/upgrade`, `/early` (responds before it reads the body),
 //! `/leave` (closes the connection after the response without `Connection: close`), `/poison` (followed by an
 //! unsolicited response), `/bare` (no head at all), `/folded` (a header on two lines), `/both` (two lengths), `/split`
 //! (a header with a line break in it).
@@ -331,8 +332,9 @@ fn respond_to_path(
             write!(out, "{head}5\r\nhello\r\n0\r\n{trailers}\r\n")?;
             out.flush().map(|()| true)
         }
-        "/hang" | "/stall" | "/short" | "/cut" | "/upgrade" | "/flood" | "/drip" | "/heads" | "/announce"
-        | "/hints" | "/poison" | "/bare" | "/folded" | "/both" | "/split" => misbehave(stream, name),
+        "/hang" | "/stall" | "/short" | "/cut" | "/cut-chunk" | "/until-close" | "/upgrade" | "/flood"
+        | "/drip" | "/heads" | "/announce" | "/hints" | "/poison" | "/bare" | "/folded" | "/both"
+        | "/split" => misbehave(stream, name),
         name => match name.strip_prefix("/bytes/").and_then(|count| count.parse().ok()) {
             Some(count) => respond("200 OK", "", &vec![b'x'; count]),
             None => respond("200 OK", "X-Remote: yes\r\n", b"hello"),
@@ -346,6 +348,8 @@ fn misbehave(stream: &mut BufReader<Box<dyn Stream>>, name: &str) -> io::Result<
     match name {
         "/stall" | "/short" => send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx")?,
         "/cut" => send("HTTP/1.1 200 OK\r\nContent-Le")?,
+        "/cut-chunk" => send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")?,
+        "/until-close" => send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")?,
         "/upgrade" => {
             send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")?;
         }
@@ -377,7 +381,7 @@ fn misbehave(stream: &mut BufReader<Box<dyn Stream>>, name: &str) -> io::Result<
             stream.get_mut().flush()?;
             thread::sleep(Duration::from_millis(10));
         },
-        "/short" | "/cut" | "/bare" => Ok(false),
+        "/short" | "/cut" | "/cut-chunk" | "/until-close" | "/bare" => Ok(false),
         "/hints" | "/poison" | "/folded" | "/both" | "/split" => Ok(true),
         _ => hang(stream),
     }

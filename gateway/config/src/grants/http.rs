@@ -12,7 +12,8 @@ use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
 use crate::model::{
-    Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, is_localhost_name, is_public_address,
+    Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, is_allowed_address, is_localhost_name,
+    non_public_addresses,
 };
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::text::nearest_name;
@@ -56,10 +57,10 @@ enum GrantNetworks {
 }
 
 impl GrantNetworks {
-    fn contains(&self, address: IpAddr) -> bool {
+    fn allow(&self, address: IpAddr) -> bool {
         match self {
-            Self::NotPossible | Self::NotNamed => false,
-            Self::Named(networks) => networks.iter().any(|network| network.contains(&address)),
+            Self::NotPossible | Self::NotNamed => is_allowed_address(address, &[]),
+            Self::Named(networks) => is_allowed_address(address, networks),
         }
     }
 
@@ -169,8 +170,7 @@ fn check_pattern(
         _ if let Some(network) = address.and_then(|address| network_in_url(address, text, pattern)) => {
             let whole = span(pattern.parts.host.start..text.text.len());
             let message = format!("`url` can't contain the network `{network}`");
-            let is_allowed = |address| is_public_address(address) || networks.contains(address);
-            let problem = if address.is_some_and(is_allowed) {
+            let problem = if address.is_some_and(|address| networks.allow(address)) {
                 Diagnostic::warning(message)
             } else {
                 Diagnostic::error(message)
@@ -178,10 +178,10 @@ fn check_pattern(
             let hint = format!("write a host in `url`, and its network in `networks = [\"{network}\"]`");
             problem.with_span(whole).with_hint(hint)
         }
-        _ if let Some(address) =
-            address.filter(|address| !is_public_address(*address) && !networks.contains(*address)) =>
-        {
-            let hint = networks.hint_to_add(&text.text, &format!("\"{}\"", IpNet::from(address)));
+        _ if let Some(address) = address.filter(|address| !networks.allow(*address)) => {
+            let needed: Vec<_> =
+                non_public_addresses(address).map(|needed| format!("\"{}\"", IpNet::from(needed))).collect();
+            let hint = networks.hint_to_add(&text.text, &needed.join(", "));
             let problem =
                 Diagnostic::error(format!("{} isn't a public address", quoted(written))).with_span(host);
             problem.with_hint(format!("to allow it, {hint}"))

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::http::report_pattern_error;
 use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
-use crate::model::{Diagnostic, is_public_address};
+use crate::model::{Diagnostic, contained_v4_network, is_public_address};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// The addresses of cloud metadata services, which provide credentials.
@@ -47,6 +47,14 @@ fn check_network(reader: &mut ConfigReader<'_>, text: &TomlString, network: IpNe
     {
         let message = format!("`{network}` contains a cloud metadata address, which provides credentials");
         Diagnostic::warning(message).with_hint("grant a smaller network that doesn't contain it")
+    } else if let Some(inner) = contained_v4_network(network) {
+        let hint = match inner.map(IpNet::V4) {
+            Some(inner) if is_public_network(inner) => "remove it: the IPv4 network is public".to_owned(),
+            Some(inner) => format!("write `{inner}`"),
+            None => "remove it; to allow non-public IPv4 addresses, write their network".to_owned(),
+        };
+        let message = format!("`{network}` has no effect: the IPv4 addresses in it are checked instead");
+        Diagnostic::warning(message).with_hint(hint)
     } else if is_public_network(network) {
         Diagnostic::warning(format!("redundant network: `{network}` is public")).with_hint("remove it")
     } else {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use ipnet::IpNet;
@@ -14,6 +15,8 @@ use url::{Host, Url};
 
 use super::Secret;
 use super::http_path::is_unambiguous_path;
+use super::public_address::is_allowed_address;
+use super::web_origin::comparable_host;
 
 /// A destination of requests: one entry of `allow.http`.
 #[derive(Debug, Clone)]
@@ -113,6 +116,13 @@ impl HttpGrant {
             && self.methods.as_ref().is_none_or(|methods| methods.contains(&target.method))
             && target.method != "CONNECT" // asks a proxy for a tunnel
             && target.is_below_path(&self.path)
+    }
+
+    /// Reports whether requests of this grant may go to an address: everything that it reaches is public or in a granted
+    /// network.
+    #[must_use]
+    pub fn allows_address(&self, address: IpAddr) -> bool {
+        is_allowed_address(address, &self.networks)
     }
 
     /// Reports whether `other` allows every request that this grant allows, to the same addresses.
@@ -301,19 +311,7 @@ impl HttpOrigin {
             "https" => HttpScheme::Https,
             _ => return None,
         };
-        let host = match url.host()? {
-            Host::Domain(name) => {
-                let name = name.strip_suffix('.').unwrap_or(name);
-                // Resolvers treat an empty label in different ways.
-                if name.split('.').any(str::is_empty) {
-                    return None;
-                }
-                Host::Domain(name.to_owned())
-            }
-            Host::Ipv4(address) => Host::Ipv4(address),
-            // Both forms connect to the same host.
-            Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
-        };
+        let host = comparable_host(url.host()?)?;
         Some(Self { scheme, host, port: url.port_or_known_default()? })
     }
 }

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use url::Host;
 
-use super::{DirMode, Grants, HttpGrant, HttpOrigin, RequestTarget, http_pattern, is_public_address};
+use super::{DirMode, Grants, HttpGrant, HttpOrigin, RequestTarget, http_pattern, non_public_addresses};
 use moongate_model::call::GrantFix;
 
 /// The longest line that lists all networks, in bytes. A longer one omits those that it doesn't need.
@@ -40,8 +40,12 @@ impl Grants {
             }
         }
         let needed = known_networks(&origin.host);
-        if !needed.iter().any(|network| networks.iter().any(|its| its.contains(network))) {
-            networks.extend(&needed);
+        let is_granted = |network: &&IpNet| networks.iter().any(|its| its.contains(*network));
+        let missing: Vec<IpNet> = needed.iter().filter(|network| !is_granted(network)).copied().collect();
+        // A connection uses one of a name's addresses, but reaches everything that an address leads to.
+        let one_suffices = matches!(origin.host, Host::Domain(_));
+        if !one_suffices || missing.len() == needed.len() {
+            networks.extend(missing);
         }
         if granted.is_empty() {
             return line(&origin.to_string(), &[], &networks);
@@ -62,10 +66,12 @@ impl HttpGrant {
     /// The line that also lets requests of this grant to one origin go to an address.
     #[must_use]
     pub fn suggest_for_address(&self, origin: &HttpOrigin, address: IpAddr) -> String {
-        let mut networks = self.networks.clone();
-        networks.push(address.into());
+        let needed: Vec<IpNet> = non_public_addresses(address).map(IpNet::from).collect();
+        let is_granted = |network: &&IpNet| self.networks.iter().any(|its| its.contains(*network));
+        let missing = needed.iter().filter(|network| !is_granted(network));
+        let networks: Vec<IpNet> = self.networks.iter().chain(missing).copied().collect();
         let methods: Vec<&str> = self.methods.iter().flatten().map(String::as_str).collect();
-        line_with_networks(&format!("{origin}{}", self.path), &methods, &networks, &[address.into()])
+        line_with_networks(&format!("{origin}{}", self.path), &methods, &networks, &needed)
     }
 }
 
@@ -103,10 +109,10 @@ fn line_with_networks(url: &str, methods: &[&str], all: &[IpNet], needed: &[IpNe
 
 /// The non-public networks that a host is known to be in.
 fn known_networks(host: &Host<String>) -> Vec<IpNet> {
-    let alone = |address: IpAddr| if is_public_address(address) { Vec::new() } else { vec![address.into()] };
+    let of = |address: IpAddr| non_public_addresses(address).map(IpNet::from).collect();
     match host {
-        Host::Ipv4(address) => alone((*address).into()),
-        Host::Ipv6(address) => alone((*address).into()),
+        Host::Ipv4(address) => of((*address).into()),
+        Host::Ipv6(address) => of((*address).into()),
         Host::Domain(name) if is_localhost_name(name) => LOCAL_NETWORKS.map(parsed).to_vec(),
         Host::Domain(_) => Vec::new(),
     }

@@ -46,6 +46,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("http.max_sessions", "9", true),
     ("http.session_idle", "'9s'", true),
     ("http.keep_alive", "'9s'", true),
+    ("http.idle_timeout", "'9s'", true),
     ("http.close_streams_after", "'9s'", true),
     ("http.legacy_sse", "true", true),
     ("http.auth.tokens", "[{ name = 'ci', token = { env = 'TOKEN' } }]", true),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use url::Host;
 
 use crate::model::diagnostic::quoted;
-use crate::model::{Diagnostic, Secret};
+use crate::model::{Diagnostic, Secret, WebOrigin, parse_host};
 use crate::read::{ConfigReader, TomlString, TomlTable};
 
 /// The shortest token, in characters. A shorter one could be guessed.
@@ -26,11 +27,10 @@ pub struct HttpConfig {
     /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
     /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
-    /// Host names that requests may be addressed to, in addition to loopback names and the listening address. In lower
-    /// case, without a port.
-    pub allowed_hosts: Vec<String>,
-    /// Origins (scheme, host, port) of web pages that may call, in addition to loopback ones.
-    pub allowed_origins: Vec<String>,
+    /// Hosts that requests may be addressed to, in addition to loopback names and the listening address.
+    pub allowed_hosts: Vec<Host<String>>,
+    /// Origins of web pages that may call, in addition to loopback ones.
+    pub allowed_origins: Vec<WebOrigin>,
     /// The largest request body.
     pub max_body: ByteSize,
     /// The number of concurrent sessions.
@@ -39,6 +39,8 @@ pub struct HttpConfig {
     pub session_idle: Duration,
     /// The interval of keep-alive comments on silent event streams.
     pub keep_alive: Duration,
+    /// The time after which a connection without a request is closed.
+    pub idle_timeout: Duration,
     /// The time after which the connection of an event stream is closed, for its client to reconnect. `None` means never.
     pub close_streams_after: Option<Duration>,
     /// True if the HTTP+SSE transport of 2024-11-05 is supported.
@@ -68,6 +70,7 @@ impl Default for HttpConfig {
             max_sessions: 1_000,
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
+            idle_timeout: Duration::from_secs(620),
             close_streams_after: None,
             legacy_sse: false,
         }
@@ -125,6 +128,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
         max_sessions: reader.integer(&table, "max_sessions", default.max_sessions),
         session_idle: reader.duration(&table, "session_idle", default.session_idle),
         keep_alive: reader.duration(&table, "keep_alive", default.keep_alive),
+        idle_timeout: reader.duration(&table, "idle_timeout", default.idle_timeout),
         close_streams_after: table
             .get("close_streams_after")
             .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),
@@ -169,17 +173,17 @@ pub(crate) fn read_address(
 }
 
 /// Reads an array of strings and validates each one with `check`.
-fn read_checked(
+fn read_checked<T>(
     reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
     name: &str,
-    check: fn(&str) -> Result<String, String>,
-) -> Vec<String> {
+    check: fn(&str) -> Result<T, &'static str>,
+) -> Vec<T> {
     let texts = reader.strings(table, name).unwrap_or_default();
     let mut valid = Vec::with_capacity(texts.len());
     for text in texts {
         match check(&text.text) {
-            Ok(text) => valid.push(text),
+            Ok(checked) => valid.push(checked),
             Err(hint) => {
                 let message = format!("invalid value {} in `{name}`", quoted(&text.text));
                 reader.report(Diagnostic::error(message).with_span(text.span).with_hint(hint));
@@ -276,55 +280,41 @@ fn mentions_tokens(http: &TomlTable<'_>) -> bool {
 /// Parses an address as on the command line, where `localhost` or an empty host stands for the loopback address.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
-    let text = if matches!(host, "localhost" | "") { format!("127.0.0.1:{port}") } else { text.to_owned() };
+    let text = if host.is_empty() || host.eq_ignore_ascii_case("localhost") {
+        format!("127.0.0.1:{port}")
+    } else {
+        text.to_owned()
+    };
     text.parse().ok()
 }
 
 /// A host name or address as in the `Host` header, without a port. The error is a hint.
-fn host(text: &str) -> Result<String, String> {
-    let text = text.to_ascii_lowercase();
+fn host(text: &str) -> Result<Host<String>, &'static str> {
     if text.contains('*') {
-        return Err("list each host: wildcards aren't supported here".to_owned());
+        return Err("list each host: wildcards aren't supported here");
     }
-    if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<Ipv6Addr>() {
-        return Ok(format!("[{address}]"));
-    }
-    if text.contains(['/', ':']) {
-        return Err("write the host name alone, such as \"example.com\"".to_owned());
-    }
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
-    if text.is_empty() || !text.chars().all(is_allowed) {
-        let hint = "write a host name such as \"example.com\", with non-ASCII letters in their `xn--` form";
-        return Err(hint.to_owned());
-    }
-    Ok(text)
-}
-
-/// An origin as browsers send it: in lower case and without the scheme's default port. The error is a hint.
-fn origin(text: &str) -> Result<String, String> {
-    let text = text.to_ascii_lowercase();
-    if text.contains('*') {
-        return Err("list each origin: `*` would let every web page call the plugins".to_owned());
-    }
-    parse_origin(&text).ok_or_else(|| {
-        "write the scheme, host and port as browsers send them, such as \"https://example.com\"".to_owned()
-    })
-}
-
-fn parse_origin(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    if !is_scheme || rest.contains(['/', '?', '#', '@']) {
-        return None;
-    }
-    let (name, port) = match rest.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse::<u16>().ok()?)),
-        _ => (rest, None),
+    let address = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let address = match address.split_once('%') {
+        Some((address, _)) if address.parse::<Ipv6Addr>().is_ok() => {
+            return Err("remove the zone after `%`: clients don't send it");
+        }
+        Some(_) => None,
+        None => address.parse::<Ipv6Addr>().ok(),
     };
-    let name = host(name).ok()?;
-    Some(match (scheme, port) {
-        ("http", Some(80)) | ("https", Some(443)) | (_, None) => format!("{scheme}://{name}"),
-        (_, Some(port)) => format!("{scheme}://{name}:{port}"),
-    })
+    let bracketed = address.map(|address| format!("[{address}]"));
+    if bracketed.is_none() && text.contains(['/', ':']) {
+        return Err("write the host name alone, such as \"example.com\"");
+    }
+    parse_host(bracketed.as_deref().unwrap_or(text)).ok_or(
+        "write a host name such as \"example.com\", or an address such as \"192.0.2.1\" or \"2001:db8::1\"",
+    )
+}
+
+/// An origin as browsers send it. The error is a hint.
+fn origin(text: &str) -> Result<WebOrigin, &'static str> {
+    if text.contains('*') {
+        return Err("list each origin: with `*` every web page could call the plugins");
+    }
+    WebOrigin::parse(text)
+        .ok_or("write the scheme, host and port as browsers send them, such as \"https://example.com\"")
 }

@@ -129,15 +129,16 @@ static HTTP: &[Key] = &[
         "allowed_hosts",
         ValueKind::Array(&ValueKind::String("a host name such as \"gateway.example.com\"")),
         "[]",
-        "Host names to accept in the `Host` header, without a port, in addition to loopback names and the listening \
-         address.",
+        "Host names and addresses to accept in the `Host` header, without a port, in addition to loopback names and \
+         the listening address. Case, a trailing dot, non-ASCII letters and the spelling of an address make no \
+         difference.",
     ),
     optional(
         "allowed_origins",
         ValueKind::Array(&ValueKind::String("an origin such as \"https://example.com\"")),
         "[]",
-        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses are \
-         always allowed.",
+        "Origins of web pages that may call the gateway: scheme, host and port. Pages from loopback addresses and \
+         `localhost` names are always allowed.",
     ),
     optional(
         "max_body",
@@ -171,6 +172,17 @@ static HTTP: &[Key] = &[
         }),
         "\"15s\"",
         "The interval of keep-alive comments on silent event streams. Proxies close silent connections.",
+    ),
+    optional(
+        "idle_timeout",
+        ValueKind::Duration(NumberRange {
+            max: 86_400,
+            ..NumberRange::positive("every connection would be closed immediately")
+        }),
+        "\"620s\"",
+        "Close a connection after this time without a request. Keep it longer than the idle timeout of your load \
+         balancer or reverse proxy, which could otherwise reuse a connection while it is being closed. The default is \
+         longer than those of nginx (75s), AWS (60s), Azure (4m) and Google Cloud (10m).",
     ),
     key(
         "close_streams_after",

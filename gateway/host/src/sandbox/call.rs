@@ -30,7 +30,7 @@ use crate::engine::Ticker;
 use crate::load::code::{CodeLease, LoadedCode};
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
-use crate::wasi::grant_audit::LoggedWarnings;
+use crate::wasi::grant_audit::{DirectoryEffect, LoggedWarnings};
 use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
 use crate::wasi::preopens::{DirectoryError, DirectoryOpener};
@@ -367,6 +367,7 @@ impl Sandbox {
         deps: StoreDeps,
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
+        self.logged_warnings.log_directories(&self.config.id, &opened.unavailable, DirectoryEffect::LeftOut);
         let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
         if let Some(PooledInstance { mut store, instance, reuse }) =
             pooled.filter(|pooled| pooled.reuse.directories == opened.identities)
@@ -408,11 +409,7 @@ impl Sandbox {
             tracing::error!(plugin = %id, "{error}");
             return CallError::Internal("no instance slot is free".to_owned());
         };
-        tracing::error!(
-            plugin = %id,
-            "{grant}; calls to `{id}` fail until it can be opened (hint: {})",
-            grant.hint(None)
-        );
+        self.logged_warnings.log_directories(id, [grant], DirectoryEffect::CallsFail);
         CallError::Directory(match grant {
             DirectoryError::Failed { guest, .. } => {
                 format!("the granted directory `{guest}` can't be opened")

@@ -126,7 +126,8 @@ pub(crate) fn new_store(
     let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64());
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
-    let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings);
+    let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
+        .without_directories(opened.unavailable_paths());
     let state = StoreState {
         wasi: opened.into_context(&config.allow, &output),
         table,
@@ -261,7 +262,8 @@ impl StoreState {
         deps: StoreDeps,
     ) {
         let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
-        let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings);
+        let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
+            .without_directories(opened.unavailable_paths());
         let config = &self.config;
         self.cli.output().reset(config.limits.output.as_u64());
         let Self {

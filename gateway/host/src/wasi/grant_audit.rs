@@ -3,6 +3,8 @@
 //! Each missing grant and each exceeded limit is logged once for the operator, with the line of `gateway.toml` that
 //! changes it. If a call has a [`GrantReport`], every grant that it used or was missing is also noted, for `--explain`.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
@@ -10,6 +12,8 @@ use moongate_model::names::PluginId;
 
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::diagnostics::text;
+use crate::load::error::display_path;
+use crate::wasi::preopens::DirectoryError;
 
 /// The log target of missing grants. It has its own filter: a plugin without a configuration has no grants at all, so
 /// only its exceeded limits are worth logging.
@@ -22,6 +26,52 @@ pub(crate) struct LoggedWarnings {
     missing_grants: LogOnce<String>,
     /// By the limit's name. Separate from the missing grants, so that these can't crowd out the limits.
     limits: LogOnce<&'static str>,
+    /// The granted directories that couldn't be opened at the last attempt, by their path on this machine. `None` stands
+    /// for all of them.
+    unavailable_directories: Mutex<BTreeSet<Option<PathBuf>>>,
+}
+
+impl LoggedWarnings {
+    /// Logs each granted directory when it can't be opened for the first time, and when it can be opened again.
+    pub(crate) fn log_directories<'e>(
+        &self,
+        plugin: &PluginId,
+        unavailable: impl IntoIterator<Item = &'e DirectoryError>,
+        effect: DirectoryEffect,
+    ) {
+        let mut logged = self.unavailable_directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = BTreeSet::new();
+        for error in unavailable {
+            let host = error.host().map(Path::to_owned);
+            if !logged.contains(&host) {
+                let hint = error.hint(None);
+                match effect {
+                    DirectoryEffect::LeftOut => tracing::warn!(
+                        %plugin,
+                        "{error}; calls to `{plugin}` continue without it (hint: {hint})"
+                    ),
+                    DirectoryEffect::CallsFail => tracing::error!(
+                        %plugin,
+                        "{error}; calls to `{plugin}` fail until it can be opened (hint: {hint})"
+                    ),
+                }
+            }
+            now.insert(host);
+        }
+        for host in logged.difference(&now).flatten() {
+            tracing::info!(%plugin, "the granted directory `{}` is available again", display_path(host));
+        }
+        *logged = now;
+    }
+}
+
+/// The effect of a granted directory that can't be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirectoryEffect {
+    /// Calls use the others.
+    LeftOut,
+    /// Calls fail.
+    CallsFail,
 }
 
 /// The audit of one call. Cheap to clone.
@@ -31,6 +81,8 @@ pub(crate) struct GrantAudit {
     grant_report: Option<Arc<GrantReport>>,
     logged: Arc<LoggedWarnings>,
     caller_note: Arc<Mutex<Option<CallerNote>>>,
+    /// The granted directories that can't be opened, as the guest knows them.
+    unavailable_directories: Arc<[String]>,
 }
 
 /// A note for the caller about the call's first missing grant.
@@ -80,12 +132,28 @@ impl GrantAudit {
         grant_report: Option<Arc<GrantReport>>,
         logged: Arc<LoggedWarnings>,
     ) -> Self {
-        Self { plugin, grant_report, logged, caller_note: Arc::default() }
+        Self {
+            plugin,
+            grant_report,
+            logged,
+            caller_note: Arc::default(),
+            unavailable_directories: Arc::default(),
+        }
+    }
+
+    /// The same audit for a call without some of its granted directories.
+    pub(crate) fn without_directories(self, unavailable: Arc<[String]>) -> Self {
+        Self { unavailable_directories: unavailable, ..self }
     }
 
     /// The same audit without a call, for an idle instance.
     pub(crate) fn without_call(&self) -> Self {
-        Self { grant_report: None, caller_note: Arc::default(), ..self.clone() }
+        Self {
+            grant_report: None,
+            caller_note: Arc::default(),
+            unavailable_directories: Arc::default(),
+            ..self.clone()
+        }
     }
 
     /// Notes that a grant was used. The text is created only if the call has a grant report.
@@ -143,6 +211,20 @@ impl GrantAudit {
         note.get_or_insert(CallerNote { text, fix });
         drop(note);
         self.report_missing(missing);
+    }
+
+    /// Tells the caller of a failed call which granted directories can't be opened. The operator was already told. False
+    /// if there are none.
+    pub(crate) fn note_unavailable_directories(&self) -> bool {
+        let names: Vec<_> = self.unavailable_directories.iter().map(|guest| format!("`{guest}`")).collect();
+        let text = match &names[..] {
+            [] => return false,
+            [name] => format!("the granted directory {name} can't be opened"),
+            names => format!("the granted directories {} can't be opened", names.join(", ")),
+        };
+        let mut note = self.caller_note.lock().unwrap_or_else(PoisonError::into_inner);
+        note.get_or_insert(CallerNote { text, fix: None });
+        true
     }
 
     /// Notes a grant that may have been missing. It is created only if the call has a grant report, and isn't logged.

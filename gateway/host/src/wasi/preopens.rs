@@ -9,7 +9,7 @@
 //! and within the plugin's own limit on such threads, which doesn't affect other plugins (see
 //! [`BlockingLimiter`](moongate_system::blocking::BlockingLimiter)).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -46,6 +46,14 @@ pub(crate) enum DirectoryError {
 impl DirectoryError {
     fn failed(dir: &DirGrant, reason: String) -> Self {
         Self::Failed { host: dir.host_path.clone(), guest: dir.guest_path.clone(), reason }
+    }
+
+    /// The path of the directory on this machine.
+    pub(crate) fn host(&self) -> Option<&Path> {
+        match self {
+            Self::Failed { host, .. } | Self::NotResponding { host, .. } => Some(host),
+            Self::NotStarted => None,
+        }
     }
 
     /// The guest's path of the directory.
@@ -116,6 +124,8 @@ pub(crate) struct OpenedDirectories {
     wasi: WasiCtxBuilder,
     /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
     pub(crate) identities: Vec<(u64, u64)>,
+    /// The other granted directories. A guest doesn't see them.
+    pub(crate) unavailable: VecDeque<DirectoryError>,
 }
 
 impl DirectoryOpener {
@@ -131,10 +141,12 @@ impl DirectoryOpener {
         })
     }
 
-    /// Opens the granted directories, without a time limit.
+    /// Opens the granted directories, without a time limit. Those that are missing, aren't readable or now lead elsewhere
+    /// are left out. No path leads to another directory instead, because paths inside the sandbox never contain each
+    /// other.
     ///
     /// # Errors
-    /// A directory is missing, isn't readable, or now leads elsewhere.
+    /// None can be opened.
     pub(crate) async fn open(
         self: &Arc<Self>,
         config: &Arc<PluginConfig>,
@@ -185,8 +197,15 @@ impl DirectoryOpener {
         self.register(&opening);
         let mut opened = OpenedDirectories::default();
         for dir in &opening.config.allow.dirs {
-            opened.add(dir, &*self.paths).map_err(|reason| DirectoryError::failed(dir, reason))?;
+            if let Err(reason) = opened.add(dir, &*self.paths) {
+                opened.unavailable.push_back(DirectoryError::failed(dir, reason));
+            }
             opening.index.fetch_add(1, Ordering::Relaxed);
+        }
+        if opened.identities.is_empty()
+            && let Some(first) = opened.unavailable.pop_front()
+        {
+            return Err(first);
         }
         Ok(opened)
     }
@@ -229,9 +248,14 @@ impl OpenedDirectories {
             ));
         }
         let found = fs::metadata(host).map_err(reason)?;
-        self.identities.push((found.dev(), found.ino()));
         self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
+        self.identities.push((found.dev(), found.ino()));
         Ok(())
+    }
+
+    /// The paths inside the sandbox of the directories that can't be opened.
+    pub(crate) fn unavailable_paths(&self) -> Arc<[String]> {
+        self.unavailable.iter().filter_map(DirectoryError::guest).map(str::to_owned).collect()
     }
 
     /// The context of one call.

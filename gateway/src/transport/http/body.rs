@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
+use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use moongate_protocol::server::StreamSupport;
 use tokio::time::timeout;
 
+use crate::transport::http::accept::media_ranges;
 use crate::transport::http::rejection::Rejection;
 
 /// The time limit for receiving a body.
@@ -61,9 +62,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Rejection> {
 /// The body isn't plain JSON, or the client accepts none of the response types.
 pub(super) fn check_types(headers: &HeaderMap) -> Result<AcceptedTypes, Rejection> {
     check_type(headers)?;
-    let accepted: Vec<&str> =
-        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
-    let accepts = |types: &[&str]| accepted.iter().any(|value| accepts(value, types));
+    let accepts = |types: &[&str]| media_ranges(headers).any(|range| range.accepts(types));
     let events = accepts(&["text/event-stream", "text/*"]);
     // Clients that don't support event streams send `*/*`: they get only the response, if there is one.
     let anything = !headers.contains_key(ACCEPT) || accepts(&["*/*"]);
@@ -83,10 +82,8 @@ pub(super) fn check_types(headers: &HeaderMap) -> Result<AcceptedTypes, Rejectio
 
 /// True if the client of a GET accepts event streams. Without an `Accept` header, it accepts anything.
 pub(super) fn accepts_events(headers: &HeaderMap) -> StreamSupport {
-    let named = |value: &HeaderValue| {
-        value.to_str().is_ok_and(|value| accepts(value, &["text/event-stream", "text/*", "*/*"]))
-    };
-    if !headers.contains_key(ACCEPT) || headers.get_all(ACCEPT).iter().any(named) {
+    let is_named = media_ranges(headers).any(|range| range.accepts(&["text/event-stream", "text/*", "*/*"]));
+    if is_named || !headers.contains_key(ACCEPT) {
         StreamSupport::Supported
     } else {
         StreamSupport::Unsupported
@@ -104,18 +101,6 @@ fn is_json(value: &str) -> bool {
         !name.eq_ignore_ascii_case("charset")
             || value.eq_ignore_ascii_case("utf-8")
             || value.eq_ignore_ascii_case("utf8")
-    })
-}
-
-/// True if the value names one of `types`. Some clients send only one of MCP's two types, or `*/*`.
-fn accepts(value: &str, types: &[&str]) -> bool {
-    value.split(',').any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let refused = parts.any(|it| {
-            it.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|quality| quality <= 0.0)
-        });
-        !refused && types.iter().any(|it| it.eq_ignore_ascii_case(name))
     })
 }
 

@@ -67,11 +67,12 @@ impl Endpoint {
         head: &request::Parts,
         answer: impl Future<Output = Result<Response, Rejection>>,
     ) -> Response {
-        if let Err(rejection) = self.origins.check(head) {
-            return self.refuse(head, rejection);
-        }
-        let mut response = answer.await.unwrap_or_else(|rejection| self.refuse(head, rejection));
-        origin::add_cors_headers(&head.headers, &mut response);
+        let answered = match self.origins.check(head) {
+            Ok(()) => answer.await,
+            Err(rejection) => Err(rejection),
+        };
+        let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
+        self.origins.add_cors_headers(&head.headers, &mut response);
         response
     }
 
@@ -141,10 +142,15 @@ pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request)
     endpoint.with_origin_check(&head, endpoint.answer(&head, body)).await
 }
 
-/// A request to any other path.
+/// A request to any other path, such as those at which clients look for OAuth metadata. A browser asks before it sends
+/// one, so a preflight succeeds.
 pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.refuse(&head, endpoint.origins.check(&head).err().unwrap_or(Rejection::Path))
+    let answer = async {
+        let is_preflight = origin::is_preflight(&head);
+        if is_preflight { Ok(origin::preflight_response(&head, METHODS)) } else { Err(Rejection::Path) }
+    };
+    endpoint.with_origin_check(&head, answer).await
 }
 
 pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Response {

@@ -57,7 +57,10 @@ impl Endpoint {
                 let events = tap.in_session(&id).traced(events);
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
-                let uri = format!("{MESSAGES_PATH}?{SESSION_PARAMETER}{id}");
+                // Relative, so that it also works behind a proxy that adds a path prefix.
+                let up = if head.uri.path().ends_with('/') { "../" } else { "" };
+                let path = MESSAGES_PATH.trim_start_matches('/');
+                let uri = format!("{up}{path}?{SESSION_PARAMETER}{id}");
                 sse::respond_at(&uri, events, connection, self.keep_alive)
             }
             Err(reply) => respond(reply, ResponseFormat::Json, &tap),

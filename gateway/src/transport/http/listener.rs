@@ -21,10 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 
-/// The time limit for a request head, including the idle time before it. Clients keep idle connections for a shorter
-/// time, so the client closes them and no request is sent to a closing server.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
-
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
 const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
@@ -45,6 +41,16 @@ pub(crate) enum ListenerPurpose {
     Mcp,
     /// The operator.
     Admin,
+}
+
+/// The limits on a listener's connections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListenerLimits {
+    /// The maximum number of open connections.
+    pub(crate) connections: usize,
+    /// The time limit for a request head, including the idle time before it. A proxy must close an idle connection
+    /// first, so that it sends no request to a closing server.
+    pub(crate) idle: Duration,
 }
 
 /// The error when an address can't be bound.
@@ -115,18 +121,18 @@ impl HttpListener {
         self.address
     }
 
-    /// Serves at most `max_connections` at a time until `stop` is cancelled, then lets requests finish until `over`
-    /// completes; idle connections are closed earlier. Returns the number of busy connections that were dropped.
+    /// Serves until `stop` is cancelled, then lets requests finish until `over` completes; idle connections are closed
+    /// earlier. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
-        max_connections: usize,
+        limits: ListenerLimits,
         stop: CancellationToken,
         over: impl Future<Output = ()>,
     ) -> usize {
-        let limiter = ConnectionLimiter::new(max_connections);
+        let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
-        accept(&self.listener, &router, &limiter, &mut connections, &stop).await;
+        accept(&self.listener, &router, &limiter, limits.idle, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
         tokio::select! {
@@ -144,6 +150,7 @@ async fn accept(
     listener: &TcpListener,
     router: &Router,
     limiter: &Arc<ConnectionLimiter>,
+    idle: Duration,
     connections: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) {
@@ -159,7 +166,8 @@ async fn accept(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, client, slot)) => {
-                connections.spawn(serve_connection(stream, client, router.clone(), slot, stop.clone()));
+                let served = serve_connection(stream, client, router.clone(), slot, idle, stop.clone());
+                connections.spawn(served);
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
@@ -186,6 +194,7 @@ async fn serve_connection(
     client: SocketAddr,
     router: Router,
     slot: ConnectionSlot,
+    idle: Duration,
     stop: CancellationToken,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
@@ -201,7 +210,7 @@ async fn serve_connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(idle)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);

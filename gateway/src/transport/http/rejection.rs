@@ -90,12 +90,14 @@ impl Rejection {
         let headers_out = response.headers_mut();
         headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self {
+            // A challenge has a parameter at least (RFC 6750, 3), and an error only if a token was sent (3.1).
             Self::MissingToken => {
-                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="moongate""#));
             }
             Self::UnknownToken => {
-                headers_out
-                    .insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer error="invalid_token""#));
+                let challenge =
+                    r#"Bearer realm="moongate", error="invalid_token", error_description="unknown token""#;
+                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
             }
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));

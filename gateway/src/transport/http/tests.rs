@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_config::{BearerToken, Secret};
+use moongate_config::{BearerToken, Secret, WebOrigin};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -28,11 +28,12 @@ fn config() -> HttpConfig {
         tokens: Vec::new(),
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
-        allowed_origins: vec!["https://app.example".to_owned()],
+        allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
         max_body: ByteSize::kib(256),
         max_sessions: 10,
         session_idle: Duration::from_secs(60),
         keep_alive: Duration::from_secs(15),
+        idle_timeout: Duration::from_secs(620),
         close_streams_after: None,
         legacy_sse: false,
     }
@@ -187,7 +188,7 @@ async fn rejects_unknown_methods_and_paths() {
     let delete = format!("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session}\r\n\r\n");
     assert_eq!(gateway.send(&delete).await.status, 200);
     assert_eq!(gateway.send(&delete).await.status, 404);
-    for path in ["/", "/mcp/", "/sse", "/mcp2"] {
+    for path in ["/", "/mcp//", "/sse", "/mcp2"] {
         let answer = gateway.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
         assert_eq!(answer.status, 404, "{path}");
         assert!(answer.body.contains("the MCP endpoint is `/mcp`"), "{}", answer.body);
@@ -221,7 +222,68 @@ async fn answers_a_preflight_without_a_token() {
     assert_eq!(answer.status, 204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:6274"));
     assert_eq!(answer.header("access-control-allow-headers"), Some("mcp-param-city"));
-    assert_eq!(answer.header("access-control-expose-headers"), Some("mcp-session-id, www-authenticate"));
+    assert_eq!(
+        answer.header("access-control-expose-headers"),
+        Some("mcp-session-id, retry-after, www-authenticate")
+    );
+}
+
+#[tokio::test]
+async fn every_answer_to_an_allowed_page_has_cors_headers() {
+    let mut config = config();
+    config.tokens = vec![with_token("ci", "t")];
+    config.legacy_sse = true;
+    let gateway = start(config).await;
+    let metadata = "/.well-known/oauth-protected-resource";
+    let token = "Authorization: Bearer t\r\n";
+    let large = format!("{token}Content-Type: application/json\r\nContent-Length: 9999999\r\n");
+    let events = "Accept: text/event-stream\r\n";
+    for (method, path, headers, status) in [
+        ("GET", metadata, "", 404),
+        ("GET", "/.well-known/oauth-protected-resource/mcp", "MCP-Protocol-Version: 2025-11-25\r\n", 404),
+        ("GET", "/.well-known/oauth-authorization-server", "", 404),
+        ("POST", "/register", "", 404),
+        ("OPTIONS", "/elsewhere", "", 404),
+        ("POST", "/mcp", "", 401),
+        ("POST", "/mcp/", "Authorization: Bearer unknown\r\n", 401),
+        ("PUT", "/mcp", token, 405),
+        ("POST", "/mcp", token, 415),
+        ("POST", "/mcp", &large, 413),
+        ("GET", "/sse", "", 401),
+        ("GET", "/sse", &format!("{token}Accept: text/html\r\n"), 406),
+        ("POST", "/messages", token, 415),
+        ("GET", "/mcp", &format!("{token}{events}Mcp-Session-Id: none\r\n"), 404),
+    ] {
+        let send = async |origin: &str| {
+            let own = format!("Host: localhost\r\nOrigin: {origin}\r\nConnection: close\r\n{headers}");
+            gateway.send(&format!("{method} {path} HTTP/1.1\r\n{own}\r\n")).await
+        };
+        let answer = send("https://app.example").await;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"), "{path}");
+        let evil = send("https://evil.example").await;
+        assert_eq!((evil.status, evil.header("access-control-allow-origin")), (403, None), "{path}");
+    }
+    for path in ["/mcp", "/mcp/", metadata, "/elsewhere", "/sse", "/messages"] {
+        let preflight = |host: &str, origin: &str| {
+            let ask =
+                "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: mcp-protocol-version";
+            format!("OPTIONS {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n{ask}\r\n\r\n")
+        };
+        let answer = gateway.send(&preflight("localhost", "http://ui.localhost:3000")).await;
+        assert_eq!(answer.status, 204, "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("http://ui.localhost:3000"), "{path}");
+        assert_eq!(answer.header("access-control-allow-headers"), Some("mcp-protocol-version"), "{path}");
+        let evil = gateway.send(&preflight("localhost", "https://evil.example")).await;
+        assert_eq!((evil.status, evil.header("access-control-allow-origin")), (403, None), "{path}");
+        // A page can read why its own gateway refuses its host name.
+        let misnamed = gateway.send(&preflight("other.example", "https://app.example")).await;
+        assert_eq!(
+            (misnamed.status, misnamed.header("access-control-allow-origin")),
+            (403, Some("https://app.example")),
+            "{path}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -244,13 +306,15 @@ async fn a_token_identifies_the_caller() {
         let answer = gateway.whoami(&format!("Authorization: bearer {token}\r\n")).await;
         assert_eq!((answer.status, answer.text().as_str()), (200, name));
     }
+    let missing = r#"Bearer realm="moongate""#;
+    let unknown = r#"Bearer realm="moongate", error="invalid_token", error_description="unknown token""#;
     for (headers, challenge) in [
-        ("", "Bearer"),
-        ("Authorization: Basic c2VjcmV0LWE=\r\n", "Bearer"),
-        ("Authorization: Bearer \r\n", "Bearer"),
-        ("Authorization: Bearer secret-a\r\nAuthorization: Bearer secret-b\r\n", "Bearer"),
-        ("Authorization: Bearer secret\r\n", r#"Bearer error="invalid_token""#),
-        ("Authorization: Bearer secret-aa\r\n", r#"Bearer error="invalid_token""#),
+        ("", missing),
+        ("Authorization: Basic c2VjcmV0LWE=\r\n", missing),
+        ("Authorization: Bearer \r\n", missing),
+        ("Authorization: Bearer secret-a\r\nAuthorization: Bearer secret-b\r\n", missing),
+        ("Authorization: Bearer secret\r\n", unknown),
+        ("Authorization: Bearer secret-aa\r\n", unknown),
     ] {
         let answer = gateway.post(headers, "not even JSON").await;
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some(challenge)), "{headers}");
@@ -344,6 +408,26 @@ async fn a_port_in_use_is_reported() {
     let expected = format!("can't listen on {}: the port is in use", first.address());
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().contains("--http"), "{}", error.hint());
+}
+
+#[tokio::test]
+async fn idle_connections_stay_open_for_the_idle_timeout() {
+    let mut config = config();
+    config.idle_timeout = Duration::from_secs(700);
+    let gateway = start(config).await;
+    let mut stream = gateway.idle().await;
+    let advance = async |seconds| {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        tokio::time::resume();
+    };
+    for _ in 0..2 {
+        advance(600).await;
+        stream.write_all(call("whoami", "", &json!({})).as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+    }
+    advance(701).await;
+    assert_eq!(stream.read(&mut [0; 16]).await.unwrap(), 0, "it is closed");
 }
 
 #[tokio::test]

@@ -55,7 +55,10 @@ fn distinguishes_errors_to_handle() {
 #[test]
 fn describes_other_codes() {
     let prefix = "invalid response from `https://a.example`: ";
-    assert_eq!(message(&ErrorCode::HttpResponseIncomplete), format!("{prefix}http response incomplete"));
+    assert_eq!(
+        message(&ErrorCode::HttpResponseIncomplete),
+        format!("{prefix}truncated: the server closed the connection before its end")
+    );
     assert_eq!(
         message(&ErrorCode::HttpResponseContentCoding(Some("zip".to_owned()))),
         format!("{prefix}http response content coding")

@@ -47,6 +47,27 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
 }
 
 #[test]
+fn a_body_can_end_with_the_connection_but_not_be_truncated() {
+    // The server never ends TLS before it closes a connection.
+    for remote in [TestServer::start_tls(&["127.0.0.1"]), TestServer::start()] {
+        let workspace = if remote.origin().starts_with("https") {
+            trusting(&remote, &all_of(&remote))
+        } else {
+            zoo(&all_of(&remote))
+        };
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+        for path in ["/until-close", "/leave"] {
+            assert_eq!(get(&mut stdio, &remote.url(path))["body"], "hello", "{}", remote.url(path));
+        }
+        for path in ["/short", "/cut", "/cut-chunk"] {
+            let url = remote.url(path);
+            assert_eq!(refused(&mut stdio, &url), "HttpResponseIncomplete", "{url}");
+        }
+        assert_eq!(get(&mut stdio, &remote.url("/until-close"))["body"], "hello");
+    }
+}
+
+#[test]
 fn sends_credentials_only_to_their_origin_unseen_by_plugins() {
     const SECRET: &str = "a-token-that-nobody-else-knows";
     let remote = TestServer::start_tls(&["127.0.0.1", "localhost"]);

@@ -30,10 +30,7 @@ fn item(line: &str) -> &str {
 
 /// Reports whether a request to this address is allowed.
 fn goes(grants: &Grants, target: &RequestTarget, address: IpAddr) -> bool {
-    let by = |grant: &&HttpGrant| {
-        grant.covers(target)
-            && (is_public_address(address) || grant.networks.iter().any(|its| its.contains(&address)))
-    };
+    let by = |grant: &&HttpGrant| grant.covers(target) && grant.allows_address(address);
     grants.http.iter().any(|grant| by(&grant))
 }
 
@@ -42,7 +39,7 @@ const PUBLIC: &str = "93.184.216.34";
 /// The grants, the method and URL of the request, the address of its host, and the suggestion.
 type Row = (&'static [&'static str], &'static str, &'static str, &'static str, &'static str);
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 20] = [
     (&[], "GET", "https://a.example/x?y", PUBLIC, "'https://a.example'"),
     (&[], "POST", "http://a.example:81/", PUBLIC, "'http://a.example:81'"),
     (
@@ -132,6 +129,20 @@ const ROWS: [Row; 18] = [
         "{ url = 'http://127.0.0.1', networks = ['127.0.0.1/32'] }",
     ),
     (
+        &[],
+        "GET",
+        "http://[64:ff9b::10.0.0.1]/",
+        "64:ff9b::10.0.0.1",
+        "{ url = 'http://[64:ff9b::a00:1]', networks = ['10.0.0.1/32'] }",
+    ),
+    (
+        &[],
+        "GET",
+        "http://[fd00::5efe:10.0.0.1]/",
+        "fd00::5efe:10.0.0.1",
+        "{ url = 'http://[fd00::5efe:a00:1]', networks = ['fd00::5efe:a00:1/128', '10.0.0.1/32'] }",
+    ),
+    (
         &["{ url = 'http://wiki.example/read', networks = ['10.0.0.0/8'] }"],
         "PUT",
         "http://wiki.example/write",
@@ -179,7 +190,13 @@ fn suggested_networks_allow_the_address() {
             "'https://*'",
             "https://a.example/",
             "64:ff9b::a00:1",
-            "{ url = 'https://a.example', networks = ['64:ff9b::a00:1/128'] }",
+            "{ url = 'https://a.example', networks = ['10.0.0.1/32'] }",
+        ),
+        (
+            "{ url = 'https://*', networks = ['64:ff9b:1::/48'] }",
+            "https://a.example/",
+            "64:ff9b:1::a00:1",
+            "{ url = 'https://a.example', networks = ['64:ff9b:1::/48', '10.0.0.1/32'] }",
         ),
         (
             "'https://*'",
@@ -261,9 +278,13 @@ fn hints_about_a_grant_lead_to_a_valid_one() {
         assert_eq!(suggested, Some(right), "{wrong}: {hint}");
     }
     // The whole item.
-    for wrong in
-        ["'http://10.0.0.1'", "'http://[::1]:81'", "'http://localhost:81'", "'https://169.254.169.254/x'"]
-    {
+    for wrong in [
+        "'http://10.0.0.1'",
+        "'http://[::1]:81'",
+        "'http://[2002:a00:1::]'",
+        "'http://localhost:81'",
+        "'https://169.254.169.254/x'",
+    ] {
         let hint = hint(wrong);
         let suggested = between(&hint, '`').unwrap_or_else(|| panic!("{wrong}: {hint}"));
         assert!(!grants(&[suggested]).http[0].networks.is_empty(), "{wrong}: {hint}");

@@ -167,17 +167,12 @@ async fn rename<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
-<<<<<<< HEAD:gateway/host/src/wasi/files/directory_operations.rs
-    file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
-    let result = files.filesystem().rename_at(dir, path, new_dir, new_path).await;
-=======
     file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
     let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
     let result = change_both(dirs, move |dir, new_dir| {
         cap_primitives::fs::rename(dir, Path::new(&path), new_dir, Path::new(&new_path))
     });
     let result = result.await;
->>>>>>> w-plugins:gateway/host/src/wasi/files/changes.rs
     files.changed(&descriptors, result)
 }
 

@@ -33,6 +33,10 @@ impl FilesState {
         if !listed_preopens || in_granted {
             return;
         }
+        // The path is probably in a granted directory that can't be opened.
+        if outcome == LookupOutcome::Failed && self.audit.note_unavailable_directories() {
+            return;
+        }
         let granted = &self.config.allow.dirs;
         match outcome {
             LookupOutcome::Failed => {

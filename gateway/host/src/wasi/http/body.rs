@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use moongate_config::HttpOrigin;
 use tokio::time::{Sleep, sleep};
@@ -86,9 +88,27 @@ impl Body for RequestBody {
     }
 }
 
+/// The end of a response's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyEnd {
+    /// A length, or a last chunk.
+    Marked,
+    /// The end of the connection.
+    Close,
+}
+
+impl BodyEnd {
+    /// The end of the body of a response with these headers (RFC 9112, 6.3).
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let is_marked = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+        if is_marked { Self::Marked } else { Self::Close }
+    }
+}
+
 /// The body of a response, with its connection. Dropping it before its end closes the connection.
 pub(super) struct ResponseBody {
     body: Incoming,
+    end: BodyEnd,
     permit: RequestPermit,
     /// The maximum time without data from the server.
     read_timeout: Duration,
@@ -109,11 +129,12 @@ pub(super) struct ResponseSource {
 impl ResponseBody {
     pub(super) fn new(
         body: Incoming,
+        end: BodyEnd,
         permit: RequestPermit,
         read_timeout: Duration,
         source: ResponseSource,
     ) -> Self {
-        let mut response = Self { body, permit, read_timeout, timer: None, source: Some(source) };
+        let mut response = Self { body, end, permit, read_timeout, timer: None, source: Some(source) };
         if response.body.is_end_stream() {
             response.keep_connection();
         }
@@ -165,6 +186,12 @@ impl Body for ResponseBody {
                     Ok(()) => Poll::Ready(Some(Ok(frame))),
                     Err(error) => self.fail(error),
                 }
+            }
+            // Many servers close the connection without ending TLS. Like browsers, accept that as the end of a body
+            // that nothing else ends.
+            Poll::Ready(Some(Err(error))) if self.end == BodyEnd::Close && failure::is_eof(&error) => {
+                self.source = None;
+                Poll::Ready(None)
             }
             Poll::Ready(Some(Err(error))) => {
                 let error = failure::of_response(&error);

@@ -227,11 +227,7 @@ fn gateway_listener(target: &RequestTarget, origin: &HttpOrigin) -> MissingGrant
 impl<'g> GrantedRequest<'g> {
     /// The grant that allows the request to connect to this address.
     pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
-        let public = is_public_address(address);
-        self.grants
-            .iter()
-            .find(|grant| public || grant.networks.iter().any(|network| network.contains(&address)))
-            .copied()
+        self.grants.iter().find(|grant| grant.allows_address(address)).copied()
     }
 
     /// The refusal if the host has only non-public addresses, such as this one.

@@ -15,10 +15,19 @@ pub(super) fn of_request(error: &hyper::Error) -> Error {
     if error.is_parse() || error.is_user() {
         return Error::HttpProtocolError;
     }
-    if error.is_incomplete_message() {
+    if error.is_incomplete_message() || is_eof(error) {
         return Error::HttpResponseIncomplete;
     }
     Error::ConnectionTerminated
+}
+
+/// True if the connection ended where it can't end: in TLS, without TLS's own end.
+pub(super) fn is_eof(error: &hyper::Error) -> bool {
+    io_kind(error) == Some(io::ErrorKind::UnexpectedEof)
+}
+
+fn io_kind(error: &hyper::Error) -> Option<io::ErrorKind> {
+    error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
 /// The error of an incomplete response.
@@ -26,8 +35,7 @@ pub(super) fn of_response(error: &hyper::Error) -> Error {
     if error.is_incomplete_message() {
         return Error::HttpResponseIncomplete;
     }
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
-    match cause.map(io::Error::kind) {
+    match io_kind(error) {
         Some(io::ErrorKind::UnexpectedEof) => Error::HttpResponseIncomplete,
         Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => Error::HttpProtocolError,
         Some(_) => Error::ConnectionTerminated,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use moongate_config::{HttpOrigin, is_localhost_name};
+use moongate_config::{HttpOrigin, is_localhost_name, reached_addresses};
 use url::Host;
 
 /// The addresses that the gateway listens on.
@@ -27,14 +27,17 @@ impl SelfAddresses {
         }
     }
 
-    /// True if a connection to this address would reach the gateway.
+    /// True if a connection to this address could reach the gateway.
     pub(super) fn contain(&self, address: SocketAddr) -> bool {
-        let ip = address.ip().to_canonical();
-        self.0.iter().filter(|own| own.port() == address.port()).any(|own| {
-            let own = own.ip().to_canonical();
+        let reached = reached_addresses(address.ip());
+        let is_own = |own: IpAddr| {
             // Connecting to the unspecified address connects to this machine.
-            own == ip || ip.is_unspecified() || own.is_unspecified() && is_of_this_machine(ip)
-        })
+            let is_own = |ip: &IpAddr| {
+                own == *ip || ip.is_unspecified() || own.is_unspecified() && is_of_this_machine(*ip)
+            };
+            reached.iter().any(is_own)
+        };
+        self.0.iter().any(|own| own.port() == address.port() && is_own(own.ip().to_canonical()))
     }
 }
 

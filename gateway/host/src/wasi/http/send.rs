@@ -12,7 +12,7 @@ use moongate_config::{HttpOrigin, ReservedHeader, is_same_header};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::body::{RequestBody, ResponseBody, ResponseSource, UploadProgress};
+use super::body::{BodyEnd, RequestBody, ResponseBody, ResponseSource, UploadProgress};
 use super::buffered::undelivered_headers;
 use super::check::{GrantedRequest, check, check_destination};
 use super::pool::Connection;
@@ -86,8 +86,9 @@ impl RequestSender {
         let is_shareable = !request_authenticates_connection && !authenticates_connection(response.headers());
         let pool = is_shareable.then(|| Arc::clone(&self.pool));
         let source = ResponseSource { connection, origin: granted.origin, pool, upload };
+        let end = BodyEnd::of(response.headers());
         Ok(response
-            .map(|body| ResponseBody::new(body, permit, timeouts.between_bytes, source).boxed_unsync()))
+            .map(|body| ResponseBody::new(body, end, permit, timeouts.between_bytes, source).boxed_unsync()))
     }
 
     /// The request as it is sent: in the form that was compared with the grants, with the gateway's headers.
