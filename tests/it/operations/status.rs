@@ -51,7 +51,7 @@ fn reports_a_missing_granted_directory_once() {
     workspace.write("gateway.toml", configured("./nots", ""));
     http.wait_for_log("calls to `files` fail until it can be opened");
     let log = http.log();
-    let line = log.lines().find(|line| line.contains("calls of `files` fail")).unwrap();
+    let line = log.lines().find(|line| line.contains("calls to `files` fail")).unwrap();
     let nots = there.join("nots").display().to_string();
     let hint = format!("(hint: did you mean `{}`?)", there.join("notes").display());
     assert!(line.contains(&format!("the granted directory `{nots}` can't be opened")), "{line}");

@@ -31,7 +31,7 @@ fn many_missing_grants_hide_no_limit() {
 }
 
 #[test]
-fn possibly_missing_grants_are_made_only_for_a_ledger() {
+fn possibly_missing_grants_are_made_only_for_a_grant_report() {
     audit().note_possibly_missing(|| panic!("without a grant report"));
 }
 
