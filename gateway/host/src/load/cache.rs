@@ -99,7 +99,8 @@ impl CodeCache {
         self.write(&unfinished, code)
             .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.dir.display()))?;
         fs::rename(&unfinished, &path).inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
-        let component = self::load(engine, &path)?;
+        // Code for a component that doesn't fit into the pool never becomes usable.
+        let component = self::load(engine, &path).inspect_err(|_| drop(fs::remove_file(&path)))?;
         self.prune();
         Ok(component)
     }
