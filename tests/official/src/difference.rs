@@ -13,6 +13,19 @@ pub(crate) struct Difference {
     pub(crate) matches: fn(&Mismatch<'_>) -> bool,
 }
 
+/// A difference of every plugin with optional arguments, because the gateway makes it.
+pub(crate) const ABSENT_NULL: Difference = Difference {
+    description: "`null` for an optional argument counts as absent.",
+    reason: "Models often send it for an argument that they leave out.",
+    matches: |mismatch| {
+        let arguments = mismatch.arguments.as_object();
+        mismatch.method == "tools/call"
+            && mismatch.answers.0.get("refused").is_some()
+            && mismatch.answers.1.get("refused").is_none()
+            && arguments.is_some_and(|arguments| arguments.values().any(Value::is_null))
+    },
+};
+
 /// One place where two answers differ.
 #[derive(Debug)]
 pub(crate) struct Mismatch<'a> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 use crate::comparison::{Comparison, Side};
-use crate::difference::{Difference, Mismatch};
+use crate::difference::{ABSENT_NULL, Difference, Mismatch};
 
 mod markdown; // the normal form of Markdown
 mod pages; // the site's pages
@@ -35,6 +35,7 @@ pub(super) const SUBJECT: Subject = Subject {
 };
 
 const DIFFERENCES: &[Difference] = &[
+    ABSENT_NULL,
     Difference {
         description: "The tool and the prompt have titles.",
         reason: "Hosts show titles to users; the official server has none.",
