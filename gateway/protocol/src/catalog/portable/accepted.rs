@@ -31,9 +31,9 @@ struct SchemaRestriction {
 impl SchemaRestriction {
     /// A subschema, which has no references.
     fn restrict(&mut self, schema: Value) -> Value {
-        let Some(left) = self.subschemas_left.checked_sub(1) else { return any_value(Map::new()) };
+        let Some(left) = self.subschemas_left.checked_sub(1) else { return any_value(&Map::new()) };
         self.subschemas_left = left;
-        let Value::Object(members) = schema else { return any_value(Map::new()) };
+        let Value::Object(members) = schema else { return any_value(&Map::new()) };
         let mut members = without_all_of(members);
         let mut is_nullable = take_null(&mut members);
         let alternatives = match (members.shift_remove("anyOf"), members.shift_remove("oneOf")) {
@@ -51,7 +51,7 @@ impl SchemaRestriction {
         }
         let types = possible_types(&members);
         let restricted = match (branches.len(), types.as_slice()) {
-            (0, []) => any_value(descriptive_part(&members)),
+            (0, []) => any_value(&descriptive_part(&members)),
             (0, [kind]) => Value::Object(self.single_type(kind, members)),
             (0, several) => {
                 let branches = several.iter().map(|kind| Map::from_iter([("type".to_owned(), json!(kind))]));
@@ -96,7 +96,7 @@ impl SchemaRestriction {
                 let only = std::mem::take(only);
                 Value::Object(description.into_iter().chain(only).collect())
             }
-            _ => any_of(forms, description),
+            _ => any_of(forms, &description),
         }
     }
 
@@ -147,7 +147,7 @@ impl SchemaRestriction {
         }
         if kind == "array" {
             let items = match item_forms.len() {
-                0 => any_value(Map::new()),
+                0 => any_value(&Map::new()),
                 1 => self.restrict(item_forms.swap_remove(0)),
                 _ => self.restrict(json!({ "anyOf": item_forms })),
             };
@@ -278,14 +278,14 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// A schema that allows every value. APIs reject a schema without a type.
-fn any_value(description: Map<String, Value>) -> Value {
+fn any_value(description: &Map<String, Value>) -> Value {
     let simple = || ["string", "number", "boolean", "object"].map(|kind| json!({ "type": kind }));
     let list = json!({ "type": "array", "items": { "anyOf": simple() } });
     any_of(simple().into_iter().chain([list]).collect(), description)
 }
 
 /// A choice. Its description is that of its first form, because APIs allow no keyword next to `anyOf`.
-fn any_of(mut forms: Vec<Value>, description: Map<String, Value>) -> Value {
+fn any_of(mut forms: Vec<Value>, description: &Map<String, Value>) -> Value {
     if let (Some(text), Some(Value::Object(first))) = (description.get("description"), forms.first_mut()) {
         let text = text.as_str().unwrap_or_default();
         let text = match first.get("description").and_then(Value::as_str) {
