@@ -7,6 +7,7 @@ pub(crate) mod cache;
 pub(crate) mod code;
 pub(crate) mod compiler;
 pub(crate) mod describe;
+mod engine_error;
 pub(crate) mod error;
 pub(crate) mod exports;
 pub(crate) mod file;
@@ -60,10 +61,14 @@ fn check_header(bytes: &[u8]) -> Result<(), LoadError> {
     // After the magic number: a version and a layer, two bytes each. Layer 0 is a core module, layer 1 a component.
     match bytes.get(4..8) {
         Some([1, 0, 0, 0]) => Err(LoadError::CoreModule),
-        Some([_, _, 1, 0]) => match truncation(&bytes[8..]) {
+        Some([0x0d, 0, 1, 0]) => match truncation(&bytes[8..]) {
             Some(reason) => Err(LoadError::InvalidComponent { reason }),
             None => Ok(()),
         },
+        Some([low, high, 1, 0]) => {
+            let version = u16::from_le_bytes([*low, *high]);
+            Err(engine_error::load_error(&format!("component version {version} instead of 13")))
+        }
         Some(_) => Err(LoadError::InvalidComponent { reason: "unknown version of WebAssembly".to_owned() }),
         None => Err(LoadError::InvalidComponent { reason: "truncated within its header".to_owned() }),
     }
@@ -104,17 +109,17 @@ pub(super) fn compile(
     let code = compiler::compile(engine, &bytes, limits, abort)?;
     drop(bytes);
     let cached = cache.map(|cache| cache.put(engine, &digest, &code));
-    match cached {
+    let cache_error = match cached {
         Some(Ok(component)) => return Ok(component),
-        Some(Err(error)) => tracing::warn!("can't cache compiled code: {error:#}"),
-        None => {}
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let component = cache::load_uncached(engine, &code)
+        .map_err(|error| engine_error::load_error(&format!("{error:#}")))?;
+    if let Some(error) = cache_error {
+        tracing::warn!("can't cache compiled code: {error:#}");
     }
-    cache::load_uncached(engine, &code).map_err(|error| {
-        match reason(&error).split_once("pooling allocator requirements: ") {
-            Some((_, what)) => LoadError::InstanceTooLarge { what: what.to_owned() },
-            None => LoadError::InvalidComponent { reason: reason(&error) },
-        }
-    })
+    Ok(component)
 }
 
 /// Compares imports and exports with the contract, and links.

@@ -133,6 +133,56 @@ pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'
     serde_json::Deserializer::from_str(text).deserialize_map(MemberPicker(keys)).unwrap_or([None; N])
 }
 
+/// The text without the members at these JSON pointers. Everything else keeps its exact text, except white space and
+/// the escapes in names around them.
+///
+/// # Errors
+/// The text isn't JSON.
+pub fn without_members(text: &str, pointers: &[String]) -> Result<String, serde_json::Error> {
+    let mut out = String::with_capacity(text.len());
+    write_without(serde_json::from_str(text)?, "", pointers, &mut out)?;
+    Ok(out)
+}
+
+/// Recurses only to the depth of the pointers, which come from a value that was parsed with a limit.
+fn write_without(
+    raw: &RawValue,
+    at: &str,
+    pointers: &[String],
+    out: &mut String,
+) -> Result<(), serde_json::Error> {
+    let text = raw.get();
+    let is_outside = |pointer: &String| pointer.strip_prefix(at).is_none_or(|rest| !rest.starts_with('/'));
+    if pointers.iter().all(is_outside) {
+        out.push_str(text);
+    } else if text.starts_with('{') {
+        let members = serde_json::Deserializer::from_str(text).deserialize_map(MemberCollector)?;
+        let mut separator = '{';
+        for (name, member) in members {
+            let place = format!("{at}/{}", pointer_step(&name));
+            if !pointers.contains(&place) {
+                out.push(separator);
+                out.push_str(&serde_json::to_string(&name)?);
+                out.push(':');
+                write_without(member, &place, pointers, out)?;
+                separator = ',';
+            }
+        }
+        out.push_str(if separator == '{' { "{}" } else { "}" });
+    } else if text.starts_with('[') {
+        let mut separator = '[';
+        for (index, item) in serde_json::from_str::<Vec<&RawValue>>(text)?.into_iter().enumerate() {
+            out.push(separator);
+            write_without(item, &format!("{at}/{index}"), pointers, out)?;
+            separator = ',';
+        }
+        out.push_str(if separator == '[' { "[]" } else { "]" });
+    } else {
+        out.push_str(text);
+    }
+    Ok(())
+}
+
 /// The type of a value, in JSON Schema's terms.
 #[must_use]
 pub fn type_of(value: &Value) -> &'static str {
@@ -173,6 +223,25 @@ impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Collects the members of an object, in their order.
+struct MemberCollector;
+
+impl<'de> Visitor<'de> for MemberCollector {
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            all.push(member);
+        }
+        Ok(all)
     }
 }
 

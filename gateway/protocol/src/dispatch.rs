@@ -109,11 +109,10 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let view = catalog.visible_to(&context.principal);
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
-        arguments.check(entry.input_schema()).await?;
+        let arguments = arguments.check(entry.input_schema()).await?;
         let catalog_plugin = entry.plugin();
         let mut span = self.span(catalog_plugin, CallKind::Tool, Some(entry.public_name()));
-        let call =
-            || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, arguments.text());
+        let call = || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, &arguments);
         let answer = match self.invoke(&mut span, context, call).await {
             Ok(outcome) => output::check_tool_outcome(entry, context, outcome).await,
             Err(error) => Err(error),

@@ -167,8 +167,8 @@ impl RecordingEnvironment {
 impl Environment for RecordingEnvironment {
     fn variable(&self, name: &str) -> Result<String, VarError> {
         let value = ProcessEnvironment.variable(name)?;
-        // Hosts pass on HOME, and the location of the cache doesn't matter.
-        if !["HOME", "XDG_CACHE_HOME"].contains(&name) {
+        // Hosts pass on HOME, the location of the cache doesn't matter, and an unset TZ is the machine's time zone.
+        if !["HOME", "XDG_CACHE_HOME", "TZ"].contains(&name) {
             self.0.borrow_mut().insert(name.to_owned());
         }
         Ok(value)

@@ -23,7 +23,7 @@ pub struct Time;
 /// The settings in `[plugins.time.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Settings {
-    /// The IANA time zone to use if the user names none. Default: `UTC`.
+    /// The IANA time zone to use if the user names none, such as Europe/Zurich. `${TZ}` is the gateway's. Default: UTC.
     local_timezone: Option<String>,
 }
 

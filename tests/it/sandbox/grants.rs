@@ -119,6 +119,24 @@ fn passes_settings_to_no_other_plugin() {
 }
 
 #[test]
+fn local_zone_of_time_is_the_gateways() {
+    let workspace =
+        Workspace::new("[plugins.time]\nsource = \"@time@\"\nconfig = { local_timezone = \"${TZ}\" }\n");
+    let mut inspect = workspace.command(&["inspect", "time", "--format", "json"]);
+    let output = inspect.env("TZ", "Asia/Tokyo").output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("Use 'Asia/Tokyo' as the local time zone"), "{output:?}");
+    // The machine's zone is some zone of the built-in database.
+    for value in [Some(""), None] {
+        let mut inspect = workspace.command(&["inspect", "time", "--format", "json"]);
+        inspect.env_remove("TZ").envs(value.map(|value| ("TZ", value)));
+        let output = inspect.output().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !log.contains("local_timezone"), "{output:?}");
+    }
+}
+
+#[test]
 fn rejects_a_grant_of_the_gateways_own_files() {
     for (host, word) in [(".", "gateway.toml"), ("plugins", "component"), ("..", "gateway.toml")] {
         let workspace = Workspace::new(&format!(

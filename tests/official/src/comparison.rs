@@ -116,6 +116,19 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// A server doesn't start.
     pub(crate) fn start(&mut self, official: Command, rest: &str) -> Result<()> {
+        self.start_with(official, rest, &[])
+    }
+
+    /// Like [`Comparison::start`], with environment variables for both servers.
+    ///
+    /// # Errors
+    /// As [`Comparison::start`].
+    pub(crate) fn start_with(
+        &mut self,
+        mut official: Command,
+        rest: &str,
+        variables: &[(&str, &str)],
+    ) -> Result<()> {
         self.servers = None;
         let plugin = self.subject.plugin;
         let component = self.options.plugins.join(format!("{plugin}.wasm"));
@@ -133,6 +146,9 @@ impl<'a> Comparison<'a> {
         let mut gateway = Command::new(&self.options.gateway);
         gateway.args(["serve", "--stdio", "-c"]).arg(&config);
         gateway.env_remove("MOONGATE_STATE_DIR"); // every start has empty state
+        for command in [&mut official, &mut gateway] {
+            command.envs(variables.iter().copied());
+        }
         let theirs = Server::start("official", official, self.directory())?;
         let ours = Server::start("gateway's", gateway, self.directory())?;
         self.servers = Some([theirs, ours]);

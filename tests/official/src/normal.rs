@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 use crate::server::Answer;
 
 /// Schema keywords for people, or without effect on valid values.
-const IGNORED_KEYWORDS: [&str; 4] = ["$schema", "title", "description", "additionalProperties"];
+const IGNORED_KEYWORDS: [&str; 3] = ["$schema", "title", "additionalProperties"];
 
 /// Normalizes the answer to a request.
 pub(crate) fn answer(method: &str, answer: Answer) -> Value {
     match (method, answer) {
         ("tools/list", answer) => list("tools", answer, tool),
-        ("resources/list", answer) => list("resources", answer, remove_description),
-        ("resources/templates/list", answer) => list("resourceTemplates", answer, remove_description),
+        ("resources/list", answer) => list("resources", answer, description),
+        ("resources/templates/list", answer) => list("resourceTemplates", answer, description),
         ("prompts/list", answer) => list("prompts", answer, prompt),
         ("tools/call", Answer::Result(result)) => called(result),
         (_, Answer::Result(mut result)) => {
@@ -45,9 +45,9 @@ fn list(kind: &str, answer: Answer, item: fn(&mut Value)) -> Value {
     json!({ "order": order, "items": by_name })
 }
 
-/// Normalizes a tool: descriptions differ, and `execution` is a property of the server.
+/// Normalizes a tool. `execution` is a property of the server.
 fn tool(value: &mut Value) {
-    remove_description(value);
+    description(value);
     if let Some(tool) = value.as_object_mut() {
         tool.remove("execution");
     }
@@ -59,32 +59,57 @@ fn tool(value: &mut Value) {
     }
 }
 
-/// Removes the description and icons.
-fn remove_description(value: &mut Value) {
-    if let Some(object) = value.as_object_mut() {
-        object.remove("description");
-        object.remove("icons");
+/// Reduces the description to what it quotes, because the wording differs, and removes icons.
+fn description(value: &mut Value) {
+    let Some(object) = value.as_object_mut() else { return };
+    object.remove("icons");
+    if let Some(Value::String(text)) = object.get("description") {
+        let quoted = quotations(text).into_iter().map(|quoted| (quoted.to_owned(), json!(true)));
+        let quoted = Value::Object(quoted.collect());
+        object.insert("description".to_owned(), quoted);
     }
+}
+
+/// The names, values and examples that a text quotes: `'like this'` or in backticks.
+fn quotations(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let is_opening = c == '`' || (c == '\'' && !before.is_alphanumeric());
+        let end = after.find(c).filter(|end| *end > 0 && is_opening);
+        match end {
+            Some(end) => {
+                found.push(&after[..end]);
+                rest = &after[end + 1..];
+            }
+            None => rest = after,
+        }
+        before = c;
+    }
+    found
 }
 
 /// Normalizes a prompt, whose arguments have descriptions, too.
 fn prompt(value: &mut Value) {
-    remove_description(value);
-    value
-        .get_mut("arguments")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .for_each(remove_description);
+    description(value);
+    value.get_mut("arguments").and_then(Value::as_array_mut).into_iter().flatten().for_each(description);
 }
 
-/// Normalizes a schema: references are resolved, keywords for people removed, `required` and lists of types sorted, and
-/// `anyOf` of bare types becomes a list of types.
+/// Normalizes a schema: references are resolved, keywords for people removed except descriptions, `required` and lists of
+/// types sorted, and `anyOf` of bare types becomes a list of types.
 fn schema(value: &mut Value, root: &Value) {
+    description(value);
     if let Some(reference) = value.get("$ref").and_then(Value::as_str)
         && let Some(found) = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
     {
+        let own = value.get("description").cloned();
         *value = found.clone();
+        description(value);
+        if let (Some(own), Some(object)) = (own, value.as_object_mut()) {
+            object.insert("description".to_owned(), own);
+        }
     }
     let Some(object) = value.as_object_mut() else { return };
     for word in IGNORED_KEYWORDS {
@@ -118,7 +143,8 @@ fn bare_types(parts: Option<&Value>) -> Option<Value> {
         .map(|part| {
             let part = part.as_object()?;
             let kind = part.get("type")?.as_str()?;
-            let bare = part.keys().all(|key| key == "type" || IGNORED_KEYWORDS.contains(&key.as_str()));
+            let ignored = |key: &str| key == "description" || IGNORED_KEYWORDS.contains(&key);
+            let bare = part.keys().all(|key| key == "type" || ignored(key));
             bare.then(|| Value::from(kind))
         })
         .collect();

@@ -49,13 +49,20 @@ pub(crate) fn is_single_variable(text: &str) -> bool {
     text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(is_variable_name)
 }
 
+/// The variable with the time zone. If it is unset or empty, its value is the machine's time zone.
+const TIME_ZONE_VARIABLE: &str = "TZ";
+
 /// The variables of this process.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessEnvironment;
 
 impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Result<String, VarError> {
-        std::env::var(name)
+        let value = std::env::var(name);
+        if name == TIME_ZONE_VARIABLE && value.as_ref().map_or(true, String::is_empty) {
+            return Ok(iana_time_zone::get_timezone().unwrap_or_else(|_| "UTC".to_owned()));
+        }
+        value
     }
 
     fn names(&self) -> Vec<String> {

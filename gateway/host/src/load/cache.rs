@@ -87,7 +87,8 @@ impl CodeCache {
             .write(&unfinished, code)
             .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.path.display()))?;
         dir.rename(&unfinished, &name).inspect_err(|_| drop(dir.remove(&unfinished)))?;
-        let component = self::load(engine, &dir.open(&name)?)?;
+        // Code for a component that doesn't fit into the pool never becomes usable.
+        let component = self::load(engine, &dir.open(&name)?).inspect_err(|_| drop(dir.remove(&name)))?;
         self.prune();
         Ok(component)
     }

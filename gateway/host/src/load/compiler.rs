@@ -19,6 +19,7 @@ use moongate_config::{LimitKey, Limits};
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
+use super::engine_error;
 use super::error::{LimitTooLow, LoadError};
 use crate::diagnostics::text;
 use crate::engine;
@@ -202,7 +203,8 @@ pub(crate) fn compile(
     abort: &CompileCancellation,
 ) -> Result<Vec<u8>, LoadError> {
     if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
-        return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
+        return compile_in_process(engine, component)
+            .map_err(|error| engine_error::load_error(&format!("{error:#}")));
     }
     let failed = |error: io::Error| LoadError::Internal(format!("can't start the compiler process: {error}"));
     let Pipes { mut stdin, stdout, stderr } =
@@ -280,15 +282,7 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
         );
         return needs("more than the compiler can handle".to_owned(), None);
     }
-    broken(errors)
-}
-
-fn broken(errors: &str) -> LoadError {
-    // The engine disables it and names it in the error for each function that needs it.
-    if errors.contains("component model async") {
-        return LoadError::AsyncFunctions;
-    }
-    LoadError::InvalidComponent { reason: text::clean_line(errors, text::MAX_SENTENCE_BYTES) }
+    engine_error::load_error(errors)
 }
 
 #[cfg(test)]

@@ -163,9 +163,20 @@ pub enum LoadError {
         /// The compiler's message.
         reason: String,
     },
-    /// The component uses async functions of the component model.
-    #[error("the component uses the component model's async functions, which this gateway doesn't support")]
-    AsyncFunctions,
+    /// The component uses a feature of WebAssembly that the engine doesn't support.
+    #[error("the component uses {feature}, which this gateway doesn't support")]
+    UnsupportedFeature {
+        /// The feature, or the compiler's message about it.
+        feature: String,
+        /// The fix.
+        fix: &'static str,
+    },
+    /// The component has more parts than the compiler allows.
+    #[error("the component is larger than the compiler allows: {what}")]
+    TooManyParts {
+        /// The compiler's message: the kind of parts, and the maximum.
+        what: String,
+    },
     /// Compiling exceeded a limit.
     #[error("compiling the component takes {needs}")]
     CompileLimit {
@@ -180,8 +191,10 @@ pub enum LoadError {
     /// An instance of the component would be too large.
     #[error("the component needs more than the instance limits allow: {what}")]
     InstanceTooLarge {
-        /// The engine's message: the amount needed, and the maximum.
+        /// The amount needed, and the maximum.
         what: String,
+        /// The fix.
+        fix: &'static str,
     },
     /// The component was built for another version of the contract.
     #[error("the component was built for moongate:plugin@{version}; this gateway supports {spoken}")]
@@ -275,7 +288,8 @@ impl LoadError {
             | Self::CoreModule
             | Self::NotWasm { .. }
             | Self::InvalidComponent { .. }
-            | Self::AsyncFunctions
+            | Self::UnsupportedFeature { .. }
+            | Self::TooManyParts { .. }
             | Self::CompilerKilled
             | Self::InstanceTooLarge { .. }
             | Self::ContractVersion { .. }
@@ -301,7 +315,8 @@ impl LoadError {
             | Self::CoreModule
             | Self::NotWasm { .. }
             | Self::InvalidComponent { .. }
-            | Self::AsyncFunctions
+            | Self::UnsupportedFeature { .. }
+            | Self::TooManyParts { .. }
             | Self::CompileLimit { .. }
             | Self::InstanceTooLarge { .. }
             | Self::ContractVersion { .. }

@@ -12,7 +12,7 @@ use crate::tests::{Guest, component, config, host, load, load_file};
 use crate::{ComponentFile, LoadError, PathOrigin, WasmHost};
 
 /// The error of loading these bytes.
-async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
+pub(super) async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> LoadError {
     let dir = TempDir::new().unwrap();
     let mut config = config(dir.path(), bytes);
     change(&mut config);
@@ -20,7 +20,7 @@ async fn load_error(bytes: &[u8], change: impl FnOnce(&mut PluginConfig)) -> Loa
 }
 
 /// The hint, for a file that the configuration of plugin `p` names.
-fn hint(error: &LoadError) -> Option<String> {
+pub(super) fn hint(error: &LoadError) -> Option<String> {
     let config = PluginConfig::ungranted(PluginId::new("p").unwrap(), "p.wasm".into());
     error.hint(PathOrigin::Config(&config))
 }
@@ -66,7 +66,10 @@ async fn refuses_components_with_async_functions() {
     let returns = wat("(component (core func (canon task.return)))");
     for bytes in [cancels, returns] {
         let error = load_error(&bytes, |_| {}).await;
-        assert!(matches!(error, LoadError::AsyncFunctions), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "the component uses the component model's async functions, which this gateway doesn't support"
+        );
         assert_eq!(hint(&error).unwrap(), "build it without async (componentize-qjs: `--sync`)");
     }
 }
@@ -142,6 +145,23 @@ async fn names_unknown_imports() {
         "the component imports `wasi:http/incoming-handler@0.2.0`, `wasi:keyvalue/store@0.2.0-draft`, \
          `wasi:cli/environment@0.3.0`, `help`, which this gateway doesn't offer"
     );
+}
+
+#[tokio::test]
+async fn names_the_version_of_an_interface_that_is_offered() {
+    for (import, wanted) in [
+        ("wasi:cli/environment@0.3.0", "build it for wasm32-wasip2"),
+        ("wasi:keyvalue/store@0.2.0-draft", "build it with tools for `wasi:keyvalue/store@0.2.0-draft2`"),
+        ("wasi:config/store@0.2.0-draft", "build it with tools for `wasi:config/store@0.2.0-rc.1`"),
+        ("wasi:cli/environment@0.2.0-rc-2023-11-10", "build it with tools for `wasi:cli/environment@0.2.0`"),
+        (
+            "wasi:nn/graph@0.2.0-rc-2024-10-28",
+            "plugins can import WASI 0.2 and moongate:plugin; build it without the others",
+        ),
+    ] {
+        let error = load_error(&wat(&format!("(component (import \"{import}\" (instance)))")), |_| {}).await;
+        assert_eq!(hint(&error).unwrap(), wanted);
+    }
 }
 
 #[tokio::test]

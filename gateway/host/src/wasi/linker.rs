@@ -227,5 +227,12 @@ fn is_known(name: &str) -> bool {
         || (version.starts_with("0.2.") && !version.contains('-') && WASI_IMPORTS.contains(&interface))
 }
 
+/// The version in which an interface of WASI is offered. `None` if it isn't offered at all.
+pub(crate) fn offered_version(interface: &str) -> Option<&'static str> {
+    let drafts = DRAFT_IMPORTS.iter().filter_map(|draft| draft.split_once('@'));
+    let draft = drafts.into_iter().find(|(name, _)| *name == interface).map(|(_, version)| version);
+    draft.or_else(|| WASI_IMPORTS.contains(&interface).then_some("0.2.0"))
+}
+
 #[cfg(test)]
 mod tests;

@@ -53,3 +53,22 @@ fn finds_members_with_their_exact_text() {
     let texts = members(text, ["c", "d", "a"]).map(|raw| raw.map(RawValue::get));
     assert_eq!(texts, [Some("1.50"), None, Some("1")]);
 }
+
+#[test]
+fn removes_members_and_keeps_the_other_text() {
+    let text = r#" {"a":null, "n":1.50e400 ,"l":[ {"b":null,"c/d":{"e":null}} , null],"\u0061b":"\u00e9"} "#;
+    for (pointers, wanted) in [
+        (&[][..], text.trim()),
+        (&["/a"], r#"{"n":1.50e400,"l":[ {"b":null,"c/d":{"e":null}} , null],"ab":"\u00e9"}"#),
+        (&["/a", "/n", "/l", "/ab"], "{}"),
+        (&["/l/0/b", "/l/0/c~1d/e"], r#"{"a":null,"n":1.50e400,"l":[{"c/d":{}},null],"ab":"\u00e9"}"#),
+        (
+            &["/x", "/l/7/b", "/n/b"],
+            r#"{"a":null,"n":1.50e400,"l":[{"b":null,"c/d":{"e":null}},null],"ab":"\u00e9"}"#,
+        ),
+    ] {
+        let pointers: Vec<_> = pointers.iter().map(|pointer| (*pointer).to_owned()).collect();
+        assert_eq!(without_members(text, &pointers).unwrap(), wanted, "{pointers:?}");
+    }
+    assert!(without_members("{", &[]).is_err());
+}

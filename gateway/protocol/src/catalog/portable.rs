@@ -1,15 +1,18 @@
 //! Schemas in a form that every client can read: without references, and with an object at the top.
 //!
 //! Some clients reject a tool, or a whole list, because of `$ref`, or because of `anyOf` and similar keywords at the
-//! top of a schema. The portable form is less precise than the plugin's own schema and is only shown, never checked
-//! against. For results it allows everything that the plugin's schema allows, because clients check results. For
-//! arguments it tells the model which ones exist.
+//! top of a schema. Model APIs reject many other keywords in schemas of arguments, such as lists of types. The portable
+//! form is less precise than the plugin's own schema and is only shown, never checked against. For results it allows
+//! everything that the plugin's schema allows, because clients check results. For arguments it tells the model which
+//! ones exist.
 
 use serde_json::{Map, Value, json};
 
+mod accepted;
 mod inline;
 mod merge;
 
+use accepted::restrict_arguments;
 use inline::ReferenceInliner;
 use merge::{merge_all_of, merge_alternatives};
 
@@ -30,11 +33,7 @@ pub(super) fn portable(schema: &Value, describes: SchemaSubject) -> Value {
     let whole = ReferenceInliner::new(schema).root();
     let Value::Object(root) = whole else { return whole };
     Value::Object(match describes {
-        SchemaSubject::Arguments => {
-            let mut flat = flatten(root);
-            flat.insert("type".to_owned(), json!("object"));
-            flat
-        }
+        SchemaSubject::Arguments => restrict_arguments(flatten(root)),
         SchemaSubject::Result => without_combinators(root),
     })
 }

@@ -6,22 +6,24 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, Keyword, Validator};
 use serde_json::Value;
 
 use crate::json::{Json, parse_strict};
 use crate::policy::SchemaBounds;
 
 mod cost;
-mod pattern;
 mod describe;
+mod ecma;
+mod nulls;
+mod pattern;
+mod references;
 
 use cost::SchemaCost;
 use describe::ErrorDescriber;
 pub(super) use describe::{ValueError, ValueErrorKind};
-
-/// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
-const MAX_PATTERN_SIZE: usize = 1 << 20;
+use ecma::PatternKeyword;
+pub(super) use references::{ReferenceTarget, References};
 
 /// The maximum number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
@@ -51,7 +53,7 @@ pub struct Schema(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     validator: Validator,
-    /// The schema as written, for error messages.
+    /// The schema, for error messages.
     schema: Value,
     cost: SchemaCost,
 }
@@ -100,7 +102,7 @@ impl Schema {
             let max_size = max_size.display().iec();
             return Err(root(format!("it is {length} long; at most {max_size} are allowed")));
         }
-        let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
+        let mut schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
         if depth(&schema) > max_depth as usize {
             return Err(root(format!("it is nested deeper than {max_depth} levels")));
         }
@@ -109,9 +111,15 @@ impl Schema {
                 "its `$schema` is draft 4; use 2020-12, 2019-09, draft 7 or draft 6".to_owned(),
             ));
         }
-        let cost = SchemaCost::of(&schema)?;
+        let (cost, matchers) = SchemaCost::of(&schema)?;
+        ecma::translate_names(&mut schema);
+        references::replace_empty_references(&mut schema);
         let validator = jsonschema::options()
-            .with_pattern_options(PatternOptions::regex().size_limit(MAX_PATTERN_SIZE))
+            .with_pattern_options(ecma::pattern_options())
+            .with_keyword("pattern", move |_, value, _| {
+                PatternKeyword::of(value, &matchers)
+                    .map(|keyword| Box::new(keyword) as Box<dyn for<'i> Keyword<'i>>)
+            })
             .offline()
             .build(&schema)
             .map_err(|error| SchemaError {

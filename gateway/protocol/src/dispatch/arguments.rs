@@ -1,4 +1,4 @@
-//! Validation of input: arguments as the exact text that the plugin gets, together with the parsed value.
+//! Validation of input: arguments as exact text, together with the parsed value.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::catalog::{Schema, SchemaMismatchError};
-use crate::json::{parse_strict, pointer_step};
+use crate::json::{parse_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
 
@@ -61,23 +61,24 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The exact text.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Checks the value against a tool's schema.
-    pub(super) async fn check(&self, schema: &Schema) -> Result<(), DispatchError> {
+    /// Checks the value against a tool's schema. Returns the text for the plugin: the exact text, but without members
+    /// that are `null` although the schema doesn't allow it.
+    pub(super) async fn check(&self, schema: &Schema) -> Result<Cow<'_, str>, DispatchError> {
         let checked = if is_quick(schema, &self.text) {
-            schema.check(&self.value)
+            schema.check_arguments(&self.value)
         } else {
-            check_on_blocking_thread(schema, self.text.clone().into_owned()).await
+            let text = self.text.clone().into_owned();
+            on_blocking_thread(schema, move |schema| schema.check_arguments(&read(&text)?)).await
         };
-        checked.map_err(|SchemaMismatchError { message, pointer: at }| DispatchError::InvalidArguments {
-            message,
-            pointer: at,
-        })
+        let absent = checked.map_err(|SchemaMismatchError { message, pointer: at }| {
+            DispatchError::InvalidArguments { message, pointer: at }
+        })?;
+        if absent.is_empty() {
+            return Ok(Cow::Borrowed(&self.text));
+        }
+        let text = without_members(&self.text, &absent);
+        text.map(Cow::Owned)
+            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })
     }
 }
 
@@ -88,25 +89,27 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
 /// Parses `text` strictly and checks it.
 pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
     if is_quick(schema, text) {
-        read_and_check(schema, text)
+        schema.check(&read(text)?)
     } else {
-        check_on_blocking_thread(schema, text.to_owned()).await
+        let text = text.to_owned();
+        on_blocking_thread(schema, move |schema| schema.check(&read(&text)?)).await
     }
 }
 
-/// The same on a thread that is allowed to block.
-async fn check_on_blocking_thread(schema: &Schema, text: String) -> Result<(), SchemaMismatchError> {
+/// Runs a check on a thread that is allowed to block.
+async fn on_blocking_thread<T: Send + 'static>(
+    schema: &Schema,
+    check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
+) -> Result<T, SchemaMismatchError> {
     let schema = schema.clone();
-    let checked = tokio::task::spawn_blocking(move || read_and_check(&schema, &text)).await;
+    let checked = tokio::task::spawn_blocking(move || check(&schema)).await;
     checked.unwrap_or_else(|_| {
         Err(SchemaMismatchError { message: "the check failed".to_owned(), pointer: None })
     })
 }
 
-fn read_and_check(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
-    let value = parse_strict(text)
-        .map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })?;
-    schema.check(&value)
+fn read(text: &str) -> Result<Value, SchemaMismatchError> {
+    parse_strict(text).map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })
 }
 
 /// Checks that a prompt's required arguments are present and that there are no duplicates. Undeclared ones are passed

@@ -24,3 +24,13 @@ fn lists_of_different_lengths_differ_as_a_whole() {
 fn equal_values_have_no_differences() {
     assert!(found(&json!({ "a": 1, "b": 2 }), &json!({ "b": 2, "a": 1 })).is_empty());
 }
+
+#[test]
+fn our_descriptions_can_quote_more() {
+    let of = |description: Value| json!({ "items": { "t": { "description": description } } });
+    let (few, many) = (json!({ "a": true }), json!({ "a": true, "b": true }));
+    assert!(found(&of(few.clone()), &of(many.clone())).is_empty());
+    assert_eq!(found(&of(many), &of(few.clone())), ["/items/t/description/b"]);
+    assert!(found(&json!({ "items": { "t": {} } }), &of(few.clone())).is_empty());
+    assert_eq!(found(&of(few), &json!({ "items": { "t": {} } })), ["/items/t/description"]);
+}

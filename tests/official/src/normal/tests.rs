@@ -12,7 +12,7 @@ fn tools(schema: &Value) -> Value {
 }
 
 #[test]
-fn ignores_descriptions_and_order_in_schemas() {
+fn ignores_titles_and_order_in_schemas() {
     let pydantic = json!({
         "title": "tArguments", "type": "object", "required": ["b", "a"],
         "properties": {
@@ -24,11 +24,31 @@ fn ignores_descriptions_and_order_in_schemas() {
     let schemars = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["a", "b"],
         "properties": {
-            "b": { "type": "object", "properties": { "title": { "type": "string", "description": "words" } } },
+            "b": { "type": "object", "properties": { "title": { "type": "string" } } },
             "a": { "type": ["null", "string"] },
         },
     });
     assert_eq!(tools(&pydantic), tools(&schemars));
+}
+
+#[test]
+fn compares_what_descriptions_quote() {
+    let of = |text: &str| {
+        let tool = json!({
+            "name": "t",
+            "description": text,
+            "inputSchema": { "properties": { "a": { "description": text }, "b": { "$ref": "#/$defs/b", "description": text } },
+                "$defs": { "b": { "type": "string", "description": "`other`" } } },
+        });
+        answer("tools/list", Answer::Result(json!({ "tools": [tool] })))
+    };
+    let tool = &of("Don't use `head` with the file's 'tail' or 'a/b'.")["items"]["t"];
+    let quoted = json!({ "head": true, "tail": true, "a/b": true });
+    assert_eq!(tool["description"], quoted);
+    assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], quoted);
+    assert_eq!(tool["inputSchema"]["properties"]["b"]["description"], quoted);
+    assert_eq!(of("Names `head`."), of("`head`"));
+    assert_ne!(of("Use 'Etc/UTC' as local zone."), of("Use 'UTC' as the local zone."));
 }
 
 #[test]

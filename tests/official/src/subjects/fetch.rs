@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 use crate::comparison::{Comparison, Side};
-use crate::difference::{Difference, Mismatch};
+use crate::difference::{ABSENT_NULL, Difference, Mismatch};
 
 mod elements; // pages of HTML elements
 mod markdown; // the normal form of Markdown
@@ -37,6 +37,7 @@ pub(super) const SUBJECT: Subject = Subject {
 };
 
 const DIFFERENCES: &[Difference] = &[
+    ABSENT_NULL,
     Difference {
         description: "The tool and the prompt have titles.",
         reason: "Hosts show titles to users; the official server has none.",

@@ -5,6 +5,7 @@ use std::path::Path;
 use moongate_config::{LimitKey, PluginConfig, SourceField};
 
 use super::{LimitTooLow, LoadError, ReadFailure, display_path};
+use crate::wasi::linker;
 
 /// The place that names the component's file, where a fix can be written.
 #[derive(Debug, Clone, Copy)]
@@ -92,14 +93,14 @@ impl LoadError {
             Self::CompileLimit { low, .. } => {
                 named.or_raise_limit(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
             }
-            Self::InstanceTooLarge { .. } => "build it with fewer or smaller memories and tables".to_owned(),
+            Self::InstanceTooLarge { fix, .. } | Self::UnsupportedFeature { fix, .. } => (*fix).to_owned(),
+            Self::TooManyParts { .. } => "build it smaller, or as several plugins".to_owned(),
             Self::InvalidComponent { .. } => "copy or build the file again".to_owned(),
-            Self::AsyncFunctions => "build it without async (componentize-qjs: `--sync`)".to_owned(),
             Self::ContractVersion { name, spoken, .. } => {
                 format!("build the plugin with an SDK for {spoken}, or use a matching gateway (see its `{name}`)")
             }
             Self::NewerFunctions { .. } => "update the gateway; the plugin was built for a newer one".to_owned(),
-            Self::UnknownImports { imports } => imports_hint(imports).to_owned(),
+            Self::UnknownImports { imports } => imports_hint(imports),
             Self::ImportMismatch { .. } | Self::ExportMismatch { .. } => {
                 "rebuild the plugin with this gateway's `wit/` or SDK".to_owned()
             }
@@ -172,9 +173,15 @@ fn missing_file_hint(path: &Path, named: PathOrigin<'_>) -> String {
 }
 
 /// The fix for unknown imports.
-fn imports_hint(imports: &[String]) -> &'static str {
-    if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
-        return "build it for wasm32-wasip2";
+fn imports_hint(imports: &[String]) -> String {
+    let imports = || imports.iter().filter_map(|name| name.split_once('@'));
+    if imports().any(|(name, version)| name.starts_with("wasi:") && version.starts_with("0.3")) {
+        return "build it for wasm32-wasip2".to_owned();
     }
-    "plugins can import only WASI 0.2 and moongate:plugin; build it without other imports"
+    for (name, _) in imports() {
+        if let Some(offered) = linker::offered_version(name) {
+            return format!("build it with tools for `{name}@{offered}`");
+        }
+    }
+    "plugins can import only WASI 0.2 and moongate:plugin; build it without other imports".to_owned()
 }

@@ -4,10 +4,9 @@
 //! more takes its place, with the same type if it is known. Keywords that invert a subschema, such as `not`, then allow
 //! more themselves.
 
-use std::collections::HashMap;
-
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
+
+use crate::catalog::schema::{ReferenceTarget, References};
 
 /// The maximum number of subschemas in the result.
 const MAX_SUBSCHEMAS: usize = 5_000;
@@ -40,7 +39,8 @@ const DEPENDENT_KEYWORDS: [&[&str]; 4] = [
 /// A walk through a schema.
 pub(super) struct ReferenceInliner<'s> {
     root: &'s Value,
-    anchors: HashMap<&'s str, &'s Value>,
+    /// `None` if an `$id` is invalid, in which case the schema didn't compile.
+    references: Option<References<'s>>,
     /// The targets that are being inlined, from the outermost to the innermost.
     inlining: Vec<&'s Value>,
     subschemas_left: usize,
@@ -58,15 +58,13 @@ impl<'s> ReferenceInliner<'s> {
     pub(super) fn new(root: &'s Value) -> Self {
         let dialect = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let lone_references = ["draft-07", "draft-06"].iter().any(|draft| dialect.contains(draft));
-        let mut walk = Self {
+        Self {
             root,
-            anchors: HashMap::new(),
+            references: References::of(root).ok(),
             inlining: vec![root],
             subschemas_left: MAX_SUBSCHEMAS,
             lone_references,
-        };
-        walk.find_anchors(root);
-        walk
+        }
     }
 
     /// The whole schema.
@@ -76,19 +74,6 @@ impl<'s> ReferenceInliner<'s> {
             members.insert("$schema".to_owned(), dialect.clone());
         }
         schema
-    }
-
-    fn find_anchors(&mut self, value: &'s Value) {
-        match value {
-            Value::Object(members) => {
-                if let Some(Value::String(name)) = members.get("$anchor") {
-                    self.anchors.entry(name).or_insert(value);
-                }
-                members.values().for_each(|member| self.find_anchors(member));
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.find_anchors(item)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
     }
 
     fn inline(&mut self, schema: &'s Value) -> PortableSchema {
@@ -212,16 +197,14 @@ impl<'s> ReferenceInliner<'s> {
 
     /// The target of a reference.
     fn inline_target(&mut self, reference: &str) -> PortableSchema {
-        let root = self.root;
-        let target = match reference.strip_prefix('#') {
-            Some("") => Some(root),
-            Some(pointer) if pointer.starts_with('/') => {
-                root.pointer(&percent_decode_str(pointer).decode_utf8_lossy())
+        // With several possible targets, the result has to allow whatever any of them allows.
+        let targets = self.references.as_ref().and_then(|references| references.target(reference).ok());
+        let target = match targets {
+            Some(ReferenceTarget::Local(targets)) if targets.len() == 1 => targets[0].0,
+            Some(ReferenceTarget::Local(_) | ReferenceTarget::MetaSchema) | None => {
+                return PortableSchema { schema: json!({}), is_equivalent: false };
             }
-            Some(anchor) => self.anchors.get(anchor).copied(),
-            None => None,
         };
-        let Some(target) = target else { return PortableSchema { schema: json!({}), is_equivalent: false } };
         if self.inlining.iter().any(|open| std::ptr::eq(*open, target)) {
             return self.approximate(target);
         }

@@ -130,7 +130,7 @@ fn union(mut forms: Vec<Value>) -> Value {
 }
 
 /// The values of all forms. `None` if a form is more than a list of values.
-fn enum_values(forms: &[Value]) -> Option<Vec<Value>> {
+pub(super) fn enum_values(forms: &[Value]) -> Option<Vec<Value>> {
     let mut values: Vec<Value> = Vec::new();
     for form in forms {
         let known = ["const", "enum", "type", "title", "description"];

@@ -28,18 +28,16 @@ fn inlines_references() {
         "required": ["from"],
         "additionalProperties": true,
     });
-    let point = json!({ "type": "array", "title": "A point", "items": {} });
+    let point = json!({ "type": "array", "title": "A point", "items": anything() });
     let place = json!({ "type": "object", "properties": { "at": point } });
     let mut from = place.clone();
     from["description"] = json!("Where to start");
     assert_eq!(
         shown(&schema),
         json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
-            "properties": { "from": from, "to": place, "rest": {} },
+            "properties": { "from": from, "to": place, "rest": anything() },
             "required": ["from"],
-            "additionalProperties": true,
         })
     );
 }
@@ -74,11 +72,10 @@ fn merges_top_level_alternatives() {
         json!({
             "description": "Moves or stops",
             "properties": {
-                "do": { "enum": ["move", "stop"] },
+                "do": { "type": "string", "enum": ["move", "stop"] },
                 "to": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },
             },
             "required": ["do"],
-            "additionalProperties": false,
             "type": "object",
         })
     );
@@ -104,7 +101,7 @@ fn merges_all_of_and_conditions() {
         json!({
             "type": "object",
             "properties": {
-                "a": { "type": "string", "x-mcp-header": "A", "allOf": [{ "minLength": 1 }] },
+                "a": { "type": "string", "x-mcp-header": "A", "minLength": 1 },
                 "page": { "type": "integer" },
                 "c": { "type": "string" },
                 "b": { "type": "boolean" },
@@ -118,11 +115,187 @@ fn merges_all_of_and_conditions() {
 fn keeps_portable_schemas_unchanged() {
     let schema = json!({
         "type": "object",
+        "properties": { "$ref": { "type": "string" }, "anyOf": { "type": "string", "enum": ["$ref"] } },
+    });
+    assert_eq!(shown(&schema), schema);
+    let result = json!({
+        "type": "object",
         "properties": { "$ref": { "type": "string" }, "anyOf": { "enum": [{ "$ref": "#/nowhere" }] } },
         "additionalProperties": false,
     });
-    assert_eq!(shown(&schema), schema);
-    assert_eq!(portable(&schema, SchemaSubject::Result), schema);
+    assert_eq!(portable(&result, SchemaSubject::Result), result);
+}
+
+/// The form of a schema that allows every value.
+fn anything() -> Value {
+    let simple = ["string", "number", "boolean", "object"].map(|kind| json!({ "type": kind }));
+    let list = json!({ "type": "array", "items": { "anyOf": simple } });
+    json!({ "anyOf": simple.into_iter().chain([list]).collect::<Vec<_>>() })
+}
+
+/// The portable form of an argument.
+fn argument(schema: &Value) -> Value {
+    shown(&json!({ "properties": { "it": schema } }))["properties"]["it"].clone()
+}
+
+#[test]
+fn replaces_null_in_every_form() {
+    let text = json!({ "type": "string", "nullable": true });
+    for schema in [
+        json!({ "type": ["string", "null"] }),
+        json!({ "type": ["null", "string"], "default": null }),
+        json!({ "type": "string", "nullable": true }),
+        json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+        json!({ "oneOf": [{ "const": null }, { "type": "string" }], "default": null }),
+        json!({ "anyOf": [{ "type": ["string", "null"] }] }),
+        json!({ "anyOf": [{ "enum": [null] }, { "type": "string" }] }),
+        json!({ "allOf": [{ "type": ["string", "null"] }] }),
+    ] {
+        assert_eq!(argument(&schema), text, "{schema}");
+    }
+    for kind in ["integer", "number", "boolean"] {
+        assert_eq!(argument(&json!({ "type": [kind, "null"] })), json!({ "type": kind, "nullable": true }));
+    }
+    for (schema, wanted) in [
+        (
+            json!({ "type": ["array", "null"], "items": { "type": ["string", "null"] } }),
+            json!({ "type": "array", "items": text, "nullable": true }),
+        ),
+        (
+            json!({ "type": ["object", "null"], "properties": { "a": { "type": ["string", "null"] } } }),
+            json!({ "type": "object", "properties": { "a": text }, "nullable": true }),
+        ),
+        (
+            json!({ "type": ["string", "null"], "enum": ["a", "b", null] }),
+            json!({ "type": "string", "enum": ["a", "b"], "nullable": true }),
+        ),
+        (json!({ "enum": ["a", null] }), json!({ "type": "string", "enum": ["a"], "nullable": true })),
+        (json!({ "type": "null" }), json!({ "type": "null" })),
+        (
+            json!({ "anyOf": [{ "type": "integer", "title": "Count" }, { "type": "null" }], "description": "How many" }),
+            json!({ "type": "integer", "title": "Count", "description": "How many", "nullable": true }),
+        ),
+        (
+            json!({ "type": ["string", "integer", "null"], "description": "Key", "minLength": 1, "minimum": 0 }),
+            json!({ "anyOf": [
+                { "type": "string", "minLength": 1, "description": "Key" },
+                { "type": "integer", "minimum": 0 },
+                { "type": "null" },
+            ] }),
+        ),
+    ] {
+        assert_eq!(argument(&schema), wanted, "{schema}");
+    }
+    let referenced = json!({
+        "$defs": { "maybe": { "anyOf": [{ "$ref": "#/$defs/text" }, { "type": "null" }] }, "text": { "type": "string" } },
+        "properties": { "it": { "$ref": "#/$defs/maybe" } },
+    });
+    assert_eq!(shown(&referenced)["properties"]["it"], text);
+}
+
+#[test]
+fn replaces_keywords_that_apis_reject() {
+    for (schema, wanted) in [
+        (json!({ "const": "a" }), json!({ "type": "string", "enum": ["a"] })),
+        (json!({ "const": true }), json!({ "type": "boolean", "description": "always true" })),
+        (
+            json!({ "type": "integer", "enum": [1, 2], "description": "Size" }),
+            json!({ "type": "integer", "description": "Size (one of 1, 2)" }),
+        ),
+        (json!({ "enum": ["", "a"] }), json!({ "type": "string", "enum": ["a"] })),
+        (
+            json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }], "description": "Which" }),
+            json!({ "type": "string", "enum": ["a", "b"], "description": "Which" }),
+        ),
+        (
+            json!({ "oneOf": [{ "type": "string" }, { "type": "object", "properties": { "a": {} } }], "description": "D" }),
+            json!({ "anyOf": [
+                { "type": "string", "description": "D" },
+                { "type": "object", "properties": { "a": anything() } },
+            ] }),
+        ),
+        (
+            json!({ "type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10, "format": "uint8" }),
+            json!({ "type": "integer", "minimum": 1, "maximum": 9 }),
+        ),
+        (
+            json!({ "type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5 }),
+            json!({ "type": "number", "description": "more than 0; a multiple of 0.5" }),
+        ),
+        (
+            json!({ "type": "string", "format": "email" }),
+            json!({ "type": "string", "description": "format: email" }),
+        ),
+        (
+            json!({ "type": "string", "format": "date-time" }),
+            json!({ "type": "string", "format": "date-time" }),
+        ),
+        (
+            json!({ "type": "array", "prefixItems": [{ "type": "number" }, { "type": "number" }], "items": false, "minItems": 2 }),
+            json!({ "type": "array", "minItems": 2, "items": { "type": "number" } }),
+        ),
+        (
+            json!({ "type": "array", "items": [{ "type": "string" }, { "type": "number" }], "uniqueItems": true }),
+            json!({
+                "type": "array",
+                "description": "without duplicates",
+                "items": { "anyOf": [{ "type": "string" }, { "type": "number" }] },
+            }),
+        ),
+        (json!({ "type": "array", "items": true }), json!({ "type": "array", "items": anything() })),
+        (
+            json!({ "type": "object", "additionalProperties": { "type": "string" }, "propertyNames": { "pattern": "^x" } }),
+            json!({ "type": "object", "description": "each value is of type string" }),
+        ),
+        (
+            json!({ "properties": { "a": { "type": "string" }, "b": false }, "required": ["a", "c"], "additionalProperties": false }),
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] }),
+        ),
+        (
+            json!({ "type": "string", "examples": ["x"], "deprecated": true, "contentEncoding": "base64", "not": { "const": "y" } }),
+            json!({ "type": "string" }),
+        ),
+        (json!({ "minimum": 1 }), json!({ "type": "number", "minimum": 1 })),
+    ] {
+        assert_eq!(argument(&schema), wanted, "{schema}");
+    }
+}
+
+/// Fails if an API would reject the schema.
+fn assert_accepted(schema: &Value) {
+    let members = schema.as_object().unwrap_or_else(|| panic!("{schema} isn't an object"));
+    if let Some(forms) = members.get("anyOf") {
+        assert_eq!(members.len(), 1, "{schema}");
+        return forms.as_array().unwrap().iter().for_each(assert_accepted);
+    }
+    assert!(members["type"].is_string(), "{schema}");
+    for (key, value) in members {
+        match key.as_str() {
+            "properties" => value.as_object().unwrap().values().for_each(assert_accepted),
+            "items" => assert_accepted(value),
+            "required" => {
+                let names = value.as_array().unwrap().iter();
+                names.for_each(|name| {
+                    assert!(members["properties"].get(name.as_str().unwrap()).is_some(), "{schema}")
+                });
+            }
+            "enum" => assert!(
+                value.as_array().unwrap().iter().all(|it| it.as_str().is_some_and(|it| !it.is_empty()))
+            ),
+            "type" | "description" | "title" | "default" | "nullable" | "format" | "pattern"
+            | "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems"
+            | "minProperties" | "maxProperties" => {}
+            other => panic!("{other} in {schema}"),
+        }
+    }
+}
+
+#[test]
+fn bounds_multiplying_choices() {
+    let choice = |inner: Value| json!({ "anyOf": [{ "title": "A" }, { "title": "B" }], "properties": { "next": inner }, "type": "object" });
+    let schema = argument(&(0..40).fold(json!({ "type": "string" }), |inner, _| choice(inner)));
+    assert!(schema.to_string().len() < 4 << 20);
+    assert_accepted(&schema);
 }
 
 #[test]
@@ -177,6 +350,7 @@ impl Dice {
                 0 => json!(self.roll(3) > 0),
                 1 => json!({ "$ref": self.reference() }),
                 2 => json!({ "const": self.value(0) }),
+                _ if self.roll(4) == 0 => json!({ "type": ["array", "null", "string"] }),
                 _ => {
                     json!({ "type": (["object", "array", "string", "integer"][usize::try_from(self.roll(4)).unwrap()]) })
                 }
@@ -242,6 +416,9 @@ fn portable_schema_accepts_every_valid_result() {
             let text = seen.to_string();
             assert!(!text.contains("$ref") && !text.contains("$defs"), "{schema} became {seen}");
             assert!(COMBINATOR_KEYWORDS.iter().all(|key| seen.get(key).is_none()), "{schema} became {seen}");
+            if describes == SchemaSubject::Arguments {
+                assert_accepted(&seen);
+            }
             compile(&seen).unwrap_or_else(|error| panic!("{schema} became {seen}: {error}"));
         }
         let seen = portable(&schema, SchemaSubject::Result);

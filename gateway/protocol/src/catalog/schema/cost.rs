@@ -6,14 +6,15 @@
 //! reference that leads back to itself counts once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use crate::json::pointer_step;
 
 use super::SchemaError;
-use super::pattern::pattern_places;
+use super::ecma::{PatternError, PatternMatcher, PatternMatchers};
+use super::references::{InvalidId, ReferenceError, ReferenceTarget, References};
 
 /// The maximum number of subschemas that apply to one node.
 const MAX_SUBSCHEMAS_PER_NODE: u64 = 10_000;
@@ -23,9 +24,6 @@ const MAX_PATTERNS: usize = 128;
 
 /// The maximum depth of subschemas, with references followed. The validator is built recursively.
 const MAX_SCHEMA_LEVELS: usize = 128;
-
-/// The addresses of meta-schemas, which are built into the validator.
-const META_SCHEMAS: [&str; 2] = ["https://json-schema.org/", "http://json-schema.org/"];
 
 /// The number of subschemas of a meta-schema that apply to one node, and how many of them nest.
 const META_SCHEMA_COUNT: SubschemaCount = SubschemaCount { same_node: 16, levels_below: 16, nesting: 4 };
@@ -46,19 +44,20 @@ pub(super) struct SchemaCost {
 }
 
 impl SchemaCost {
-    /// Examines `schema` and everything it refers to.
-    pub(super) fn of(schema: &Value) -> Result<Self, SchemaError> {
+    /// Examines `schema` and everything it refers to, and compiles its regular expressions.
+    pub(super) fn of(schema: &Value) -> Result<(Self, PatternMatchers), SchemaError> {
+        let references = References::of(schema)
+            .map_err(|InvalidId(message)| SchemaError { pointer: String::new(), message })?;
         let mut walk = CostWalk {
-            root: schema,
-            anchors: HashMap::new(),
+            references,
             known: HashMap::new(),
             level: 0,
             recursive: false,
             choices: false,
-            patterns: 0,
+            pattern_count: 0,
+            patterns: Vec::new(),
             places: 0,
         };
-        walk.find_anchors(schema);
         let meeting = walk.count(schema, "")?;
         let width = meeting.width();
         if width > MAX_SUBSCHEMAS_PER_NODE {
@@ -67,18 +66,22 @@ impl SchemaCost {
             );
             return Err(SchemaError { pointer: String::new(), message });
         }
-        if walk.patterns > MAX_PATTERNS {
-            let message =
-                format!("it has {} regular expressions; at most {MAX_PATTERNS} are allowed", walk.patterns);
+        if walk.pattern_count > MAX_PATTERNS {
+            let message = format!(
+                "it has {} regular expressions; at most {MAX_PATTERNS} are allowed",
+                walk.pattern_count
+            );
             return Err(SchemaError { pointer: String::new(), message });
         }
-        Ok(Self {
+        let matchers = walk.compile_patterns()?;
+        let cost = Self {
             width,
             nesting: meeting.nesting,
             is_recursive: walk.recursive,
             has_choices: walk.choices,
             pattern_places: walk.places,
-        })
+        };
+        Ok((cost, matchers))
     }
 
     /// The number of steps to check a value with this number of nodes.
@@ -147,8 +150,7 @@ impl SubschemaCount {
 }
 
 struct CostWalk<'s> {
-    root: &'s Value,
-    anchors: HashMap<&'s str, Vec<&'s Value>>,
+    references: References<'s>,
     /// Results by address. `None` means that the computation is in progress.
     known: HashMap<*const Value, Option<SubschemaCount>>,
     /// The nesting depth of the schemas being examined.
@@ -157,28 +159,20 @@ struct CostWalk<'s> {
     /// True if any schema has `anyOf` or `oneOf`.
     choices: bool,
     /// The number of regular expressions so far. Each can take a tenth of a second to compile.
-    patterns: usize,
+    pattern_count: usize,
+    /// The regular expressions, up to the maximum number.
+    patterns: Vec<SchemaPattern<'s>>,
     /// The highest number of places in one regular expression, or in all that are matched against the same key.
     places: u64,
 }
 
-impl<'s> CostWalk<'s> {
-    /// Collects every `$anchor` at any position: too many are better than too few.
-    fn find_anchors(&mut self, value: &'s Value) {
-        match value {
-            Value::Object(members) => {
-                for key in ["$anchor", "$dynamicAnchor"] {
-                    if let Some(Value::String(name)) = members.get(key) {
-                        self.anchors.entry(name).or_default().push(value);
-                    }
-                }
-                members.values().for_each(|member| self.find_anchors(member));
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.find_anchors(item)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
+/// A regular expression in a schema, or several that are matched against the same key.
+enum SchemaPattern<'s> {
+    Value { pattern: &'s str, at: String },
+    Names { names: &'s Map<String, Value>, at: String },
+}
 
+impl<'s> CostWalk<'s> {
     fn count(&mut self, schema: &'s Value, at: &str) -> Result<SubschemaCount, SchemaError> {
         let Value::Object(members) = schema else {
             return Ok(SubschemaCount { same_node: 1, levels_below: 0, nesting: 1 });
@@ -190,10 +184,6 @@ impl<'s> CostWalk<'s> {
                 return Ok(SubschemaCount { same_node: 1, levels_below: 1, nesting: 1 });
             }
             None => {}
-        }
-        if !at.is_empty() && members.get("$id").is_some_and(Value::is_string) {
-            let message = "`$id` is only allowed at the top: references are resolved within one document";
-            return Err(SchemaError { pointer: at.to_owned(), message: message.to_owned() });
         }
         if self.level == MAX_SCHEMA_LEVELS {
             let message = format!("it is nested deeper than {MAX_SCHEMA_LEVELS} levels, references included");
@@ -217,15 +207,7 @@ impl<'s> CostWalk<'s> {
     ) -> Result<SubschemaCount, SchemaError> {
         let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
         self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
-        if let Some(Value::String(pattern)) = members.get("pattern") {
-            self.patterns += 1;
-            self.places = self.places.max(pattern_places(pattern));
-        }
-        if let Some(Value::Object(named)) = members.get("patternProperties") {
-            self.patterns += named.len();
-            let all = named.keys().map(|pattern| pattern_places(pattern)).fold(0, u64::saturating_add);
-            self.places = self.places.max(all);
-        }
+        self.note_patterns(members, at);
         let dependent: usize = ["dependentRequired", "dependencies"]
             .iter()
             .filter_map(|key| members.get(*key)?.as_object())
@@ -247,6 +229,51 @@ impl<'s> CostWalk<'s> {
             }
         }
         Ok(sum)
+    }
+
+    /// Counts the regular expressions of a schema.
+    fn note_patterns(&mut self, members: &'s Map<String, Value>, at: &str) {
+        let names = members.get("patternProperties").and_then(Value::as_object);
+        let pattern = members.get("pattern").and_then(Value::as_str);
+        self.pattern_count += names.map_or(0, Map::len) + pattern.map_or(0, PatternMatcher::count);
+        if self.pattern_count > MAX_PATTERNS {
+            return; // The schema is refused, so none of them is needed.
+        }
+        self.patterns.extend(pattern.map(|pattern| SchemaPattern::Value { pattern, at: at.to_owned() }));
+        self.patterns.extend(names.map(|names| SchemaPattern::Names { names, at: at.to_owned() }));
+    }
+
+    /// Compiles the regular expressions.
+    fn compile_patterns(&mut self) -> Result<PatternMatchers, SchemaError> {
+        let wrong = |pattern: &str, pointer: String, error: PatternError| SchemaError {
+            pointer,
+            message: error.message(pattern),
+        };
+        let mut matchers = PatternMatchers::new();
+        for found in std::mem::take(&mut self.patterns) {
+            let places = match found {
+                SchemaPattern::Value { pattern, at } => match matchers.get(pattern) {
+                    Some(matcher) => matcher.places,
+                    None => {
+                        let matcher = PatternMatcher::compile(pattern)
+                            .map_err(|error| wrong(pattern, format!("{at}/pattern"), error))?;
+                        let places = matcher.places;
+                        matchers.insert(pattern.to_owned(), Arc::new(matcher));
+                        places
+                    }
+                },
+                SchemaPattern::Names { names, at } => {
+                    names.keys().try_fold(0, |sum: u64, name| -> Result<u64, SchemaError> {
+                        let pointer = || format!("{at}/patternProperties/{}", pointer_step(name));
+                        let matcher = PatternMatcher::compile_name(name)
+                            .map_err(|error| wrong(name, pointer(), error))?;
+                        Ok(sum.saturating_add(matcher.places))
+                    })?
+                }
+            };
+            self.places = self.places.max(places);
+        }
+        Ok(matchers)
     }
 
     /// The subschemas that apply to an object's members.
@@ -321,36 +348,26 @@ impl<'s> CostWalk<'s> {
 
     /// The target of a reference.
     fn count_target(&mut self, reference: &'s str, at: &str) -> Result<SubschemaCount, SchemaError> {
-        if META_SCHEMAS.iter().any(|start| reference.starts_with(start)) {
-            self.recursive = true;
-            self.choices = true;
-            return Ok(META_SCHEMA_COUNT);
-        }
         let wrong = |message: String| SchemaError { pointer: at.to_owned(), message };
-        let Some(fragment) = reference.strip_prefix('#') else {
-            return Err(wrong(format!(
-                "`{reference}` refers to another document; move its target to `$defs`"
-            )));
+        let targets = match self.references.target(reference) {
+            Ok(ReferenceTarget::Local(targets)) => targets,
+            Ok(ReferenceTarget::MetaSchema) => {
+                self.recursive = true;
+                self.choices = true;
+                return Ok(META_SCHEMA_COUNT);
+            }
+            Err(ReferenceError::OtherDocument) => {
+                return Err(wrong(format!(
+                    "`{reference}` refers to another document; move its target to `$defs`"
+                )));
+            }
+            Err(ReferenceError::NoTarget) => return Err(wrong(format!("`{reference}` has no target"))),
+            Err(ReferenceError::NoAnchor) => {
+                return Err(wrong(format!("`{reference}` has no target: no `$anchor` has that name")));
+            }
         };
-        let root = self.root;
-        if fragment.is_empty() {
-            return self.count(root, "");
-        }
-        if fragment.starts_with('/') {
-            // Invalid escapes stay as they are.
-            let pointer = percent_decode_str(fragment).decode_utf8_lossy();
-            let target = root.pointer(&pointer);
-            return match target {
-                Some(target) => self.count(target, &pointer),
-                None => Err(wrong(format!("`{reference}` has no target"))),
-            };
-        }
-        let targets = self.anchors.get(fragment).cloned().unwrap_or_default();
-        if targets.is_empty() {
-            return Err(wrong(format!("`{reference}` has no target: no `$anchor` has that name")));
-        }
-        targets
-            .into_iter()
-            .try_fold(SubschemaCount::default(), |most, target| Ok(most.or(self.count(target, reference)?)))
+        targets.into_iter().try_fold(SubschemaCount::default(), |most, (target, location)| {
+            Ok(most.or(self.count(target, location.as_deref().unwrap_or(reference))?))
+        })
     }
 }

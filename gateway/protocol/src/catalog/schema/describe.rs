@@ -97,7 +97,9 @@ impl<'s> ErrorDescriber<'s> {
             ValidationErrorKind::Constant { expected_value } => {
                 format!("{it} must be {}", quote(&expected_value.to_string()))
             }
-            ValidationErrorKind::Pattern { pattern } => {
+            // The keyword `pattern` is the only custom one; its message is the pattern.
+            ValidationErrorKind::Pattern { pattern }
+            | ValidationErrorKind::Custom { message: pattern, .. } => {
                 format!("{it} must match the pattern `{}`", quote(pattern))
             }
             ValidationErrorKind::Format { format } => {
@@ -257,10 +259,9 @@ fn containing_schema<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s 
 /// Describes an error of a schema.
 pub(super) fn describe_schema_error(error: &ValidationError<'_>) -> String {
     match error.kind() {
-        ValidationErrorKind::Format { format } if format == "regex" => format!(
-            "unsupported regular expression {}: lookaround, backreferences and very large expressions are not supported",
-            quote(&error.instance().to_string())
-        ),
+        ValidationErrorKind::Format { format } if format == "regex" => {
+            format!("invalid regular expression {}", quote(&error.instance().to_string()))
+        }
         ValidationErrorKind::Referencing(error) => quote(&error.to_string()),
         _ => quote(&error.to_string()),
     }

@@ -9,7 +9,8 @@ fn compile(schema: &Value) -> Result<Schema, SchemaError> {
 }
 
 fn misfit(schema: &Value, value: &Value) -> SchemaMismatchError {
-    compile(schema).unwrap().check(value).unwrap_err()
+    let checked = compile(schema).unwrap().check(value);
+    checked.err().unwrap_or_else(|| panic!("{value} matches {schema}"))
 }
 
 #[test]
@@ -130,11 +131,11 @@ fn shortens_values_in_messages() {
 fn reports_invalid_schemas_with_their_place() {
     for (schema, at, part) in [
         (json!({ "properties": { "a": { "type": "strnig" } } }), "/properties/a/type", "strnig"),
-        (json!({ "properties": { "a": { "pattern": "(?=x)" } } }), "/properties/a/pattern", "lookaround"),
+        (json!({ "properties": { "a": { "pattern": "(?=x)" } } }), "/properties/a/pattern", "lookahead"),
         (
-            json!({ "properties": { "a": { "pattern": "a{1000}{1000}" } } }),
+            json!({ "properties": { "a": { "pattern": "(a{1000}){1000}" } } }),
             "/properties/a/pattern",
-            "very large",
+            "too large",
         ),
         (
             json!({ "items": { "$ref": "https://example.com/x" } }),
@@ -145,9 +146,14 @@ fn reports_invalid_schemas_with_their_place() {
         (json!({ "$ref": "#/$defs/x" }), "/$ref", "has no target"),
         (json!({ "$ref": "#x" }), "/$ref", "no `$anchor`"),
         (
-            json!({ "properties": { "a": { "$id": "b" } } }),
-            "/properties/a",
-            "`$id` is only allowed at the top",
+            json!({ "patternProperties": { "^(?!x-)": {} } }),
+            "/patternProperties/^(?!x-)",
+            "`patternProperties`",
+        ),
+        (
+            json!({ "$defs": { "a": { "$id": "x" }, "b": { "$id": "/y/../x" } } }),
+            "",
+            "two parts of the schema have the `$id`",
         ),
         (json!({ "$schema": "http://json-schema.org/draft-04/schema#" }), "", "draft 4"),
         (json!({ "$schema": "https://example.com/dialect" }), "", "example.com/dialect"),
@@ -193,6 +199,101 @@ fn supports_older_drafts_and_local_references() {
         compile(&json!(false)).unwrap().check(&json!(1)).unwrap_err().message,
         "the value is not allowed"
     );
+}
+
+#[test]
+fn resolves_references_to_own_identifiers() {
+    let text = json!({ "$anchor": "text", "type": "string" });
+    for (id, references) in [
+        (None, vec!["", "#"]),
+        (Some("https://example.com/tool.json"), vec!["", "#", "tool.json", "https://example.com/tool.json#"]),
+        (Some("tool.json"), vec!["tool.json", "tool.json#", "./tool.json"]),
+        (Some("urn:example:tool"), vec!["", "#", "urn:example:tool"]),
+    ] {
+        for reference in references {
+            let mut schema = json!({ "type": "object", "properties": { "next": { "$ref": reference } } });
+            if let Some(id) = id {
+                schema["$id"] = json!(id);
+            }
+            assert_eq!(
+                misfit(&schema, &json!({ "next": { "next": 1 } })).message,
+                "`/next/next` must be of type object, not number",
+                "{id:?} {reference}"
+            );
+        }
+    }
+    for reference in [
+        "#text",
+        "tool.json#text",
+        "https://example.com/tool.json#/$defs/text",
+        "tool.json#/$defs/text",
+        "part.json",
+        "https://example.com/part.json#/items",
+        "part.json#inner",
+    ] {
+        let part = json!({
+            "$id": "part.json",
+            "type": ["string", "array"],
+            "items": { "$anchor": "inner", "$ref": "tool.json#text" },
+        });
+        let schema = json!({
+            "$id": "https://example.com/tool.json",
+            "$defs": { "text": text, "part": part },
+            "properties": { "a": { "$ref": reference } },
+        });
+        compile(&schema).unwrap().check(&json!({ "a": "x" })).unwrap();
+        let checked = compile(&schema).unwrap().check(&json!({ "a": 1 }));
+        let said = checked.map_err(|error| error.message);
+        assert!(
+            said.as_ref().is_err_and(|said| said.starts_with("`a` must be of type string")),
+            "{reference}: {said:?}"
+        );
+    }
+    // A location-independent identifier of older drafts.
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": { "a": { "$id": "#here", "type": "null" } },
+        "items": { "$ref": "#here" },
+    });
+    assert_eq!(misfit(&schema, &json!([1])).message, "`0` must be of type null, not number");
+}
+
+#[test]
+fn counts_branches_behind_own_identifiers() {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..30 {
+        let next = json!({ "$ref": format!("part{}.json", level + 1) });
+        definitions.insert(
+            format!("d{level}"),
+            json!({ "$id": format!("part{level}.json"), "allOf": [next, next] }),
+        );
+    }
+    definitions.insert("d30".to_owned(), json!({ "$id": "part30.json" }));
+    let error = compile(&json!({ "$ref": "part0.json", "$defs": definitions })).unwrap_err();
+    assert!(error.message.contains("multiply"), "{error}");
+    // The address of a meta-schema doesn't hide what the schema itself has there.
+    let bomb = json!({ "$id": "https://json-schema.org/bomb", "$ref": "#/$defs/d0", "$defs": {} });
+    let mut schema = json!({ "$defs": { "bomb": bomb }, "$ref": "https://json-schema.org/bomb" });
+    for level in 0..30 {
+        let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
+        schema["$defs"]["bomb"]["$defs"][format!("d{level}")] = json!({ "allOf": [next, next] });
+    }
+    schema["$defs"]["bomb"]["$defs"]["d30"] = json!({});
+    let error = compile(&schema).unwrap_err();
+    assert!(error.message.contains("multiply"), "{error}");
+}
+
+#[test]
+fn names_the_pattern_as_written() {
+    for pattern in [r"^[^]{3}$", r"^(?!a)(?=b)[^]{2}$", "^abc"] {
+        let said =
+            misfit(&json!({ "properties": { "a": { "pattern": pattern } } }), &json!({ "a": "x" })).message;
+        assert_eq!(said, format!("`a` must match the pattern `{pattern}`"));
+    }
+    let named =
+        json!({ "patternProperties": { "^[^]$": { "type": "null" } }, "additionalProperties": false });
+    assert!(misfit(&named, &json!({ "\n": 1 })).message.contains("must be of type null"));
+    compile(&named).unwrap().check(&json!({ "a": null })).unwrap();
 }
 
 #[test]
@@ -365,4 +466,15 @@ fn does_not_collect_errors_of_large_values() {
             SchemaMismatchError { message: "the value doesn't match the schema".to_owned(), pointer: None }
         );
     }
+}
+
+#[test]
+fn limits_parts_with_identifiers() {
+    let parts = |count: usize| -> Value {
+        let parts: Vec<_> = (0..count).map(|at| json!({ "$id": format!("part{at}.json") })).collect();
+        json!({ "anyOf": parts })
+    };
+    compile(&parts(64)).unwrap();
+    let error = compile(&parts(65)).unwrap_err();
+    assert_eq!(error.message, "more than 64 parts of the schema have an `$id`");
 }

@@ -58,3 +58,41 @@ async fn validates_against_the_original_schema() {
         }
     }
 }
+
+#[tokio::test]
+async fn null_for_an_optional_argument_is_absent() {
+    let item = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "note": { "type": "string" } }, "required": ["id"] });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "limit": { "type": "integer" },
+            "cleared": { "type": ["string", "null"] },
+            "items": { "type": "array", "items": item },
+        },
+    });
+    let mut fake = Fake::new("a").tool("fine", &schema, Some(&json!({ "type": "object" })));
+    fake.on_tool = Some(Box::new(|_, (_, text)| {
+        let structured = Some(Json::parse(text).unwrap());
+        ready(Ok(Outcome::Done(ToolResult { structured, ..ToolResult::default() })))
+    }));
+    let server = serving(catalog(vec![fake.member(|_| ())]));
+    let call = |arguments: Value| json!({ "name": "a_fine", "arguments": arguments });
+    for (given, received) in [
+        (json!({ "limit": null, "cleared": null }), json!({ "cleared": null })),
+        (
+            json!({ "items": [{ "id": 1, "note": null }, { "id": 2 }], "limit": 3 }),
+            json!({ "items": [{ "id": 1 }, { "id": 2 }], "limit": 3 }),
+        ),
+        (json!({ "limit": null, "unknown": null }), json!({ "unknown": null })),
+    ] {
+        let result = asked(&server, "2025-11-25", "tools/call", &call(given)).await;
+        assert_eq!(result["structuredContent"], received, "{result}");
+    }
+    let wrong = json!({ "items": [{ "id": null, "note": null }] });
+    let result = asked(&server, "2025-11-25", "tools/call", &call(wrong)).await;
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(
+        result["content"][0]["text"].as_str().unwrap().contains("`/items/0/id` must be of type integer"),
+        "{result}"
+    );
+}

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::difference::{Difference, Mismatch};
+use crate::difference::{ABSENT_NULL, Difference, Mismatch};
 
 pub(super) const DIFFERENCES: &[Difference] = &[
+    ABSENT_NULL,
     Difference {
         description: "Files are also resources, through the template `file:///{+path}`.",
         reason: "Hosts can attach and watch files; the official server has only tools.",
