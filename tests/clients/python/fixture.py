@@ -215,6 +215,21 @@ async def calls(client: Connection) -> None:
         assert text_of(result) == f"region=r{number}, level={number}", (number, result)
 
     await asyncio.gather(*(one(number) for number in range(32)))
+    await too_long(client)
+
+
+async def too_long(client: Connection) -> None:
+    """A message above the limits fails at once."""
+    try:
+        async with asyncio.timeout(30):
+            answer = await client.call("zoo_echo", {"text": "x" * (11 << 20)})
+    except TimeoutError:
+        raise AssertionError("the call waits for an answer") from None
+    except Exception:
+        pass
+    else:
+        raise AssertionError(f"expected an error, got {answer}")
+    assert text_of(await client.call("zoo_echo", {"text": "next"})) == "next"
 
 
 async def reads(client: Connection) -> None:
@@ -267,6 +282,10 @@ async def logs(client: Connection) -> None:
     await client.logged("error", "test_logging_tool")
     await client.seen.until(lambda: bool(seen), "the log message")
     assert named(seen, "level") == ["error"], seen
+    seen.clear()
+    await client.logged("error", "zoo_cut_emoji")
+    await client.seen.until(lambda: bool(seen), "the log message that was cut")
+    assert named(seen, "data") == ["cut \ufffd"], seen
 
 
 async def elicits(client: Connection) -> None:
