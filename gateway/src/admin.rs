@@ -69,7 +69,9 @@ impl AdminError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::NotLoopback(_) => "set `listen` in `[admin]` to an address of 127.0.0.1".to_owned(),
+            Self::NotLoopback(_) => {
+                "set `listen` in `[admin]` to a loopback address, such as 127.0.0.1:8932".to_owned()
+            }
             Self::Bind(error) => error.hint(),
         }
     }

@@ -68,7 +68,7 @@ pub enum AppStartError {
     #[error("refusing to listen on non-loopback address {0} without authentication")]
     Unauthenticated(SocketAddr),
     /// A configured token can't be read, so no caller could present it.
-    #[error("tokens in `[http.auth]` can't be read")]
+    #[error("can't read the tokens in `[http.auth]`")]
     UnreadableTokens,
     /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
@@ -224,7 +224,7 @@ impl App {
 /// Starts recording messages.
 fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
-    tracing::info!(file = %trace.path().display(), "trace records every message, including the content of calls");
+    tracing::info!(file = %trace.path().display(), "the trace records every message, including the content of calls");
     Ok(trace)
 }
 

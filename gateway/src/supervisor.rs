@@ -183,7 +183,7 @@ pub enum SupervisorStartError {
     RequiredPlugins {
         /// The plugins.
         plugins: Vec<PluginId>,
-        /// The problems, with places in the configuration.
+        /// The problems, with their locations in the configuration.
         problems: Vec<Diagnostic>,
     },
 }
@@ -291,7 +291,7 @@ impl Supervisor {
         self.catalog.subscribe()
     }
 
-    /// Notifications of changed resources.
+    /// Notifications about changed resources.
     #[must_use]
     pub fn updates(&self) -> &Arc<ResourceUpdates> {
         &self.updates
@@ -348,7 +348,7 @@ impl Supervisor {
     #[must_use]
     pub fn cache_problem(&self) -> Option<Diagnostic> {
         let found = self.host.cache_error()?;
-        let message = format!("compiled code can't be cached, so each start compiles all plugins: {found}");
+        let message = format!("can't cache compiled code, so every start compiles all plugins: {found}");
         let hint = found.hint();
         let hint = format!("{hint}; the directory is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`");
         Some(Diagnostic::warning(message).with_hint(hint))
@@ -377,7 +377,7 @@ impl BackgroundTasks {
         if let Some(reconciler) = self.reconciler.take()
             && timeout(STOP_TIMEOUT, reconciler).await.is_err()
         {
-            tracing::debug!("reconciler still busy at shutdown");
+            tracing::debug!("the reconciler is still busy at shutdown");
         }
         if let Some(watch) = self.watch.take() {
             watch.stop().await;
@@ -390,7 +390,7 @@ fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) 
     match WatchThread::spawn(server, system, since) {
         Ok(thread) => Some(thread),
         Err(error) => {
-            tracing::error!("files aren't watched: can't start a thread: {error}");
+            tracing::error!("can't watch files: can't start a thread: {error}");
             None
         }
     }

@@ -80,7 +80,7 @@ pub enum TelemetryError {
         reason: String,
     },
     /// Logging was started before.
-    #[error("logging is already started")]
+    #[error("logging was already started")]
     Twice(#[source] TryInitError),
 }
 

@@ -1,4 +1,4 @@
-//! Reports changes of lists and resources to the gateway, which reads them again after the call.
+//! Reports changes to lists and resources to the gateway, which reads them again after the call.
 
 use crate::host::changes;
 

@@ -48,7 +48,7 @@
 //! | [`Form`] | the user | a struct of your own |
 //! | [`Url`] | the user, in a browser | `()`: they agreed to open it |
 //! | [`Sampling`] | the client's model | [`Sampled`] |
-//! | [`Roots`] | the client program | its workspace folders, [`Root`] |
+//! | [`Roots`] | the client program | its workspace directories, [`Root`] |
 //!
 //! A user can decline or dismiss a question, which ends the call with an error. If your plugin can continue without
 //! the answer, use [`Form::may_decline`] or [`Url::may_decline`] and check the [`Decision`].
@@ -62,13 +62,13 @@
 //! # #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! # struct Name { name: String }
 //! # fn plan(ctx: &Context) -> Result<String, ToolError> {
-//! let (name, poem, folders) = ctx.ask_all((
+//! let (name, poem, directories) = ctx.ask_all((
 //!     ("name", Form::<Name>::new("What is your name?")),
 //!     ("poem", Sampling::new(200).user("Write two lines on the moon.")),
-//!     ctx.capability("roots").then_some(("folders", Roots)),
+//!     ctx.capability("roots").then_some(("directories", Roots)),
 //! ))?;
-//! let folders = folders.unwrap_or_default().len();
-//! # Ok(format!("{}{}{folders}", name.name, poem.text()))
+//! let directories = directories.unwrap_or_default().len();
+//! # Ok(format!("{}{}{directories}", name.name, poem.text()))
 //! # }
 //! ```
 //!
@@ -87,8 +87,8 @@
 //!
 //! ```compile_fail,E0277
 //! # use moongate_sdk::prelude::*;
-//! fn folders(ctx: &Context) -> Result<usize, Box<dyn std::error::Error>> {
-//!     Ok(ctx.ask("folders", Roots)?.len())
+//! fn directories(ctx: &Context) -> Result<usize, Box<dyn std::error::Error>> {
+//!     Ok(ctx.ask("directories", Roots)?.len())
 //! }
 //! ```
 //!
@@ -117,11 +117,11 @@
 //!     }
 //! }
 //!
-//! fn folders(ctx: &Context, tables: u32) -> Result<usize, BookingError> {
+//! fn directories(ctx: &Context, tables: u32) -> Result<usize, BookingError> {
 //!     if tables == 0 {
 //!         return Err(BookingError::FullyBooked);
 //!     }
-//!     Ok(ctx.ask("folders", Roots)?.len())
+//!     Ok(ctx.ask("directories", Roots)?.len())
 //! }
 //! ```
 //!

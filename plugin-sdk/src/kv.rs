@@ -30,7 +30,7 @@
 //! The operator grants it with `state = true` in `[plugins.<name>.allow]` in `gateway.toml`, and limits its size. If
 //! `state` in `[gateway]` names a directory, stored values survive a restart, and all gateways that use this
 //! directory share them. Otherwise they are lost when the gateway stops (`moongate call` is a gateway of its own).
-//! All calls of the plugin share the keys, whichever caller they serve. To separate callers, include
+//! All calls to the plugin share the keys, whichever caller they serve. To separate callers, include
 //! [`Context::principal`](crate::Context::principal) in the key.
 //!
 //! Calls run concurrently, even in several processes. Another call can write between your [`get`] and [`set`]. To
@@ -232,7 +232,7 @@ impl fmt::Display for KvError {
             ),
             Self::Full(reason) | Self::Other(reason) => f.write_str(reason),
             Self::Contended { key } => {
-                write!(f, "too many concurrent changes of `{key}`; try again")
+                write!(f, "too many concurrent changes to `{key}`; try again")
             }
             Self::Form { key, reason } => write!(f, "invalid value under `{key}`: {reason}"),
         }

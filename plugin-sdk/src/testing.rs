@@ -61,10 +61,10 @@ use crate::host::fake::{self, Gateway};
 use crate::http::HttpError;
 use crate::{ClientInfo, InputRequest, LogLevel, Plugin};
 
-mod answers; // answers of a client
-mod calls; // calls of a plugin
+mod answers; // a client's answers
+mod calls; // calls to a plugin
 mod schema_check; // check of structured content
-mod reports; // reports of a plugin
+mod reports; // a plugin's reports
 mod missing_answers; // errors for missing answers
 mod http; // HTTP requests and responses
 
@@ -243,7 +243,7 @@ impl<P: Plugin> Client<P> {
         self.set(|gateway| gateway.log_level = Some(least))
     }
 
-    // --- reports of the plugin ---
+    // --- the plugin's reports ---
 
     /// The log messages of all calls so far.
     #[must_use]

@@ -33,7 +33,7 @@ Measures the gateway and its peers in one run; prints tables in Markdown, then o
 Usage: cargo xtask bench [reload | fairness] [options]
 
   reload          measure only the cost of replacing a plugin
-  fairness        measure only the effect of looping guests on calls of another plugin
+  fairness        measure only the effect of looping guests on calls to another plugin
 
 Options:
   --rounds N      measure every subject N times and report medians (default: 3)
@@ -61,7 +61,7 @@ enum BenchPart {
     All,
     /// The cost of replacing a plugin.
     Reload,
-    /// The effect of looping guests on calls of another plugin.
+    /// The effect of looping guests on calls to another plugin.
     Fairness,
 }
 
@@ -83,13 +83,13 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
     if options.rebuild == Rebuild::Yes {
         binaries.build(project)?;
     }
-    let scratch = config::ScratchFolder::new(project)?;
+    let scratch = config::ScratchDirectory::new(project)?;
     let figures = measure(&binaries, &scratch, &options)?;
     report::print(&table::markdown(&figures));
     match &options.json {
         Some(path) => {
             let text = format!("{figures:#}\n");
-            std::fs::write(path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
+            std::fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))?;
             report::note(&format!("wrote {}", path.display()));
         }
         None => report::print(&format!("\n{figures}\n")),
@@ -98,7 +98,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 }
 
 /// Makes the measurements; returns one JSON object.
-fn measure(binaries: &Binaries, scratch: &config::ScratchFolder, options: &BenchOptions) -> Result<Value> {
+fn measure(binaries: &Binaries, scratch: &config::ScratchDirectory, options: &BenchOptions) -> Result<Value> {
     let mut figures = json!({
         "machine": machine(),
         "build": options.build.name(),

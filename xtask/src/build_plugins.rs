@@ -1,7 +1,7 @@
 //! `build-plugins`: builds all guests with one cargo command and copies them to `plugins/dist`.
 //!
 //! A component is replaced by renaming, and only if its content changed, so that a running gateway that watches the
-//! folder sees complete and new files only.
+//! directory sees complete and new files only.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     cargo.stdout_to_stderr().run()?;
 
     let dist = project.dist();
-    fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be made", dist.display()))?;
+    fs::create_dir_all(&dist).with_context(|| format!("can't create `{}`", dist.display()))?;
     for guest in &guests {
         let built = project.target().join(TARGET).join("guest");
         let built = built.join(format!("{}.wasm", guest.package.replace('-', "_")));
@@ -49,13 +49,13 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 
 /// Copies `from` to `to` by write and rename; returns whether the content changed.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<bool> {
-    let bytes = fs::read(from).with_context(|| format!("`{}` can't be read", from.display()))?;
+    let bytes = fs::read(from).with_context(|| format!("can't read `{}`", from.display()))?;
     if fs::read(to).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
     let temporary = to.with_extension(format!("wasm.{}", std::process::id()));
-    fs::write(&temporary, bytes).with_context(|| format!("`{}` can't be written", temporary.display()))?;
-    fs::rename(&temporary, to).with_context(|| format!("`{}` can't be replaced", to.display()))?;
+    fs::write(&temporary, bytes).with_context(|| format!("can't write `{}`", temporary.display()))?;
+    fs::rename(&temporary, to).with_context(|| format!("can't replace `{}`", to.display()))?;
     Ok(true)
 }
 

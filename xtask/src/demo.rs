@@ -50,14 +50,14 @@ fn serve(mut gateway: Command) -> Result<ExitCode> {
     use std::os::unix::process::CommandExt as _;
 
     report::command(&format!("{gateway:?}"));
-    Err(gateway.exec()).context("the gateway can't be started")
+    Err(gateway.exec()).context("can't start the gateway")
 }
 
 /// Runs the gateway and returns its exit code.
 #[cfg(not(unix))]
 fn serve(mut gateway: Command) -> Result<ExitCode> {
     report::command(&format!("{gateway:?}"));
-    let status = gateway.status().context("the gateway can't be started")?;
+    let status = gateway.status().context("can't start the gateway")?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -49,7 +49,7 @@ fn checked(run: ProcessRun) -> Tally {
     }
 }
 
-/// Can git reach the advisory database?
+/// Returns true if git can reach the advisory database.
 fn is_database_reachable() -> bool {
     let git = ProcessRun::new("git").args(["ls-remote", "--quiet", ADVISORY_DATABASE, "HEAD"]);
     let ended = git.env("GIT_TERMINAL_PROMPT", "0").output(DATABASE_TIMEOUT);

@@ -15,14 +15,14 @@ use crate::project::Project;
 use crate::report::{self, Tally};
 use crate::run::ProcessRun;
 
-/// All plugins, by their folders in `plugins`.
+/// All plugins, by their directories in `plugins`.
 const PLUGINS: [(&str, Language); 2] = [("statistics", Language::Python), ("text", Language::JavaScript)];
 
 /// Tests of a plugin that take longer hang.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Folders of a plugin without inputs of the component.
-const IGNORED_FOLDERS: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "tests"];
+/// Directories of a plugin without inputs of the component.
+const IGNORED_DIRECTORIES: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "tests"];
 
 /// The file with the fingerprint, next to the built component.
 const FINGERPRINT_FILE: &str = "fingerprint";
@@ -41,11 +41,11 @@ enum Language {
 struct ForeignPlugin {
     language: Language,
     name: &'static str,
-    /// Its folder in the checkout.
+    /// Its directory in the checkout.
     source: PathBuf,
-    /// The folder that contains `node_modules`, or the environment's Python.
+    /// The directory that contains `node_modules`, or the environment's Python.
     tools: PathBuf,
-    /// The folder of the built component.
+    /// The directory of the built component.
     output: PathBuf,
 }
 
@@ -75,10 +75,10 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
     Ok(total)
 }
 
-/// Does `plugins/dist` contain all plugins, built from the current sources?
+/// Returns true if `plugins/dist` contains all plugins, built from the current sources.
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
     for (name, _) in PLUGINS {
-        let output = output_folder(project, name);
+        let output = output_directory(project, name);
         let fingerprint = fs::read_to_string(output.join(FINGERPRINT_FILE)).unwrap_or_default();
         let built = fs::read(output.join(format!("{name}.wasm")));
         let placed = fs::read(project.dist().join(format!("{name}.wasm")));
@@ -90,8 +90,8 @@ pub(crate) fn are_built(project: &Project) -> Result<bool> {
     Ok(true)
 }
 
-/// The folder of a built component.
-fn output_folder(project: &Project, name: &str) -> PathBuf {
+/// The directory of a built component.
+fn output_directory(project: &Project, name: &str) -> PathBuf {
     project.target().join("foreign-plugins").join(name)
 }
 
@@ -99,15 +99,15 @@ fn output_folder(project: &Project, name: &str) -> PathBuf {
 /// contract.
 fn sources_hash(project: &Project, name: &str) -> Result<String> {
     let mut files = Vec::new();
-    for folder in [project.root().join("plugins").join(name), project.root().join("wit")] {
-        collect_files(&folder, &mut files)?;
+    for directory in [project.root().join("plugins").join(name), project.root().join("wit")] {
+        collect_files(&directory, &mut files)?;
     }
     files.sort();
     let mut parts = Vec::new();
     for file in files {
         let name = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
         parts.push(name.into_bytes());
-        parts.push(fs::read(&file).with_context(|| format!("`{}` can't be read", file.display()))?);
+        parts.push(fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?);
     }
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     Ok(format!("{:016x}", install::hash(&parts)))
@@ -120,17 +120,17 @@ impl ForeignPlugin {
         name: &'static str,
         language: Language,
     ) -> Result<Result<Self, MissingTool>> {
-        let folder = format!("plugins/{name}");
+        let directory = format!("plugins/{name}");
         let tools = match language {
-            Language::JavaScript => install::npm_packages(project, &format!("plugin-{name}"), &folder)?,
+            Language::JavaScript => install::npm_packages(project, &format!("plugin-{name}"), &directory)?,
             Language::Python => install::python_packages(
                 project,
                 &format!("plugin-{name}"),
-                &format!("{folder}/requirements.txt"),
+                &format!("{directory}/requirements.txt"),
             )?,
         };
-        let source = project.root().join(folder);
-        let output = output_folder(project, name);
+        let source = project.root().join(directory);
+        let output = output_directory(project, name);
         Ok(tools.map(|tools| Self { language, name, source, tools, output }))
     }
 
@@ -143,9 +143,9 @@ impl ForeignPlugin {
         if !(is_same && built.is_file()) {
             self.compile(project, &built)?;
         }
-        fs::write(&file, fingerprint).with_context(|| format!("`{}` can't be written", file.display()))?;
+        fs::write(&file, fingerprint).with_context(|| format!("can't write `{}`", file.display()))?;
         let dist = project.dist();
-        fs::create_dir_all(&dist).with_context(|| format!("`{}` can't be created", dist.display()))?;
+        fs::create_dir_all(&dist).with_context(|| format!("can't create `{}`", dist.display()))?;
         let word =
             if place(&built, &dist.join(format!("{}.wasm", self.name)))? { "new" } else { "unchanged" };
         report::note(&format!("plugins/dist/{}.wasm: {word}", self.name));
@@ -156,10 +156,10 @@ impl ForeignPlugin {
     fn compile(&self, project: &Project, built: &Path) -> Result<()> {
         if self.output.exists() {
             fs::remove_dir_all(&self.output)
-                .with_context(|| format!("`{}` can't be removed", self.output.display()))?;
+                .with_context(|| format!("can't remove `{}`", self.output.display()))?;
         }
         fs::create_dir_all(&self.output)
-            .with_context(|| format!("`{}` can't be created", self.output.display()))?;
+            .with_context(|| format!("can't create `{}`", self.output.display()))?;
         match self.language {
             Language::JavaScript => {
                 let script = self.source.join("build.mjs");
@@ -184,7 +184,7 @@ impl ForeignPlugin {
         }
     }
 
-    /// The folder of the Python bindings of the contract.
+    /// The directory of the Python bindings of the contract.
     fn bindings(&self) -> PathBuf {
         self.output.join("bindings")
     }
@@ -225,15 +225,15 @@ impl ForeignPlugin {
     }
 }
 
-/// Adds the files of a folder, except ignored folders and Markdown.
-fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("`{}` can't be read", folder.display()))? {
+/// Adds the files of a directory, except ignored directories and Markdown.
+fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| format!("can't read `{}`", directory.display()))? {
         let entry = entry?;
         if !entry.file_type()?.is_dir() {
             if entry.path().extension().is_none_or(|kind| kind != "md") {
                 files.push(entry.path());
             }
-        } else if !IGNORED_FOLDERS.iter().any(|name| entry.file_name() == *name) {
+        } else if !IGNORED_DIRECTORIES.iter().any(|name| entry.file_name() == *name) {
             collect_files(&entry.path(), files)?;
         }
     }

@@ -1,7 +1,7 @@
 //! Installs packages of other languages from committed lockfiles, for the interop tests and for plugins.
 //!
-//! Each set is installed into a folder named after the lockfile's content, so that a second run reuses it and a changed
-//! lockfile gets another folder. If a tool is missing, the step is skipped with a warning.
+//! Each set is installed into a directory named after the lockfile's content, so that a second run reuses it and a changed
+//! lockfile gets another directory. If a tool is missing, the step is skipped with a warning.
 
 use std::env;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::run::ProcessRun;
 /// Marks a complete installation; rewritten at each use.
 const STAMP_FILE: &str = "installed";
 
-/// A folder that wasn't used for longer is removed: its lockfile has changed.
+/// A directory that wasn't used for longer is removed: its lockfile has changed.
 const MAX_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A tool that isn't installed on this machine.
@@ -58,8 +58,8 @@ pub(crate) fn skip_loudly(what: &str, missing: &MissingTool) -> Tally {
 pub(crate) struct NodePackages {
     /// The Node executable.
     program: PathBuf,
-    /// The folder that contains `node_modules`.
-    pub(crate) folder: PathBuf,
+    /// The directory that contains `node_modules`.
+    pub(crate) directory: PathBuf,
 }
 
 /// Installs the packages of a lockfile of the checkout; returns the Python of their environment.
@@ -73,10 +73,10 @@ pub(crate) fn python_packages(
         return Ok(Err(MissingTool::Python));
     };
     let lock = project.root().join(lock);
-    let folder = install_dir(project, &format!("python-{name}"), &lock, &version)?;
-    let python = folder.join("bin/python");
-    install_once(&folder, || {
-        ProcessRun::new("python3").args(["-m", "venv"]).arg(&folder).stdout_to_stderr().run()?;
+    let directory = install_dir(project, &format!("python-{name}"), &lock, &version)?;
+    let python = directory.join("bin/python");
+    install_once(&directory, || {
+        ProcessRun::new("python3").args(["-m", "venv"]).arg(&directory).stdout_to_stderr().run()?;
         let pip = [
             "-m",
             "pip",
@@ -101,20 +101,20 @@ pub(crate) fn client_packages(project: &Project) -> Result<Result<NodePackages, 
     node_packages(project, "node", "tests/clients/node")
 }
 
-/// Installs the packages of a folder of the checkout, which include a Node.
+/// Installs the packages of a directory of the checkout, which include a Node.
 pub(crate) fn node_packages(
     project: &Project,
     name: &str,
     source: &str,
 ) -> Result<Result<NodePackages, MissingTool>> {
-    let folder = match npm_packages(project, name, source)? {
-        Ok(folder) => folder,
+    let directory = match npm_packages(project, name, source)? {
+        Ok(directory) => directory,
         Err(missing) => return Ok(Err(missing)),
     };
-    Ok(program(&folder).map(|program| NodePackages { program, folder }).ok_or(MissingTool::Node))
+    Ok(program(&directory).map(|program| NodePackages { program, directory }).ok_or(MissingTool::Node))
 }
 
-/// Installs the packages of a folder of the checkout; returns the folder with `node_modules`.
+/// Installs the packages of a directory of the checkout; returns the directory with `node_modules`.
 pub(crate) fn npm_packages(
     project: &Project,
     name: &str,
@@ -124,29 +124,29 @@ pub(crate) fn npm_packages(
         return Ok(Err(MissingTool::Npm));
     };
     let source = project.root().join(source);
-    let folder = install_dir(project, name, &source.join("package-lock.json"), &version)?;
-    install_once(&folder, || {
+    let directory = install_dir(project, name, &source.join("package-lock.json"), &version)?;
+    install_once(&directory, || {
         for file in ["package.json", "package-lock.json"] {
-            fs::copy(source.join(file), folder.join(file))
-                .with_context(|| format!("`{file}` can't be copied"))?;
+            fs::copy(source.join(file), directory.join(file))
+                .with_context(|| format!("can't copy `{file}`"))?;
         }
         // None of these packages needs an install script.
         let ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-        ProcessRun::new("npm").args(ci).current_dir(&folder).stdout_to_stderr().run()
+        ProcessRun::new("npm").args(ci).current_dir(&directory).stdout_to_stderr().run()
     })?;
-    Ok(Ok(folder))
+    Ok(Ok(directory))
 }
 
 impl NodePackages {
-    /// The same Node, with the packages of another folder of the checkout.
+    /// The same Node, with the packages of another directory of the checkout.
     pub(crate) fn with(
         &self,
         project: &Project,
         name: &str,
         source: &str,
     ) -> Result<Result<Self, MissingTool>> {
-        let folder = npm_packages(project, name, source)?;
-        Ok(folder.map(|folder| Self { program: self.program.clone(), folder }))
+        let directory = npm_packages(project, name, source)?;
+        Ok(directory.map(|directory| Self { program: self.program.clone(), directory }))
     }
 
     /// A call of Node with a script.
@@ -168,13 +168,13 @@ impl NodePackages {
 
     /// A file of a package.
     pub(crate) fn file(&self, path: &str) -> PathBuf {
-        self.folder.join("node_modules").join(path)
+        self.directory.join("node_modules").join(path)
     }
 }
 
 /// The Node that npm installed for this system, or the machine's Node if it is new enough.
-fn program(folder: &Path) -> Option<PathBuf> {
-    let packages = fs::read_dir(folder.join("node_modules")).ok()?.flatten();
+fn program(directory: &Path) -> Option<PathBuf> {
+    let packages = fs::read_dir(directory.join("node_modules")).ok()?.flatten();
     let from_npm = packages
         .filter(|package| package.file_name().to_string_lossy().starts_with("node-"))
         .map(|package| package.path().join("bin/node"))
@@ -186,29 +186,32 @@ fn program(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The folder for a lockfile's content and the version of what reads it.
+/// The directory for a lockfile's content and the version of what reads it.
 fn install_dir(project: &Project, name: &str, lock: &Path, version: &str) -> Result<PathBuf> {
-    let bytes = fs::read(lock).with_context(|| format!("`{}` can't be read", lock.display()))?;
+    let bytes = fs::read(lock).with_context(|| format!("can't read `{}`", lock.display()))?;
     Ok(project.tools().join(format!("{name}-{:016x}", hash(&[&bytes, version.as_bytes()]))))
 }
 
-/// Runs `install` for a folder that isn't complete yet, from an empty one.
-fn install_once(folder: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
-    if !folder.join(STAMP_FILE).is_file() {
-        report::note(&format!("installing into {}", folder.display()));
-        remove_unused(folder);
-        if folder.exists() {
-            fs::remove_dir_all(folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
+/// Runs `install` for a directory that isn't complete yet, from an empty one.
+fn install_once(directory: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    if !directory.join(STAMP_FILE).is_file() {
+        report::note(&format!("installing into {}", directory.display()));
+        remove_unused(directory);
+        if directory.exists() {
+            fs::remove_dir_all(directory)
+                .with_context(|| format!("can't remove `{}`", directory.display()))?;
         }
-        fs::create_dir_all(folder).with_context(|| format!("`{}` can't be made", folder.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("can't create `{}`", directory.display()))?;
         install()?;
     }
-    fs::write(folder.join(STAMP_FILE), "").with_context(|| format!("`{}` can't be written", folder.display()))
+    fs::write(directory.join(STAMP_FILE), "")
+        .with_context(|| format!("can't write `{}`", directory.display()))
 }
 
-/// Removes folders next to `folder` that weren't used for [`MAX_UNUSED`]. A failure only wastes disk space.
-fn remove_unused(folder: &Path) {
-    for other in folder.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten() {
+/// Removes directories next to `directory` that weren't used for [`MAX_UNUSED`]. A failure only wastes disk space.
+fn remove_unused(directory: &Path) {
+    for other in directory.parent().and_then(|tools| fs::read_dir(tools).ok()).into_iter().flatten().flatten()
+    {
         let used = fs::metadata(other.path().join(STAMP_FILE)).and_then(|stamp| stamp.modified());
         if used.is_ok_and(|used| used.elapsed().is_ok_and(|time| time > MAX_UNUSED)) {
             drop(fs::remove_dir_all(other.path()));

@@ -120,10 +120,10 @@ fn start_gateway(project: &Project, config: &str) -> Result<Server> {
 
 /// The plugin that clients replace while they are connected, in cargo's target directory.
 fn replaced_plugin(project: &Project) -> Result<PathBuf> {
-    let folder = project.target().join("interop");
-    let file = folder.join("replaced.wasm");
+    let directory = project.target().join("interop");
+    let file = directory.join("replaced.wasm");
     if !file.is_file() {
-        fs::create_dir_all(&folder).with_context(|| format!("can't create `{}`", folder.display()))?;
+        fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
         let first = project.dist().join("time.wasm");
         fs::copy(&first, &file).with_context(|| format!("can't copy `{}`", first.display()))?;
     }

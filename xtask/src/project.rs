@@ -64,21 +64,23 @@ impl Project {
         self.target.join("debug/moongate-test-cache")
     }
 
-    /// The folder in which packages of other languages are installed.
+    /// The directory in which packages of other languages are installed.
     pub(crate) fn tools(&self) -> PathBuf {
         env::var_os("MOONGATE_TOOLS_DIR").map_or_else(|| self.target.join("tools"), PathBuf::from)
     }
 
-    /// The folder to which components are copied.
+    /// The directory to which components are copied.
     pub(crate) fn dist(&self) -> PathBuf {
         self.root.join("plugins/dist")
     }
 
     /// All guests: every plugin in `plugins/` (package `<name>-plugin`) and the guests of `tests/guests`.
     pub(crate) fn guests(&self) -> Result<Vec<Guest>> {
-        let folder = self.root.join("plugins");
+        let directory = self.root.join("plugins");
         let mut guests = Vec::new();
-        for entry in fs::read_dir(&folder).with_context(|| format!("`{}` can't be read", folder.display()))? {
+        for entry in
+            fs::read_dir(&directory).with_context(|| format!("can't read `{}`", directory.display()))?
+        {
             let entry = entry?;
             if entry.path().join("Cargo.toml").is_file() {
                 let name = entry.file_name().to_string_lossy().into_owned();

@@ -48,8 +48,8 @@ impl ProcessRun {
     }
 
     /// Sets the working directory.
-    pub(crate) fn current_dir(mut self, folder: &Path) -> Self {
-        self.command.current_dir(folder);
+    pub(crate) fn current_dir(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
         self
     }
 
@@ -66,7 +66,7 @@ impl ProcessRun {
     pub(crate) fn run(mut self) -> Result<()> {
         report::command(&self.line);
         let status = self.command.stdin(Stdio::null()).status();
-        let status = status.with_context(|| format!("`{}` can't be started", self.line))?;
+        let status = status.with_context(|| format!("can't start `{}`", self.line))?;
         if !status.success() {
             bail!("`{}` failed ({status})", self.line);
         }
@@ -79,7 +79,7 @@ impl ProcessRun {
     /// As [`ProcessRun::run`].
     pub(crate) fn read_stdout(mut self) -> Result<String> {
         let output = self.command.stdin(Stdio::null()).output();
-        let output = output.with_context(|| format!("`{}` can't be started", self.line))?;
+        let output = output.with_context(|| format!("can't start `{}`", self.line))?;
         if !output.status.success() {
             bail!(
                 "`{}` failed ({}): {}",
@@ -122,7 +122,7 @@ impl ProcessRun {
     /// Runs the program to its end and passes each line of its piped streams to `each`.
     fn follow(mut self, limit: Duration, mut each: impl FnMut(&str)) -> Result<ExitStatus> {
         let child = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut child = child.with_context(|| format!("`{}` can't be started", self.line))?;
+        let mut child = child.with_context(|| format!("can't start `{}`", self.line))?;
         let (lines, received) = mpsc::channel();
         let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
         let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);

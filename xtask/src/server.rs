@@ -34,7 +34,7 @@ impl Server {
     pub(crate) fn start(mut command: Command) -> Result<Self> {
         let shown = format!("{command:?}");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| format!("{shown} can't be started"))?;
+        let mut child = command.spawn().with_context(|| format!("can't start {shown}"))?;
         let stderr = child.stderr.take().expect("stderr was piped");
         let (sender, endpoints) = mpsc::channel();
         let log = LogTail::default();

@@ -53,7 +53,7 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         session.push((line, run_command(project, line)?));
     }
     let path = project.root().join("docs/terminal.svg");
-    fs::write(&path, draw(&session)).with_context(|| format!("`{}` can't be written", path.display()))?;
+    fs::write(&path, draw(&session)).with_context(|| format!("can't write `{}`", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,7 +72,7 @@ fn run_command(project: &Project, line: &str) -> Result<String> {
     let printed = if line.ends_with(" serve") {
         banner(command)?
     } else {
-        let output = command.output().context("the gateway can't be started")?;
+        let output = command.output().context("can't start the gateway")?;
         [output.stdout, output.stderr].concat()
     };
     let mut text = String::from_utf8(printed).context("the gateway's output isn't UTF-8")?;
@@ -108,7 +108,7 @@ impl Drop for KillOnDrop {
 /// The banner of a serving gateway, on a free port, because the default port may be in use.
 fn banner(mut command: Command) -> Result<Vec<u8>> {
     command.args(["--http", "0"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = KillOnDrop(command.spawn().context("the gateway can't be started")?);
+    let mut child = KillOnDrop(command.spawn().context("can't start the gateway")?);
     let stderr = child.0.stderr.take().context("stderr is piped")?;
     let (sender, lines) = mpsc::channel();
     // The end of the process ends this thread.
@@ -127,7 +127,7 @@ fn banner_lines(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) ->
     let mut text = String::new();
     let mut endpoint = None::<String>;
     while let Some(line) = next(until.saturating_duration_since(Instant::now())) {
-        let line = line.context("the gateway's output can't be read")?;
+        let line = line.context("can't read the gateway's output")?;
         endpoint = endpoint.or(line.strip_prefix("endpoint  ").map(str::to_owned));
         let line =
             endpoint.as_ref().map_or_else(|| line.clone(), |actual| line.replace(actual, SHOWN_ENDPOINT));

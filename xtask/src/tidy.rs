@@ -65,7 +65,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
 fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
     let mut find = |message: String| findings.push(Finding { place: path.to_owned(), message });
     if path.ends_with("/mod.rs") {
-        find("name the file of a module `foo.rs`, next to the folder `foo`, not `foo/mod.rs`".into());
+        find("name the file of a module `foo.rs`, next to the directory `foo`, not `foo/mod.rs`".into());
     }
     if !text.starts_with("//!") {
         find("start the file with `//!` and its purpose".into());
@@ -78,7 +78,7 @@ fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Is this the path of a test? Unit tests have a separate file, and other tests a directory.
+/// Returns true if this is the path of a test. Unit tests have a separate file, and other tests a directory.
 fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }

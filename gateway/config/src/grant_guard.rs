@@ -136,7 +136,7 @@ struct LinkedPaths<'g> {
     of: &'g ProtectedPath,
     /// The files, each with a name for messages.
     files: Vec<(FileIdentity, String)>,
-    /// Whether there can be more files with hard links.
+    /// True if more files can have hard links.
     is_incomplete: bool,
 }
 
@@ -285,8 +285,7 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
     all
 }
 
-/// The mount points of `proc`. Reading there reveals the secrets in the gateway's variables, and writing there changes
-/// its memory.
+/// The mount points of `proc`, where a plugin could read the gateway's environment variables and write to its memory.
 fn process_mounts() -> Vec<PathBuf> {
     let mut mounts = vec![PathBuf::from("/proc")];
     // proc(5): the mount point is the fifth field, with spaces as `\040`; the type follows " - ".

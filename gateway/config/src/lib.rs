@@ -59,7 +59,7 @@ pub struct Config {
     pub watch: WatchConfig,
     /// The time at which a wider grant takes effect.
     pub wider_grants: WiderGrantsPolicy,
-    /// Whether the gateway starts only if all plugins can be loaded.
+    /// True if the gateway starts only if all plugins can be loaded.
     pub require_all: bool,
     /// The time that running calls get to finish on shutdown.
     pub stop_grace: Duration,
@@ -69,7 +69,7 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// A CA bundle that plugins' requests trust in addition to the system trust store.
     pub ca_file: Option<PathBuf>,
-    /// The number of concurrent calls of all plugins together.
+    /// The number of concurrent calls to all plugins together.
     pub concurrency: u32,
     /// The number of items on a page of a list. `None` puts all items on one page.
     pub page_size: Option<NonZeroU32>,

@@ -1,7 +1,7 @@
 //! Changes that plugins report. They are collected during a call and then moved to the inbox that the supervisor reads.
 //!
-//! The inbox is state, not a queue: repeated reports of the same change count once, and a plugin that reports too many
-//! doesn't displace the changes of others.
+//! The inbox is state, not a queue: repeated reports of a change count once, and a plugin that reports too many
+//! doesn't displace other plugins' changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +56,7 @@ impl ChangeInbox {
             let reported = unread.entry(plugin.clone()).or_default();
             reported.lists |= lists;
             if reported.resources.len() + resources.len() > MAX_UNREAD_RESOURCES {
-                tracing::warn!(%plugin, "too many changed resources reported at once; some were dropped");
+                tracing::warn!(%plugin, "the plugin reported too many changed resources at once; some were dropped");
             } else {
                 reported.resources.extend(resources);
             }
@@ -97,7 +97,7 @@ impl CallChanges {
             Err(_) if self.logged_invalid => {}
             Err(error) => {
                 self.logged_invalid = true;
-                tracing::warn!(plugin = %self.plugin, "changed resource ignored: {error}");
+                tracing::warn!(plugin = %self.plugin, "ignored a changed resource: {error}");
             }
         }
     }

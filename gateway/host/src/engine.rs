@@ -40,7 +40,7 @@ pub(super) fn engine(concurrency: u32) -> wasmtime::Result<Engine> {
     pooled.or_else(|error| {
         tracing::warn!(
             error = format!("{error:#}"),
-            "no address space for a pool of {concurrency} instances; calls are slower without it"
+            "can't reserve address space for a pool of {concurrency} instances; calls are slower without it"
         );
         Engine::new(&config())
     })
@@ -76,7 +76,7 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
         .total_stacks(slots)
-        // Enough for all instances: with fewer, one plugin with many could use them all, and calls of others would be
+        // Enough for all instances: with fewer, one plugin with many could use them all, and other plugins' calls would be
         // rejected. They cost only address space: 4 GiB for each memory.
         .total_memories(slots.saturating_mul(MEMORIES))
         .total_tables(slots.saturating_mul(TABLES))

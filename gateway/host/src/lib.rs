@@ -135,9 +135,7 @@ impl WasmHost {
         let (cache, cache_error) = match CodeCache::open(&cache) {
             Ok(cache) => (Some(cache), None),
             Err(error) => {
-                tracing::warn!(
-                    "compiled code can't be cached, so plugins are compiled at each start: {error}"
-                );
+                tracing::warn!("can't cache compiled code, so every start compiles all plugins: {error}");
                 (None, Some(error))
             }
         };
@@ -207,7 +205,7 @@ impl WasmHost {
         self.shared.instance_pool.counts()
     }
 
-    /// The number of HTTP requests of each plugin since it was loaded, by outcome.
+    /// The number of HTTP requests that each plugin sent since it was loaded, by outcome.
     #[must_use]
     pub fn http_requests(&self) -> BTreeMap<PluginId, RequestCounts> {
         self.shared.outbound_http.requests()

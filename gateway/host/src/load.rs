@@ -106,7 +106,7 @@ pub(super) fn compile(
     let cached = cache.map(|cache| cache.put(engine, &digest, &code));
     match cached {
         Some(Ok(component)) => return Ok(component),
-        Some(Err(error)) => tracing::warn!("compiled code can't be cached: {error:#}"),
+        Some(Err(error)) => tracing::warn!("can't cache compiled code: {error:#}"),
         None => {}
     }
     cache::load_uncached(engine, &code).map_err(|error| {
@@ -154,7 +154,7 @@ pub(super) async fn in_background<T: Send + 'static>(
             let _ = rustix::process::nice(10);
             let _ = done.send(work());
         })
-        .map_err(|error| LoadError::Internal(format!("no thread for the compiler: {error}")))?;
+        .map_err(|error| LoadError::Internal(format!("can't start a thread for the compiler: {error}")))?;
     result.await.map_err(|_| LoadError::Internal("the compiler panicked".to_owned()))
 }
 

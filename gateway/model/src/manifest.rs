@@ -42,7 +42,7 @@ pub struct Manifest {
     pub templates: Vec<ResourceTemplate>,
     /// Its prompts, in the plugin's own order.
     pub prompts: Vec<Prompt>,
-    /// Whether it suggests values for arguments.
+    /// True if it suggests values for arguments.
     pub has_completions: bool,
 }
 
@@ -314,7 +314,7 @@ pub struct PromptArgument {
     pub title: Option<String>,
     /// Its meaning.
     pub description: Option<String>,
-    /// Whether the prompt requires it.
+    /// True if the prompt requires it.
     pub required: bool,
     /// Members that aren't modelled yet.
     pub extra: JsonMembers,

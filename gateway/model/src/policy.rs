@@ -26,11 +26,11 @@ pub struct PluginPolicy {
     pub tools: ToolFilter,
     /// URIs or URI prefixes that are granted to this plugin even if another one claims them.
     pub uris: Vec<String>,
-    /// Whether tool schemas are shown in a form that every client can read.
+    /// True if tool schemas are simplified to a form that every client can read.
     pub portable_schemas: bool,
     /// The client features that the plugin may request.
     pub client_features: BTreeSet<ClientFeature>,
-    /// Whether the plugin may add to the server's instructions.
+    /// True if the plugin may add to the server's instructions.
     pub instructions: bool,
     /// The largest JSON Schema that is accepted from the plugin.
     pub schema_bounds: SchemaBounds,

@@ -87,11 +87,11 @@ impl Random {
 /// `check` panics (the message contains the seed, the round and the bytes), or the corpus is empty.
 #[track_caller]
 pub fn seeded(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut files: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let corpus: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    assert!(!corpus.is_empty(), "{} is empty", folder.display());
+    assert!(!corpus.is_empty(), "{} is empty", directory.display());
     let judge = |which: &str, bytes: &[u8]| {
         let verdict = catch_unwind(AssertUnwindSafe(|| check(bytes)));
         assert!(verdict.is_ok(), "{target}, {which}: {}", bytes.escape_ascii());

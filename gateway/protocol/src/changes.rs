@@ -45,8 +45,8 @@ impl ChangeListener {
         kinds: impl IntoIterator<Item = ListKind>,
     ) -> Self {
         let now = Arc::clone(&catalog.borrow());
-        let told = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
-        Self { catalog, known: Mutex::new(told), mailbox: Mailbox::new(updates) }
+        let known = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
+        Self { catalog, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
     }
 
     /// Subscribes to updates of `uri`. Subscribing twice has no effect.
@@ -57,7 +57,7 @@ impl ChangeListener {
         self.mailbox.subscribe(uri)
     }
 
-    /// Ends the subscription to `uri`, and discards a pending update of it.
+    /// Ends the subscription to `uri`, and discards a pending update to it.
     pub fn unsubscribe(&self, uri: &ResourceUri) {
         self.mailbox.unsubscribe(uri);
     }
@@ -69,13 +69,13 @@ impl ChangeListener {
         let mut catalog = self.catalog.clone();
         loop {
             // Created before the check, so that nothing in between is missed.
-            let knock = self.mailbox.arrival();
+            let arrival = self.mailbox.arrival();
             let now = Arc::clone(&catalog.borrow_and_update());
-            if let Some(news) = self.next_pending(&now) {
-                return news;
+            if let Some(event) = self.next_pending(&now) {
+                return event;
             }
             tokio::select! {
-                () = knock => {}
+                () = arrival => {}
                 Ok(()) = catalog.changed() => {} // if no catalog follows, only the wake-ups remain
             }
         }
@@ -83,15 +83,15 @@ impl ChangeListener {
 
     /// Lists come first: there are at most three, so updates aren't delayed for long.
     fn next_pending(&self, now: &Catalog) -> Option<ChangeEvent> {
-        let mut told = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for (kind, known) in told.iter_mut() {
+        let mut all_known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (kind, known) in all_known.iter_mut() {
             let digest = now.digest(*kind);
             if *known != digest {
                 *known = digest;
                 return Some(ChangeEvent::ListChanged(*kind));
             }
         }
-        drop(told);
+        drop(all_known);
         self.mailbox.take().map(ChangeEvent::Updated)
     }
 }

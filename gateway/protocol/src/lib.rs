@@ -1,4 +1,4 @@
-//! The Model Context Protocol, from the text of a message to a call of a plugin and back.
+//! The Model Context Protocol, from the text of a message to a plugin call and back.
 //!
 //! The modules are in reading order: a module uses only those above it. There are no sockets and no Wasm here.
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{BusyReason, CallError};
 use crate::names::PluginId;
 
-/// The maximum number of waiting calls of all plugins, for each concurrent call. A waiting call keeps its request in
+/// The maximum number of waiting calls to all plugins, for each concurrent call. A waiting call keeps its request in
 /// memory.
 const WAITING_CALLS_PER_PERMIT: u32 = 16;
 
@@ -42,7 +42,7 @@ pub struct CallPermit {
     _all: OwnedSemaphorePermit,
 }
 
-/// The calls of one plugin, or of all.
+/// The calls to one plugin, or to all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallLoad {
     /// Running calls.
@@ -147,19 +147,19 @@ impl ConcurrencyLimiter {
         Ok(permit)
     }
 
-    /// The calls of one plugin.
+    /// The calls to one plugin.
     #[must_use]
     pub fn load(&self, plugin: &PluginId) -> CallLoad {
         self.queues().get(plugin).map(|plugin_queue| plugin_queue.load()).unwrap_or_default()
     }
 
-    /// The calls of each plugin that was called since it was last removed, in no particular order.
+    /// The calls to each plugin that was called since it was last removed, in no particular order.
     #[must_use]
     pub fn loads(&self) -> Vec<(PluginId, CallLoad)> {
         self.queues().iter().map(|(id, plugin_queue)| (id.clone(), plugin_queue.load())).collect()
     }
 
-    /// Waits until no call of any plugin runs or waits.
+    /// Waits until no call to any plugin runs or waits.
     pub async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.call_ended.notified());

@@ -148,7 +148,7 @@ impl std::fmt::Debug for StartedRequest {
 pub struct ProtocolOptions {
     /// The gateway's name and version.
     pub identity: Identity,
-    /// Whether caches may share lists.
+    /// The callers that can get lists from a cache.
     pub cache_scope: CacheScope,
     /// The number of items in a page of a list. `None` means no paging.
     pub page_size: Option<NonZeroU32>,
@@ -177,7 +177,7 @@ impl Protocol {
         Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 
-    /// Starts a request. Only calls of plugins take time; everything else is answered immediately.
+    /// Starts a request. Only calls to plugins take time; everything else is answered immediately.
     pub fn start(
         self: &Arc<Self>,
         exchange: RequestContext,

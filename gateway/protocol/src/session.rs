@@ -143,7 +143,7 @@ impl Session {
         self.pending_requests.as_ref()
     }
 
-    /// Handles a response of the client. It is ignored if this session didn't send the request.
+    /// Handles a response from the client. It is ignored if this session didn't send the request.
     pub fn receive_response(&self, answer: &Response<'_>) {
         if let Some(pending_requests) = &self.pending_requests {
             pending_requests.receive_response(answer);

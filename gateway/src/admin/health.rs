@@ -120,7 +120,7 @@ fn state(state: &PluginState) -> (CheckSeverity, String) {
             (CheckSeverity::Warning, format!("degraded, calls fail: {reason}"))
         }
         PluginState::Degraded(PluginIssue { reason, .. }) => {
-            (CheckSeverity::Warning, format!("degraded, an earlier version serves: {reason}"))
+            (CheckSeverity::Warning, format!("degraded, an earlier version is serving: {reason}"))
         }
         PluginState::Failed(PluginIssue { reason, .. }) => {
             (CheckSeverity::Warning, format!("failed: {reason}"))

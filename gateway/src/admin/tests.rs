@@ -200,7 +200,7 @@ async fn degraded_plugins_do_not_affect_readiness() {
          [+] requests: accepted\n\
          [!] configuration: needs a restart: `http.listen`\n\
          [+] plugin time: serving\n\
-         [!] plugin notes: degraded, an earlier version serves: it is truncated\n\
+         [!] plugin notes: degraded, an earlier version is serving: it is truncated\n\
          [!] plugin bad: failed: not a component\n\
          ready\n"
     );

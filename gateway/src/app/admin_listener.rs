@@ -83,7 +83,7 @@ impl AdminListener {
     pub(super) async fn stop(self) {
         self.stop.cancel();
         if timeout(LAST_ANSWERS_TIMEOUT, self.task).await.is_err() {
-            tracing::debug!("admin listener aborted");
+            tracing::debug!("the admin listener was aborted, because it was still sending responses");
         }
     }
 }

@@ -32,7 +32,7 @@ struct NotifierTask {
 #[derive(Debug, Clone)]
 pub struct ReloadNotifier(Option<mpsc::Sender<StateChange>>);
 
-/// A change of the gateway's state.
+/// A change in the gateway's state.
 #[derive(Debug)]
 enum StateChange {
     Loading(usize),
@@ -94,7 +94,7 @@ impl SystemdNotifier {
         if let Some(NotifierTask { states, task }) = self.0 {
             drop(states);
             if timeout(FLUSH_TIMEOUT, task).await.is_err() {
-                tracing::debug!("service manager doesn't read notifications");
+                tracing::debug!("the service manager doesn't read notifications");
             }
         }
     }
@@ -267,7 +267,7 @@ mod manager {
         match spawn_blocking(move || notify(&notification)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "can't notify the service manager"),
-            Err(error) => tracing::debug!(%error, "notification of the service manager was interrupted"),
+            Err(error) => tracing::debug!(%error, "can't notify the service manager: the task failed"),
         }
     }
 

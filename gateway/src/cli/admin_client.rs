@@ -34,7 +34,7 @@ const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 /// The options that select the gateway.
 #[derive(Debug, Args)]
 pub(super) struct AdminOptions {
-    /// Admin listener of the gateway: `IP:PORT`, or a port of 127.0.0.1 [default: `listen` in `[admin]` of the
+    /// Admin listener of the gateway: `IP:PORT`, or a port on 127.0.0.1 [default: `listen` in `[admin]` of the
     /// configuration]
     #[arg(long, value_name = "ADDR", value_parser = serve::address)]
     admin: Option<SocketAddr>,
@@ -82,7 +82,7 @@ impl From<AdminClientError> for CommandError {
     }
 }
 
-/// A response of the gateway.
+/// A response from the gateway.
 #[derive(Debug)]
 pub(super) struct AdminResponse {
     /// True if the request succeeded.
@@ -102,7 +102,7 @@ impl AdminResponse {
         match document["error"].as_str() {
             Some(error) => anyhow::anyhow!("the gateway reported an error: {error}"),
             None if document["error"]["message"] == Rejection::Path.message() => anyhow::anyhow!(
-                "this address is the endpoint of MCP clients; pass the address of the admin listener, which `moongate \
+                "this is the address of the MCP endpoint; pass the address of the admin listener, which `moongate \
                  serve` prints, with `--admin`"
             ),
             None => {
@@ -167,7 +167,9 @@ impl AdminClient {
         let asked = self.send(Method::GET, format!("{}{query}", route.path()), String::new());
         match timeout(RESPONSE_TIMEOUT, asked).await {
             Ok(answer) => answer,
-            Err(_) => Err(AdminClientError::Unreachable(self.0, "the response takes too long".to_owned())),
+            Err(_) => {
+                Err(AdminClientError::Unreachable(self.0, "timed out waiting for the response".to_owned()))
+            }
         }
     }
 
@@ -192,7 +194,7 @@ impl AdminClient {
                 return Err(unreachable("nothing listens there".to_owned()));
             }
             Ok(Err(error)) => return Err(unreachable(error.to_string())),
-            Err(_) => return Err(unreachable("connecting takes too long".to_owned())),
+            Err(_) => return Err(unreachable("timed out while connecting".to_owned())),
         };
         let broken = |error: hyper::Error| unreachable(format!("invalid HTTP response: {error}"));
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;

@@ -50,7 +50,7 @@ Examples:
   moongate call notes_clear --answer sure.sure=true
 
 Without TOOL, the command lists the tools. If a tool asks questions, the command prints them with the options that answer \
-them; repeat the call with those options.
+them; run it again with those options.
 
 --explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
 the variable MOONGATE_TOKEN to the bearer token.")]
@@ -58,13 +58,13 @@ pub(super) struct Call {
     /// Name of the tool as clients see it or, with --plugin, as the plugin defines it
     #[arg(value_name = "TOOL")]
     tool: Option<String>,
-    /// Arguments of the tool; a value that is valid JSON is passed as JSON, unless the tool expects a string
+    /// Arguments for the tool; a value that is valid JSON is passed as JSON, unless the tool expects a string
     #[arg(value_name = "NAME=VALUE")]
     pairs: Vec<String>,
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
-    /// Call a tool of this component without the configuration; it has no grants, but can ask you questions
+    /// Call a tool of this component without a configuration; the component has no grants, but can ask you questions
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
     /// Call a tool of the running gateway at this endpoint
@@ -73,16 +73,15 @@ pub(super) struct Call {
     /// Give up after this many seconds without data from --url
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, requires = "url", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
-    /// Answer a question of the tool: KEY.FIELD=VALUE for a field of a form, KEY={…}, KEY=decline or KEY=cancel for a
-    /// whole form, KEY=opened for a page, KEY=TEXT for the model, KEY=PATH for a folder. Each answer is printed when it
-    /// is sent
+    /// Answer a question that the tool asks: KEY.FIELD=VALUE for a form field; KEY={…}, KEY=decline or KEY=cancel for a
+    /// whole form; KEY=opened for a page; KEY=TEXT for the model's reply; KEY=PATH for a directory. The command prints
+    /// each answer that it sends
     #[arg(long = "answer", value_name = "KEY=VALUE")]
     answers: Vec<String>,
-    /// Don't answer questions; act as a client without elicitation, sampling and roots
+    /// Don't answer questions; act as a client without elicitation, sampling or roots
     #[arg(long, conflicts_with = "answers")]
     no_answers: bool,
-    /// Also print the grants that the call used, those that were missing, the limits that it reached, and how to change
-    /// them
+    /// Also print the grants that the call used or was missing, the limits that it reached, and how to change both
     #[arg(long)]
     explain: bool,
     /// Output format

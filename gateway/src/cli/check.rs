@@ -19,7 +19,7 @@ use crate::supervisor::{CatalogTotals, Supervisor, SupervisorOptions};
 #[command(after_help = "\
 Examples:
   moongate check
-  moongate check --deny-warnings                in a pipeline
+  moongate check --deny-warnings                in CI
   moongate check --print-resolved > now.toml    the effective configuration
   moongate check --config /etc/moongate/gateway.toml --format json")]
 pub(super) struct Check {

@@ -31,7 +31,7 @@ Examples:
 The snippet goes to stdout; notes on where to put it go to stderr. By default, the host starts its own gateway over \
 stdio. With --http or --url, it connects to a running one.")]
 pub(super) struct Client {
-    /// Host
+    /// Host to connect
     #[arg(value_name = "HOST")]
     host: McpHost,
     /// Connect to a running gateway at `listen` in `[http]`, instead of starting one
@@ -40,7 +40,7 @@ pub(super) struct Client {
     /// Connect to the running gateway at this endpoint
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "http")]
     url: Option<Url>,
-    /// Name of the gateway in the host
+    /// Name for the gateway in the host's configuration
     #[arg(long, value_name = "NAME", default_value = "moongate", value_parser = name)]
     name: String,
     /// Output format

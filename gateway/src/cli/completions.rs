@@ -14,7 +14,7 @@ Examples:
   moongate completions zsh > ~/.zfunc/_moongate            with ~/.zfunc in fpath
   moongate completions fish > ~/.config/fish/completions/moongate.fish")]
 pub(super) struct Completions {
-    /// Shell
+    /// Shell to print completions for
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -25,8 +25,8 @@ pub(super) fn read(named: Option<&Path>) -> LoadedConfig {
 /// Like [`read`], with a given environment.
 pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> LoadedConfig {
     let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
-    let usual = default_locations(folder);
+    let directory = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
+    let usual = default_locations(directory);
     match named.or_else(|| usual.iter().map(PathBuf::as_path).find(|path| path.exists())) {
         Some(file) => moongate_config::load_config(file, variables),
         None => missing(&usual),
@@ -34,9 +34,9 @@ pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> Lo
 }
 
 /// The default locations of the configuration.
-fn default_locations(folder: Option<PathBuf>) -> Vec<PathBuf> {
+fn default_locations(directory: Option<PathBuf>) -> Vec<PathBuf> {
     let mut usual = vec![PathBuf::from(CONFIG_FILE_NAME)];
-    usual.extend(folder.map(|folder| folder.join("moongate").join(CONFIG_FILE_NAME)));
+    usual.extend(directory.map(|directory| directory.join("moongate").join(CONFIG_FILE_NAME)));
     usual
 }
 

@@ -22,11 +22,11 @@ mod text;
 Examples:
   moongate inspect fetch                            a plugin of gateway.toml, with its grants
   moongate inspect target/wasm32-wasip2/release/hello.wasm
-  moongate inspect ./hello.wasm --format json       with whole schemas
+  moongate inspect ./hello.wasm --format json       with full schemas
 
 An argument that contains `/` or ends in `.wasm` is a file, and is shown without grants.")]
 pub(super) struct Inspect {
-    /// File of a component, or name of a plugin in the configuration
+    /// Component file, or name of a plugin in the configuration
     #[arg(value_name = "FILE|NAME")]
     which: PathBuf,
     /// Output format

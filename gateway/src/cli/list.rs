@@ -33,7 +33,7 @@ Examples:
 `list plugins` asks the running gateway for the plugins' states if the configuration has an `[admin]` listener. If no \
 gateway responds, and for all other kinds, the command loads the plugins itself.")]
 pub(super) struct List {
-    /// Kind of items [default: all]
+    /// Kind of items to list [default: all]
     #[arg(value_name = "KIND")]
     kind: Option<ListKind>,
     #[command(flatten)]
@@ -110,7 +110,7 @@ impl List {
         }
         let supervisor = configuration::load(common, SupervisorOptions::inspecting()).await?;
         if let Some(why) = why {
-            live::note(common, &format!("the plugins were loaded by this command: {why}"));
+            live::note(common, &format!("this command loaded the plugins itself: {why}"));
             self.print_plugins(&plugins(&supervisor))?;
         } else {
             let kinds = self.kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]);

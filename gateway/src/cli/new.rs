@@ -25,10 +25,10 @@ Examples:
 
 The SDK isn't published yet. By default, the project uses the SDK in the source code that this gateway was built from.")]
 pub(super) struct New {
-    /// Folder to create; its last part is the plugin's name
+    /// Directory to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]
-    folder: PathBuf,
-    /// SDK to use: a folder, or the URL of a Git repository
+    directory: PathBuf,
+    /// SDK to use: a directory, or the URL of a Git repository
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
 }
@@ -47,44 +47,46 @@ impl New {
     pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
         let usage =
             |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
-        let name = ProjectName::of(&self.folder).map_err(|error| usage(&error.to_string(), error.hint()))?;
+        let name =
+            ProjectName::of(&self.directory).map_err(|error| usage(&error.to_string(), error.hint()))?;
         let sdk =
             SdkSource::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::SDK_HINT))?;
         let component = component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
-        let shown = self.folder.display();
-        if fs::symlink_metadata(&self.folder).is_ok() && !is_empty(&self.folder) {
+        let shown = self.directory.display();
+        if fs::symlink_metadata(&self.directory).is_ok() && !is_empty(&self.directory) {
             let message = format!("`{shown}` already exists");
-            return Err(usage(&message, "choose another folder"));
+            return Err(usage(&message, "choose another directory"));
         }
         for (file, text) in TEMPLATE_FILES {
-            write(&self.folder.join(file), &fill(text, &name, &sdk, &component)).with_context(|| {
-                format!("can't create `{shown}`; remove the incomplete folder and try again")
+            write(&self.directory.join(file), &fill(text, &name, &sdk, &component)).with_context(|| {
+                format!("can't create `{shown}`; remove the incomplete directory and try again")
             })?;
         }
         print::stdout(&format!("created `{shown}`: a plugin with the tool `greet` and its test\n"))?;
         if !common.quiet {
             print::note(&format!("the SDK isn't published yet; the project uses the one in {sdk}"));
-            print::stderr_lines(&next_steps(&self.folder, &component));
+            print::stderr_lines(&next_steps(&self.directory, &component));
         }
         Ok(ExitKind::Success)
     }
 }
 
-/// True if the folder is empty; files are never overwritten.
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+/// True if the directory is empty; files are never overwritten.
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().expect("every file is in a folder");
-    fs::create_dir_all(folder).with_context(|| format!("can't create the folder `{}`", folder.display()))?;
+    let directory = path.parent().expect("every file is in a directory");
+    fs::create_dir_all(directory)
+        .with_context(|| format!("can't create the directory `{}`", directory.display()))?;
     fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))
 }
 
 /// The path to which cargo writes the component. `target` is `CARGO_TARGET_DIR`; a relative one is ignored, because it
-/// depends on the folder in which cargo runs.
+/// depends on the directory in which cargo runs.
 fn component_path(name: &ProjectName, target: Option<PathBuf>) -> String {
-    let target = target.filter(|folder| folder.is_absolute()).unwrap_or_else(|| "target".into());
+    let target = target.filter(|directory| directory.is_absolute()).unwrap_or_else(|| "target".into());
     target.join("wasm32-wasip2/release").join(name.file()).to_string_lossy().into_owned()
 }
 
@@ -97,19 +99,19 @@ fn fill(text: &str, name: &ProjectName, sdk: &SdkSource, component: &str) -> Str
 }
 
 /// The next commands to run.
-fn next_steps(folder: &Path, component: &str) -> String {
+fn next_steps(directory: &Path, component: &str) -> String {
     let program = print::program_name();
-    // The commands change the current folder.
+    // The commands change the current directory.
     let program = if program.contains(std::path::is_separator) {
         std::path::absolute(&program).map_or(program, |path| path.to_string_lossy().into_owned())
     } else {
         program
     };
-    let folder = print::shell_word(&folder.to_string_lossy());
+    let directory = print::shell_word(&directory.to_string_lossy());
     let program = print::shell_word(&program);
     let component = print::shell_word(component);
     format!(
-        "next:\n  cd {folder} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
+        "next:\n  cd {directory} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
          --plugin {component} greet name=Ada\n"
     )
 }

@@ -15,7 +15,7 @@ Examples:
   moongate reload
   moongate reload --admin 127.0.0.1:8932 --format json
 
-This also applies changes that wait for you: new code of plugins with `reload = \"pinned\"`, and wider grants if \
+This also applies held changes: new code for plugins with `reload = \"pinned\"`, and wider grants if \
 `wider_grants = \"wait\"`.")]
 pub(super) struct Reload {
     #[command(flatten)]

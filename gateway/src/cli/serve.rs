@@ -32,19 +32,19 @@ Examples:
   moongate serve --stdio --http            serve both
   moongate serve --stdio --trace t.jsonl   serve a host, and record all messages")]
 pub(super) struct Serve {
-    /// Serve MCP over stdin and stdout, and exit with the host
+    /// Serve MCP over stdin and stdout, and exit when the host closes stdin
     #[arg(long)]
     stdio: bool,
-    /// Serve MCP over HTTP at ADDR: `IP:PORT`, or a port of 127.0.0.1 [default: `listen` in `[http]`]. On by default
+    /// Serve MCP over HTTP at ADDR: `IP:PORT`, or a port on 127.0.0.1 [default: `listen` in `[http]`]. On by default
     /// without --stdio
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     http: Option<Option<SocketAddr>>,
-    /// Serve health, metrics, status and reload requests at ADDR, a local address [default: `listen` in `[admin]`]. On
+    /// Serve health, metrics, status and reload requests at ADDR, a loopback address [default: `listen` in `[admin]`]. On
     /// by default if `[admin]` is configured and MCP is served over HTTP
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
-    /// Record every message in FILE, one JSON object per line, with time, direction, client and request id. Secrets of
-    /// the configuration are redacted; other content isn't
+    /// Record every message in FILE, one JSON object per line, with time, direction, client and request id.
+    /// Configured secrets are redacted; other content isn't
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
@@ -56,7 +56,7 @@ struct ListenAddresses {
     admin: Option<SocketAddr>,
 }
 
-/// Parses `IP:PORT`, or a port of 127.0.0.1.
+/// Parses `IP:PORT`, or a port on 127.0.0.1.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let text = text.strip_prefix("localhost").map_or(text.to_owned(), |port| format!("127.0.0.1{port}"));
     if let Ok(port) = text.trim_start_matches(':').parse() {

@@ -91,7 +91,7 @@ impl Metrics {
         register_gauges(
             &mut registry,
             "moongate_plugin_memory_peak_bytes",
-            "Peak linear memory of a single call of the plugin's current code",
+            "Peak linear memory of a single call to the plugin's current code",
             peaks,
         );
         let items = [
@@ -234,7 +234,7 @@ fn register_outgoing_requests(registry: &mut Registry, snapshot: &MetricsSnapsho
     );
 }
 
-/// Registers the changes of plugins and of the configuration.
+/// Registers the changes to plugins and to the configuration.
 fn register_reloads(registry: &mut Registry, status: &SupervisorStatus) {
     let ReloadCounts { replaced, unchanged, failed, configured, rejected } = status.reload_counts;
     let outcomes = [
@@ -247,7 +247,7 @@ fn register_reloads(registry: &mut Registry, status: &SupervisorStatus) {
     register_counters(
         registry,
         "moongate_reloads",
-        "Changes of plugins and of the configuration, by outcome",
+        "Changes to plugins and to the configuration, by outcome",
         outcomes.map(|(outcome, count)| (OutcomeLabels { outcome }, count)),
     );
     registry.register(

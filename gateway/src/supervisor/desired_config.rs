@@ -46,7 +46,7 @@ impl ConfigReader for ConfigFile {
         let mut loaded = load_config(&self.path, &*self.environment);
         if loaded.config.is_none() && !self.path.exists() {
             // The gateway was started with this file.
-            let hint = "restore the file; until then, the current configuration stays in force";
+            let hint = "restore the file; until then, the current configuration stays in effect";
             loaded.problems.iter_mut().for_each(|problem| problem.hint = Some(hint.to_owned()));
         }
         match &self.hook {

@@ -89,7 +89,7 @@ impl ListRefreshes {
         if !dropped.is_empty() && count_before < MAX_WAITING_RESOURCES {
             tracing::warn!(
                 %plugin,
-                "`{plugin}` reported changes of more than {MAX_WAITING_RESOURCES} resources that it doesn't list; \
+                "`{plugin}` reported changes to more than {MAX_WAITING_RESOURCES} resources that it doesn't list; \
                  the rest are ignored"
             );
         }
@@ -179,7 +179,7 @@ fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>) {
         tracing::warn!(
             %plugin,
             count,
-            "`{plugin}` reported changes of resources that it doesn't own, such as `{first}`; ignored"
+            "ignored changes that `{plugin}` reported to resources that it doesn't own, such as `{first}`"
         );
     }
 }

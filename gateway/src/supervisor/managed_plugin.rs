@@ -2,7 +2,7 @@
 //!
 //! A plugin's state has four parts, each of which can change while the others stay the same:
 //!
-//! - `approval`: the configuration in the file is in force, or waits for the operator;
+//! - `approval`: the configuration in the file is in effect, or waits for the operator;
 //! - `active` and `candidate`: the version that serves, and the one that should replace it;
 //! - `file` and `config_failure`: the results of the last check of its file, and of the active code under its
 //!   configuration;
@@ -41,7 +41,7 @@ const MISSING_FILE_GRACE: Duration = Duration::from_secs(1);
 pub(super) struct ManagedPlugin {
     /// Distinguishes the plugin from an earlier one with the same name.
     pub(super) serial: u64,
-    /// The configuration in force.
+    /// The configuration in effect.
     config: Arc<PluginConfig>,
     approval: Approval,
     active: Option<ActiveVersion>,
@@ -68,7 +68,7 @@ pub(super) struct ManagedPlugin {
 #[derive(Debug, Clone)]
 pub(super) enum Approval {
     InForce,
-    /// Another configuration waits for the operator; the earlier one stays in force.
+    /// Another configuration waits for the operator; the earlier one stays in effect.
     ChangeWaits(WaitingConfig),
     /// The plugin is new and waits for the operator, with these grants. Nothing is loaded.
     PluginWaits(Vec<String>),
@@ -143,7 +143,7 @@ pub(super) enum ConfigEffect {
     ActiveChanged { earlier: LoadedPlugin, grants: GrantChange },
 }
 
-/// A change of the grants.
+/// A change to the grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrantChange {
     Narrower,
@@ -186,7 +186,7 @@ impl ManagedPlugin {
         &self.config.id
     }
 
-    /// The configuration in force.
+    /// The configuration in effect.
     pub(super) fn config(&self) -> &Arc<PluginConfig> {
         &self.config
     }
@@ -203,7 +203,7 @@ impl ManagedPlugin {
         self.candidate.version().is_some()
     }
 
-    /// The configuration that waits for the operator while an earlier one is in force.
+    /// The configuration that waits for the operator while an earlier one is in effect.
     pub(super) fn waiting_config(&self) -> Option<&Arc<PluginConfig>> {
         match &self.approval {
             Approval::ChangeWaits(waiting) => Some(&waiting.config),
@@ -515,7 +515,7 @@ impl ManagedPlugin {
         ConfigEffect::ActiveChanged { earlier, grants }
     }
 
-    /// Lets another configuration wait for the operator. The current one stays in force, but follows its position in
+    /// Lets another configuration wait for the operator. The current one stays in effect, but follows its position in
     /// the file.
     pub(super) fn hold_config(&mut self, waiting: WaitingConfig, now: Instant) {
         let WaitingConfig { config, .. } = &waiting;

@@ -104,9 +104,9 @@ pub(super) struct LoadFailure {
     pub(super) reason: String,
     pub(super) hint: Option<String>,
     pub(super) recovery: Recovery,
-    /// True if every call fails until the problem is fixed, including calls of an earlier version.
+    /// True if every call fails until the problem is fixed, including calls to an earlier version.
     pub(super) ends_calls: bool,
-    /// The same reason, with places in the configuration.
+    /// The same reason, with its locations in the configuration.
     pub(super) problems: Vec<Diagnostic>,
 }
 

@@ -101,7 +101,7 @@ pub(super) fn describe_activation(
     let mut line = match before.map(LoadedPlugin::digest) {
         None => format!("added with {}", to.short()),
         Some(from) if from == to => format!("reconfigured with the same code {}", to.short()),
-        Some(from) => format!("replaced: {} by {}", from.short(), to.short()),
+        Some(from) => format!("replaced {} with {}", from.short(), to.short()),
     };
     let _ = write!(line, " in {took:.1?}");
     if diff.is_empty() {

@@ -97,7 +97,7 @@ pub struct PluginIssue {
     pub reason: String,
     /// The hint for the operator.
     pub hint: Option<String>,
-    /// True if every call fails until the problem is fixed, including calls of an earlier version.
+    /// True if every call fails until the problem is fixed, including calls to an earlier version.
     pub ends_calls: bool,
     /// The time of the next retry. `None` if only a change can help.
     pub retry_at: Option<SystemTime>,

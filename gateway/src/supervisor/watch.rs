@@ -41,7 +41,7 @@ pub(super) use {
 use file_watcher::FileWatcher;
 use mailbox::Mailbox;
 
-/// The time limit at shutdown for the thread, which may be waiting for the library to release a folder.
+/// The time limit at shutdown for the thread, which may be waiting for the library to release a directory.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum number of events waiting for the reconciler. One is enough: until it is received, changes are collected.
@@ -130,7 +130,7 @@ impl WatchThread {
     pub(super) async fn stop(mut self) {
         self.mailbox.stop();
         if timeout(STOP_TIMEOUT, &mut self.ended).await.is_err() {
-            tracing::debug!("watch thread still busy at shutdown");
+            tracing::debug!("the watch thread is still busy at shutdown");
         }
     }
 }

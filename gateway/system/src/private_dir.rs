@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateDirError {
     /// The directory can't be created or inspected.
-    #[error("`{}` can't be used: {reason}", dir.display())]
+    #[error("can't use `{}`: {reason}", dir.display())]
     Io {
         /// The directory.
         dir: PathBuf,

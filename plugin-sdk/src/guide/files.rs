@@ -44,13 +44,13 @@
 //!
 //! # use moongate_sdk::testing::Client;
 //! # use serde_json::json;
-//! # let folder = std::env::temp_dir().join(format!("moongate-sdk-files-{}", std::process::id()));
-//! # fs::create_dir_all(&folder).unwrap();
+//! # let directory = std::env::temp_dir().join(format!("moongate-sdk-files-{}", std::process::id()));
+//! # fs::create_dir_all(&directory).unwrap();
 //! // In a test, these are real files in a temporary directory:
-//! let client = Client::<Notes>::new().config("directory", folder.to_str().unwrap());
+//! let client = Client::<Notes>::new().config("directory", directory.to_str().unwrap());
 //! client.call("write", json!({ "name": "moon.md", "text": "Full." })).unwrap();
 //! assert_eq!(client.call("list", json!({})).unwrap().all_text(), "moon.md");
-//! # fs::remove_dir_all(&folder).unwrap();
+//! # fs::remove_dir_all(&directory).unwrap();
 //! ```
 //!
 //! The bytes that a call can read and write are limited (`limits.read`, `limits.written`); above the limit you get a

@@ -34,7 +34,7 @@ pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
             HttpError::Tls { origin, reason }
         }
         E::HttpRequestBodySize(_) => {
-            limit(origin, "`limits.sent`, the bytes that the requests of a call can send")
+            limit(origin, "`limits.sent`, the total size of a call's request bodies")
         }
         E::HttpResponseBodySize(_) => limit(origin, "`limits.received`, the bytes that a call can receive"),
         E::InternalError(Some(reason)) => HttpError::Other(reason.clone()),

@@ -157,12 +157,12 @@ impl fmt::Display for HttpError {
             Self::TooLarge { origin, limit } => {
                 write!(
                     f,
-                    "the response of `{origin}` is larger than {limit} bytes; to allow more, set `Request::max_body`"
+                    "the response from `{origin}` is larger than {limit} bytes; to allow more, set `Request::max_body`"
                 )
             }
             Self::TooManyRequests { origin } => write!(
                 f,
-                "too many concurrent requests for one to `{origin}`; the limit is `requests_at_once` in \
+                "too many concurrent requests to send another one to `{origin}`; the limit is `requests_at_once` in \
                  `[plugins.<name>.limits]` of `gateway.toml`"
             ),
             Self::Limit { origin, reason } => {

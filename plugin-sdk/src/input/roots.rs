@@ -1,4 +1,4 @@
-//! [`Roots`]: the client's workspace folders.
+//! [`Roots`]: the client's workspace directories.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use super::sealed::Sealed;
 use super::{Question, read};
 use crate::ToolError;
 
-/// Asks the client for its workspace folders (MCP's `roots/list`).
+/// Asks the client for its workspace directories (MCP's `roots/list`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Roots;
 
-/// A workspace folder or file of the client.
+/// A workspace directory or file of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
     /// The URI, today always `file://…`.

@@ -1,4 +1,4 @@
-//! Answers of a client, as results of the methods in its questions.
+//! A client's answers, as results of the methods in its questions.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub fn sampled(text: &str) -> Value {
     json!({ "role": "assistant", "content": content, "model": "test", "stopReason": "endTurn" })
 }
 
-/// The client's workspace folders.
+/// The client's workspace directories.
 #[must_use]
 pub fn roots(uris: &[&str]) -> Value {
     let roots: Vec<Value> = uris.iter().map(|uri| json!({ "uri": uri })).collect();

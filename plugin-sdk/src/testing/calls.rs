@@ -1,4 +1,4 @@
-//! Calls of a plugin, round by round.
+//! Calls to a plugin, round by round.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! HTTP requests of a plugin, and a test's responses.
+//! A plugin's HTTP requests, and a test's responses.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct HttpRequest {
     pub remaining: Option<Duration>,
 }
 
-/// A response of a test's server.
+/// A response from a test's server.
 #[derive(Debug, Clone)]
 pub struct HttpAnswer {
     pub(crate) status: u16,

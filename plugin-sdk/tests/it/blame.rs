@@ -65,7 +65,7 @@ impl Asks {
     #[tool]
     fn act(&self, ctx: &Context) -> Result<(), ToolError> {
         kv::set("a", &1)?;
-        ctx.ask("folders", Roots)?; // asks too late
+        ctx.ask("directories", Roots)?; // asks too late
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Asks {
     fn others(&self, ctx: &Context) -> Result<(), ToolError> {
         ctx.ask_all((
             ("poem", Sampling::new(10).user("A poem.")),
-            ("folders", Roots),
+            ("directories", Roots),
             ("page", Url::new("Log in.", "https://a.example")),
         ))?;
         Ok(())
@@ -97,8 +97,8 @@ impl Asks {
 
     /// Asks.
     #[resource(uri = "a://b")]
-    fn folders(&self, ctx: &Context) -> Result<String, ToolError> {
-        ctx.ask("folders", Roots)?;
+    fn directories(&self, ctx: &Context) -> Result<String, ToolError> {
+        ctx.ask("directories", Roots)?;
         Ok(String::new())
     }
 }
@@ -113,13 +113,13 @@ fn prints_the_code_for_a_missing_answer() {
         blamed(|| Client::<Asks>::new().answer("fodlers", Value::Null).call("others", json!({})));
     assert_eq!(
         panic_text,
-        "no answer to the questions `poem`, `folders`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
-         `.answer(\"folders\", testing::roots(&[\"file:///…\"]))` and \
+        "no answer to the questions `poem`, `directories`, `page`; add `.answer(\"poem\", testing::sampled(\"…\"))` and \
+         `.answer(\"directories\", testing::roots(&[\"file:///…\"]))` and \
          `.answer(\"page\", testing::accepted(json!({})))` to the client (answers exist for `fodlers`)"
     );
     let (panic_text, line) = blamed(|| Client::<Asks>::new().read("a://b"));
     assert_eq!(line, line!() - 1);
-    assert!(panic_text.contains("`.answer(\"folders\", testing::roots("), "{panic_text}");
+    assert!(panic_text.contains("`.answer(\"directories\", testing::roots("), "{panic_text}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn prints_the_code_for_an_invalid_answer() {
 
 #[test]
 fn points_to_the_line_with_the_problem() {
-    let client = || Client::<Asks>::new().answer("folders", testing::roots(&[]));
+    let client = || Client::<Asks>::new().answer("directories", testing::roots(&[]));
     let (panic_text, line) = blamed(|| client().call("act", json!({})));
     assert_eq!(line, line_of("// asks too late"), "{panic_text}");
     let (panic_text, line) = blamed(|| client().call("once", json!({})));

@@ -90,7 +90,7 @@ fn retries_contended_updates() {
     let busy = Client::<Keeps>::new().kv_contended(1000);
     let result = busy.call("add", json!({ "item": "b" })).unwrap();
     assert!(result.failed());
-    assert_eq!(result.all_text(), "too many concurrent changes of `items`; try again");
+    assert_eq!(result.all_text(), "too many concurrent changes to `items`; try again");
 }
 
 #[test]

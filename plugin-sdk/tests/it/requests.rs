@@ -1,4 +1,4 @@
-//! HTTP requests of a plugin.
+//! A plugin's HTTP requests.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn limits_the_size_of_bodies() {
     assert_eq!(most(&page(2500)), "2500 2500");
     assert_eq!(
         most(&page(2501)),
-        "2500 the response of `http://a.example` is larger than 2500 bytes; to allow more, set `Request::max_body`"
+        "2500 the response from `http://a.example` is larger than 2500 bytes; to allow more, set `Request::max_body`"
     );
     assert_eq!(most(&page(0)), "0 0");
 }

@@ -279,7 +279,7 @@ impl Everything {
         Ok(ChangingPart::Watched.change()?)
     }
 
-    /// Is listed after every second change of the list of tools.
+    /// Is listed after every second change to the list of tools.
     #[tool(read_only, when = Self::tool_is_there)]
     fn test_changing_tool(&self) -> &'static str {
         "This tool comes and goes."
@@ -308,7 +308,7 @@ impl Everything {
         }
     }
 
-    /// Is listed after every second change of the list of resources.
+    /// Is listed after every second change to the list of resources.
     #[resource(
         uri = "test://changing-resource",
         name = "Changing resource",
@@ -374,7 +374,7 @@ impl Everything {
         Ok(format!("Use this context: {context}"))
     }
 
-    /// Is listed after every second change of the list of prompts.
+    /// Is listed after every second change to the list of prompts.
     #[prompt(when = Self::prompt_is_there)]
     fn test_changing_prompt(&self) -> &'static str {
         "This prompt comes and goes."

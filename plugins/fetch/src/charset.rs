@@ -4,7 +4,7 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// The number of bytes in which a document's own charset is searched.
+/// The number of bytes that are searched for a document's own charset.
 const SEARCHED_BYTES: usize = 1024;
 
 /// Decodes `bytes`. Invalid characters become `U+FFFD`.

@@ -19,10 +19,10 @@ mod weight; // detection of HTML that takes too long
 
 use page::{PageError, UserAgent};
 
-/// The user agent for requests of the model. Sites can name it in `robots.txt`.
+/// The user agent for requests from the model. Sites can name it in `robots.txt`.
 const USER_AGENT_OF_MODELS: &str =
     concat!("ModelContextProtocol/1.0 (Autonomous; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
-/// The user agent for requests of a user.
+/// The user agent for requests from a user.
 const USER_AGENT_OF_USERS: &str =
     concat!("ModelContextProtocol/1.0 (User-Specified; moongate-fetch/", env!("CARGO_PKG_VERSION"), ")");
 

@@ -8,7 +8,7 @@ use crate::weight;
 pub(crate) fn to_markdown(html: &str, url: &str) -> String {
     if let Err(heavy) = weight::check(html) {
         return format!(
-            "<error>Page failed to be simplified from HTML: {heavy}. With `raw` it is returned as it is.</error>"
+            "<error>Page failed to be simplified from HTML: {heavy}. Use `raw` to get it as is.</error>"
         );
     }
     let config = Config { text_mode: TextMode::Markdown, disable_json_ld: true, ..Config::default() };

@@ -112,7 +112,7 @@ pub(crate) mod native {
         pub(crate) static GRANTED: RefCell<GrantedDirectories> = RefCell::default();
     }
 
-    /// Grants directories to the following calls of this thread: those in `read` read-only, those in `written`
+    /// Grants directories to the following calls on this thread: those in `read` read-only, those in `written`
     /// read-write. Only for native tests; in a component, the operator grants them.
     pub fn grant(read: &[&str], written: &[&str]) {
         let directory = |access| move |path: &&str| Directory { path: crate::path::normal(path), access };

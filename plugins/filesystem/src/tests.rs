@@ -10,31 +10,31 @@ use tempfile::TempDir;
 use super::{Filesystem, grant};
 
 /// A temporary directory that is granted to this thread's calls.
-pub(crate) struct Folder {
-    folder: TempDir,
+pub(crate) struct Directory {
+    directory: TempDir,
 }
 
-impl Folder {
+impl Directory {
     pub(crate) fn new() -> Self {
-        let folder = Self::unreachable();
-        grant(&[], &[&folder.path("")]);
-        folder
+        let directory = Self::unreachable();
+        grant(&[], &[&directory.path("")]);
+        directory
     }
 
     pub(crate) fn read_only() -> Self {
-        let folder = Self::unreachable();
-        grant(&[&folder.path("")], &[]);
-        folder
+        let directory = Self::unreachable();
+        grant(&[&directory.path("")], &[]);
+        directory
     }
 
     fn unreachable() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap() }
     }
 
     /// A path in it. Empty for the directory itself.
     pub(crate) fn path(&self, below: &str) -> String {
         // The system's temporary directory can be behind a link.
-        let root = self.folder.path().canonicalize().unwrap();
+        let root = self.directory.path().canonicalize().unwrap();
         root.join(below).to_str().unwrap().trim_end_matches('/').to_owned()
     }
 
@@ -156,20 +156,20 @@ fn names_the_missing_grant() {
 
 #[test]
 fn does_not_change_read_only_directories() {
-    let folder = Folder::read_only();
-    let path = folder.write("a.txt", "one\n");
+    let directory = Directory::read_only();
+    let path = directory.write("a.txt", "one\n");
     let edits = json!([{ "oldText": "one", "newText": "two" }]);
     for (tool, args) in [
         ("write_file", json!({ "path": path, "content": "x" })),
-        ("write_file", json!({ "path": folder.path("new.txt"), "content": "x" })),
+        ("write_file", json!({ "path": directory.path("new.txt"), "content": "x" })),
         ("edit_file", json!({ "path": path, "edits": edits })),
-        ("create_directory", json!({ "path": folder.path("new") })),
-        ("move_file", json!({ "source": path, "destination": folder.path("b.txt") })),
+        ("create_directory", json!({ "path": directory.path("new") })),
+        ("move_file", json!({ "source": path, "destination": directory.path("b.txt") })),
     ] {
         let text_of = error_of(tool, args);
-        assert_eq!(text_of, format!("Access denied - `{}` is read-only", folder.path("")));
+        assert_eq!(text_of, format!("Access denied - `{}` is read-only", directory.path("")));
     }
-    assert_eq!(folder.names(), ["a.txt"]);
+    assert_eq!(directory.names(), ["a.txt"]);
     assert_eq!(text_of("read_text_file", json!({ "path": path })), "one\n");
     let shown = text_of("edit_file", json!({ "path": path, "edits": edits, "dryRun": true }));
     assert!(shown.contains("-one\n+two\n"), "a dry run changes nothing: {shown}");
@@ -178,10 +178,10 @@ fn does_not_change_read_only_directories() {
 
 #[test]
 fn notifies_subscribers_of_successful_changes() {
-    let folder = Folder::new();
-    folder.write("sub/a b.txt", "one\n");
-    let link = folder.link("sub/a b.txt", "link.txt");
-    let uri = |below: &str| Change::Resource(super::uri::of(&folder.path(below)));
+    let directory = Directory::new();
+    directory.write("sub/a b.txt", "one\n");
+    let link = directory.link("sub/a b.txt", "link.txt");
+    let uri = |below: &str| Change::Resource(super::uri::of(&directory.path(below)));
     let changes = |tool: &str, args: Value| {
         let client = client();
         client.call(tool, args).unwrap();
@@ -190,22 +190,25 @@ fn notifies_subscribers_of_successful_changes() {
     let written = changes("write_file", json!({ "path": link, "content": "two\n" }));
     assert_eq!(written, [uri("sub/a b.txt"), uri("link.txt")]);
     assert!(matches!(&written[0], Change::Resource(uri) if uri.ends_with("/sub/a%20b.txt")));
-    let path = folder.path("sub/a b.txt");
+    let path = directory.path("sub/a b.txt");
     let edits = json!([{ "oldText": "two", "newText": "three" }]);
     assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits, "dryRun": true })), []);
     assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [uri("sub/a b.txt")]);
     assert_eq!(changes("edit_file", json!({ "path": path, "edits": edits })), [], "it no longer matches");
     assert_eq!(
-        changes("move_file", json!({ "source": folder.path("sub"), "destination": folder.path("moved") })),
+        changes(
+            "move_file",
+            json!({ "source": directory.path("sub"), "destination": directory.path("moved") })
+        ),
         [uri("sub"), uri("moved"), uri("sub/a b.txt"), uri("moved/a b.txt")]
     );
 }
 
 #[test]
 fn reads_several_files_despite_errors() {
-    let folder = Folder::new();
-    let (one, two) = (folder.write("one.txt", "1"), folder.write("two.txt", "2\n"));
-    let gone = folder.path("gone.txt");
+    let directory = Directory::new();
+    let (one, two) = (directory.write("one.txt", "1"), directory.write("two.txt", "2\n"));
+    let gone = directory.path("gone.txt");
     assert_eq!(
         text_of("read_multiple_files", json!({ "paths": [one, gone, two] })),
         format!(
@@ -216,8 +219,8 @@ fn reads_several_files_despite_errors() {
 
 #[test]
 fn limits_the_size_of_results() {
-    let folder = Folder::new();
-    let path = folder.write("large.txt", "line\n".repeat(500));
+    let directory = Directory::new();
+    let path = directory.write("large.txt", "line\n".repeat(500));
     let client = Client::<Filesystem>::new().config("max_answer_bytes", 4000);
     let call = |tool: &str, args: Value| client.call(tool, args).unwrap();
     let whole = call("read_text_file", json!({ "path": path }));
@@ -231,19 +234,19 @@ fn limits_the_size_of_results() {
     assert_eq!(call("read_text_file", json!({ "path": path, "head": 2 })).all_text(), "line\nline");
     assert_eq!(call("read_text_file", json!({ "path": path, "tail": 1 })).all_text(), "line\n");
     assert!(call("read_text_file", json!({ "path": path, "tail": 450 })).failed());
-    let small = folder.write("small.txt", "x".repeat(1200));
+    let small = directory.write("small.txt", "x".repeat(1200));
     let several = call("read_multiple_files", json!({ "paths": [small, small, path] })).all_text();
     assert!(
         several.contains(": Error - result too large") && several.contains(": Error - File too large"),
         "{several}"
     );
     for at in 0..60 {
-        folder.write(&format!("many/{at:040}"), "");
+        directory.write(&format!("many/{at:040}"), "");
     }
     for (tool, args) in [
-        ("directory_tree", json!({ "path": folder.path("many") })),
-        ("search_files", json!({ "path": folder.path("many"), "pattern": "*" })),
-        ("list_directory", json!({ "path": folder.path("many") })),
+        ("directory_tree", json!({ "path": directory.path("many") })),
+        ("search_files", json!({ "path": directory.path("many"), "pattern": "*" })),
+        ("list_directory", json!({ "path": directory.path("many") })),
     ] {
         let text_of = call(tool, args);
         assert!(
@@ -256,9 +259,9 @@ fn limits_the_size_of_results() {
 
 #[test]
 fn returns_media_by_type() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let media = |name: &str| {
-        let path = folder.write(name, [0, 255, 1]);
+        let path = directory.write(name, [0, 255, 1]);
         let result = client().call("read_media_file", json!({ "path": path })).unwrap();
         (result.content[0].clone(), result.structured_value()["content"][0].clone())
     };
@@ -269,7 +272,7 @@ fn returns_media_by_type() {
     assert_eq!(block, Content::audio([0, 255, 1], "audio/ogg"));
     assert_eq!(form["type"], "audio");
     let (block, form) = media("a b.bin");
-    let uri = super::uri::of(&folder.path("a b.bin"));
+    let uri = super::uri::of(&directory.path("a b.bin"));
     assert!(matches!(block, Content::Embedded(held) if held.contents.uri == uri));
     let resource = json!({ "uri": uri, "mimeType": "application/octet-stream", "blob": "AP8B" });
     assert_eq!(form, json!({ "type": "resource", "resource": resource }));
@@ -277,30 +280,30 @@ fn returns_media_by_type() {
 
 #[test]
 fn reads_files_as_resources() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let client = client();
     assert_eq!(client.templates()[0].uri_template, "file:///{+path}");
     let read = |path: &str| {
         let result = client.read(&super::uri::of(path))?;
         Ok::<_, Failure>((result.contents[0].mime_type.clone().unwrap(), result.contents[0].body.clone()))
     };
-    let text = read(&folder.write("a b/ü.md", "# Hi\n")).unwrap();
+    let text = read(&directory.write("a b/ü.md", "# Hi\n")).unwrap();
     assert_eq!(text, ("text/markdown".to_owned(), ResourceBody::Text("# Hi\n".to_owned())));
-    let bytes = read(&folder.write("x", [255, 0])).unwrap();
+    let bytes = read(&directory.write("x", [255, 0])).unwrap();
     assert_eq!(bytes, ("application/octet-stream".to_owned(), ResourceBody::Blob(vec![255, 0])));
-    for gone in [folder.path("gone"), "/etc/hostname".to_owned()] {
+    for gone in [directory.path("gone"), "/etc/hostname".to_owned()] {
         assert!(matches!(read(&gone), Err(Failure::NotFound(_))), "{gone}");
     }
-    assert!(matches!(read(&folder.path("a b")), Err(Failure::Internal(_))), "a directory");
+    assert!(matches!(read(&directory.path("a b")), Err(Failure::Internal(_))), "a directory");
 }
 
 #[test]
 fn completes_paths_segment_by_segment() {
-    let folder = Folder::new();
-    folder.write("docs/one.md", "");
-    folder.write("docs/other/x", "");
-    folder.write("dot", "");
-    let root = folder.path("").trim_start_matches('/').to_owned();
+    let directory = Directory::new();
+    directory.write("docs/one.md", "");
+    directory.write("docs/other/x", "");
+    directory.write("dot", "");
+    let root = directory.path("").trim_start_matches('/').to_owned();
     let complete = |typed: &str| {
         let target = CompletionTarget::ResourceTemplate("file:///{+path}".to_owned());
         client().complete(&target, "path", typed, &[]).unwrap().values

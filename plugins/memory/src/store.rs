@@ -1,4 +1,4 @@
-//! Storage of the graph: under one key, so that changes of many entities are atomic, and concurrent calls, even from
+//! Storage of the graph: under one key, so that changes to many entities are atomic, and concurrent calls, even from
 //! another gateway with the same state, change it one after the other.
 
 use moongate_sdk::kv::{self, KvError};
@@ -68,7 +68,7 @@ pub(crate) fn change<R>(mut change: impl FnMut(&mut Graph) -> Result<R, ToolErro
             Ok(result) => return Ok(result),
         }
     }
-    Err(ToolError::failed("too many concurrent changes of the knowledge graph; try again"))
+    Err(ToolError::failed("too many concurrent changes to the knowledge graph; try again"))
 }
 
 /// Changes the graph, unless there is contention.

@@ -9,8 +9,8 @@ import unittest
 from pathlib import Path
 from unittest.mock import patch
 
-FOLDER = Path(__file__).parents[1]
-sys.path.append(str(FOLDER / "target/bindings"))
+DIRECTORY = Path(__file__).parents[1]
+sys.path.append(str(DIRECTORY / "target/bindings"))
 try:
     from wit_world import exports, imports
     from wit_world.imports import types
@@ -31,7 +31,7 @@ def in_a_small_world():
         "wit_world": world, "wit_world.exports": small_exports, "wit_world.imports": small_imports,
         "wit_world.imports.types": types,
     }
-    spec = importlib.util.spec_from_file_location("moongate", FOLDER / "src/moongate.py")
+    spec = importlib.util.spec_from_file_location("moongate", DIRECTORY / "src/moongate.py")
     helpers = importlib.util.module_from_spec(spec)
     hidden = [name for name in sys.modules if name.startswith("wit_world")]
     with patch.dict(sys.modules, modules):
@@ -51,7 +51,7 @@ class NewPlugin(unittest.TestCase):
         self.assertIsNone(helpers.log)
 
     def test_example_of_the_readme(self):
-        readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+        readme = (DIRECTORY / "README.md").read_text(encoding="utf-8")
         code = re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1]
         helpers, modules = in_a_small_world()
         app = {"__name__": "app"}

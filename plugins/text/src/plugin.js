@@ -13,7 +13,7 @@ const TOOLS = [
         name: "change_case",
         title: "Change case",
         description:
-            "Convert a text or a name in any style to a name, such as of a variable or a file: camelCase, PascalCase, " +
+            "Convert text or an identifier in any style to another naming style: camelCase, PascalCase, " +
             "snake_case, CONSTANT_CASE, kebab-case, Train-Case or dot.case.",
         input: {
             properties: { text: TEXT, style: { type: "string", enum: styles, description: "The style of the name." } },

@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 test("the build script explains how to pass the contract", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "new-plugin-"));
+    const directory = await mkdtemp(join(tmpdir(), "new-plugin-"));
     try {
-        await copyFile(new URL("../build.mjs", import.meta.url), join(folder, "build.mjs"));
-        const { status, stderr } = spawnSync(process.execPath, ["build.mjs", "hello.wasm", "nowhere"], { cwd: folder });
+        await copyFile(new URL("../build.mjs", import.meta.url), join(directory, "build.mjs"));
+        const { status, stderr } = spawnSync(process.execPath, ["build.mjs", "hello.wasm", "nowhere"], { cwd: directory });
         assert.equal(status, 2);
         assert.match(String(stderr), /^build\.mjs: no contract in .*nowhere: .*`node build\.mjs hello\.wasm …\/moongate\/wit`\n$/);
     } finally {
-        await rm(folder, { recursive: true });
+        await rm(directory, { recursive: true });
     }
 });
 

@@ -11,7 +11,7 @@ import process from 'node:process';
 /** An unsupported capability, with the reason. */
 export class Unsupported extends Error {}
 
-/** The answers of the user, the model and the host. */
+/** The answers from the user, the model and the host. */
 export const ROOT = { uri: 'file:///garden', name: 'garden' };
 export const ANSWERS = {
     'elicitation/create': params => ({ action: 'accept', content: filled(params.requestedSchema) }),

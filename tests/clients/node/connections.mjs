@@ -96,7 +96,7 @@ export class Connection {
         return this.call(name);
     }
 
-    /** Subscribes to changes of lists, which sessions always get. */
+    /** Subscribes to list changes, which sessions always get. */
     async listen(filter) {
         return this.stateless ? this.client.listen(filter) : { close: async () => {} };
     }

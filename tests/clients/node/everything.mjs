@@ -1,7 +1,7 @@
 // Tests clients of the TypeScript SDK, 1.x and 2.x, and the bridge `mcp-remote` with the fixture, over both transports
 // and in every revision that they support.
 //
-// Usage: node everything.mjs <folder> [--http URL] [--sse URL] [-- COMMAND…]
+// Usage: node everything.mjs <directory> [--http URL] [--sse URL] [-- COMMAND…]
 // The packages are loaded from the directory into which xtask installed them, not from next to this file.
 // Each check prints a line: `ok`, `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
 
@@ -16,9 +16,9 @@ import { pathToFileURL } from 'node:url';
 import { CHECKS, Unsupported } from './checks.mjs';
 import { first, second } from './connections.mjs';
 
-const [folder, ...words] = process.argv.slice(2);
-const modules = path.join(path.resolve(folder), 'node_modules');
-const packages = createRequire(path.join(path.resolve(folder), 'package.json'));
+const [directory, ...words] = process.argv.slice(2);
+const modules = path.join(path.resolve(directory), 'node_modules');
+const packages = createRequire(path.join(path.resolve(directory), 'package.json'));
 const load = name => import(pathToFileURL(packages.resolve(name)).href).then(module => module.default ?? module);
 const version = name => JSON.parse(fs.readFileSync(path.join(modules, name, 'package.json'), 'utf8')).version;
 

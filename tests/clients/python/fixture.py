@@ -152,7 +152,7 @@ class Connection(ABC):
 
     @abstractmethod
     def listen(self, uris: list[str]) -> AbstractAsyncContextManager[None]:
-        """Subscribes to changes of lists, which sessions always get, and of the resources `uris`."""
+        """Subscribes to list changes, which sessions always get, and to the resources `uris`."""
 
     async def cancel(self, calling: asyncio.Task[Wire]) -> None:
         """Cancels a running call."""

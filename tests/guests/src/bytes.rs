@@ -154,10 +154,10 @@ fn write_descriptor(file: &Descriptor, way: &str, piece: &[u8]) -> Result<u64, S
 
 /// Opens a file in a granted directory without the standard library.
 fn opened(path: &str, how: OpenFlags, flags: DescriptorFlags) -> Result<Descriptor, String> {
-    for (folder, name) in preopens::get_directories() {
+    for (directory, name) in preopens::get_directories() {
         if let Some(rest) = path.strip_prefix(&name) {
             let rest = rest.trim_start_matches('/');
-            return folder.open_at(PathFlags::SYMLINK_FOLLOW, rest, how, flags).map_err(code);
+            return directory.open_at(PathFlags::SYMLINK_FOLLOW, rest, how, flags).map_err(code);
         }
     }
     Err("no directory is granted".to_owned())

@@ -126,8 +126,8 @@ impl Step {
                 open(OpenFlags::empty(), reading)?.set_times(NewTimestamp::Now, NewTimestamp::Now).map(done)
             }
             FileCall::ListAtOnce => {
-                let folder = open(OpenFlags::DIRECTORY, reading)?;
-                list_at_once(&folder)
+                let directory = open(OpenFlags::DIRECTORY, reading)?;
+                list_at_once(&directory)
             }
             FileCall::StreamsAtOnce => {
                 let mut streams = Vec::new();
@@ -145,10 +145,10 @@ impl Step {
     }
 }
 
-fn list_at_once(folder: &Descriptor) -> Result<String, ErrorCode> {
+fn list_at_once(directory: &Descriptor) -> Result<String, ErrorCode> {
     let mut listings = Vec::new();
     for _ in 0..100 {
-        listings.push((folder.read_directory()?, 0_u64));
+        listings.push((directory.read_directory()?, 0_u64));
     }
     loop {
         let mut ended = 0;

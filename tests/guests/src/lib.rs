@@ -68,7 +68,7 @@ impl Zoo {
         Ok(config::get(key)?.unwrap_or_else(|| format!("`{key}` isn't set")))
     }
 
-    /// Return the number of calls of this instance. For fresh sandboxes: it is always 1.
+    /// Return the number of calls to this instance. For fresh sandboxes: it is always 1.
     #[tool(read_only)]
     fn calls_seen(&self) -> u32 {
         resources::calls_seen()
@@ -82,7 +82,7 @@ impl Zoo {
         Ok(asks::ask(ctx, questions)?.to_string())
     }
 
-    /// Ask for a name and greet. For the answers of users.
+    /// Ask for a name and greet. For users' answers.
     #[tool]
     fn ask_name(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)
@@ -114,13 +114,13 @@ impl Zoo {
         vec![b'x'; count as usize]
     }
 
-    /// A text with an answer of the user. For resources that ask.
+    /// A text with the user's answer. For resources that ask.
     #[resource(uri = "zoo://asked", name = "asked", mime_type = "text/plain")]
     fn asked(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)
     }
 
-    /// A prompt with an answer of the user. For prompts that ask.
+    /// A prompt with the user's answer. For prompts that ask.
     #[prompt]
     fn asking_prompt(&self, ctx: &Context) -> Result<String, ToolError> {
         asks::name(ctx)

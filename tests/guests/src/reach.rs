@@ -13,7 +13,7 @@ use wasip2::filesystem::preopens;
 pub(crate) struct Surroundings {
     variables: BTreeMap<String, String>,
     arguments: Vec<String>,
-    folder: Option<String>,
+    directory: Option<String>,
 }
 
 /// Returns the environment of the program.
@@ -23,7 +23,7 @@ pub(crate) fn surroundings() -> Surroundings {
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
             .collect(),
         arguments: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-        folder: std::env::current_dir().ok().map(|folder| folder.display().to_string()),
+        directory: std::env::current_dir().ok().map(|directory| directory.display().to_string()),
     }
 }
 

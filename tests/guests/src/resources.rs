@@ -9,7 +9,7 @@ use wasip2::random::random;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// The number of calls of this instance, including this one.
+/// The number of calls to this instance, including this one.
 pub(crate) fn calls_seen() -> u32 {
     static SEEN: AtomicU32 = AtomicU32::new(0);
     SEEN.fetch_add(1, Ordering::Relaxed) + 1

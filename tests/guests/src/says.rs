@@ -83,7 +83,7 @@ pub(crate) fn changes_flood(count: u32) -> String {
         changes::prompts();
         changes::resource("zoo://text");
     }
-    format!("told of changes {count} times")
+    format!("reported changes {count} times")
 }
 
 /// Writes `bytes` bytes, in lines, until that fails.

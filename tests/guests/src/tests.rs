@@ -103,8 +103,8 @@ fn floods_produce_output() {
 fn asks_questions_and_returns_answers() {
     let client = Client::<Zoo>::new().answer("name", accepted(json!({ "name": "Ann" })));
     assert_eq!(client.call("ask_name", json!({})).unwrap().all_text(), "Hello, Ann!");
-    let client = Client::<Zoo>::new().answer("folders", roots(&["file:///ann"]));
-    let questions = json!({ "questions": [{ "key": "folders", "method": "roots/list" }] });
+    let client = Client::<Zoo>::new().answer("directories", roots(&["file:///ann"]));
+    let questions = json!({ "questions": [{ "key": "directories", "method": "roots/list" }] });
     assert!(client.call("ask", questions).unwrap().all_text().contains("file:///ann"));
     let client = Client::<Zoo>::new()
         .answer("round0", accepted(json!({ "round0": "y" })))

@@ -166,9 +166,9 @@ pub(crate) fn leak_handles(count: u32) -> String {
 /// Opens each granted directory repeatedly, and keeps the handles forever if `hold` is set.
 pub(crate) fn many_files(count: u32, hold: bool) -> String {
     let (mut opened, mut error) = (Vec::new(), None);
-    for (folder, _) in preopens::get_directories() {
+    for (directory, _) in preopens::get_directories() {
         for _ in 0..count {
-            match folder.open_at(PathFlags::empty(), ".", OpenFlags::DIRECTORY, DescriptorFlags::READ) {
+            match directory.open_at(PathFlags::empty(), ".", OpenFlags::DIRECTORY, DescriptorFlags::READ) {
                 Ok(again) => opened.push(again),
                 Err(code) => {
                     error = Some(code);
@@ -185,10 +185,10 @@ pub(crate) fn many_files(count: u32, hold: bool) -> String {
 
 /// Opens a file in each granted directory with undefined flags.
 pub(crate) fn strange_flags() -> String {
-    let open = |(folder, _): (Descriptor, String)| {
+    let open = |(directory, _): (Descriptor, String)| {
         let paths = PathFlags::from_bits_retain(u8::MAX);
         let (open, flags) = (OpenFlags::from_bits_retain(0xf0), DescriptorFlags::from_bits_retain(0xc1));
-        outcome("open", folder.open_at(paths, "a.txt", open, flags))
+        outcome("open", directory.open_at(paths, "a.txt", open, flags))
     };
     preopens::get_directories().into_iter().map(open).collect::<Vec<_>>().join("\n")
 }

@@ -6,7 +6,7 @@ use moongate_generated::Plugin;
 use moongate_tests::{Http, Workspace, component};
 use serde_json::{Value, json};
 
-/// Whether `check` accepts this configuration, and its stderr.
+/// Returns true if `check` accepts this configuration, and its stderr.
 fn checked(workspace: &Workspace, gateway: &str) -> (bool, String) {
     workspace.write("gateway.toml", gateway);
     let output = workspace.run(&["check"]);

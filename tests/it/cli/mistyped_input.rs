@@ -110,7 +110,7 @@ fn warns_of_a_world_writable_cache_with_a_fix() {
     assert_eq!(check().status.code(), Some(78), "{stderr}");
     let suggestion = format!("chmod 700 {}", cache.display());
     assert!(
-        stderr.contains("warning: compiled code can't be cached") && stderr.contains(&suggestion),
+        stderr.contains("warning: can't cache compiled code") && stderr.contains(&suggestion),
         "{stderr}"
     );
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).unwrap();
@@ -123,22 +123,22 @@ fn warns_of_an_unreadable_granted_directory() {
         "[plugins.p]\nsource = \"p.wasm\"\nallow.dirs = [{ host = \"closed\", guest = \"/closed\" }]\n",
     );
     workspace.write("p.wasm", Plugin::version(1).build());
-    let folder = workspace.path();
-    let closed = folder.join("closed");
+    let directory = workspace.path();
+    let closed = directory.join("closed");
     fs::create_dir(&closed).unwrap();
     // The other user may not be able to enter the build directory.
-    let program = folder.join("moongate");
+    let program = directory.join("moongate");
     fs::copy(gateway_binary(), &program).unwrap();
     let mut check = Command::new(&program);
     check
         .arg("check")
         .env_clear()
         .env("MOONGATE_CONFIG", workspace.config())
-        .env("MOONGATE_CACHE_DIR", folder.join("cache"))
-        .current_dir(folder);
-    if fs::metadata(folder).unwrap().uid() == 0 {
+        .env("MOONGATE_CACHE_DIR", directory.join("cache"))
+        .current_dir(directory);
+    if fs::metadata(directory).unwrap().uid() == 0 {
         // Permissions don't restrict root, so the check runs as another user.
-        for path in [folder.to_owned(), workspace.config(), folder.join("p.wasm"), program] {
+        for path in [directory.to_owned(), workspace.config(), directory.join("p.wasm"), program] {
             chown(path, Some(NOBODY_UID), Some(NOBODY_UID)).unwrap();
         }
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();

@@ -121,7 +121,7 @@ fn reports_rejected_config_while_old_config_serves() {
     workspace.write("gateway.toml", &config);
     let listed = workspace.run(&["list", "plugins"]);
     assert!(
-        output_text(&listed.stderr).contains(&format!("from the gateway at {}\n", admin.address())),
+        output_text(&listed.stderr).contains(&format!("the plugins of the gateway at {}\n", admin.address())),
         "{listed:?}"
     );
     let other = Workspace::new(&format!("[http]\nlisten = \"127.0.0.1:0\"\n[admin]\n{address}\n"));
@@ -149,7 +149,7 @@ fn reports_rejected_config_while_old_config_serves() {
     assert_eq!(alone.status.code(), Some(0), "{alone:?}");
     let note = output_text(&alone.stderr);
     assert!(
-        note.contains("the plugins were loaded by this command")
+        note.contains("this command loaded the plugins itself")
             && note.contains(&admin.address().to_string()),
         "{note}"
     );

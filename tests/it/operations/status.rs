@@ -49,7 +49,7 @@ fn reports_a_missing_granted_directory_once() {
     let there = workspace.path().canonicalize().unwrap();
     assert!(list_notes(&http).to_string().contains("a.txt"));
     workspace.write("gateway.toml", configured("./nots", ""));
-    http.wait_for_log("calls of `files` fail until it can be opened");
+    http.wait_for_log("calls to `files` fail until it can be opened");
     let log = http.log();
     let line = log.lines().find(|line| line.contains("calls of `files` fail")).unwrap();
     let nots = there.join("nots").display().to_string();
@@ -170,7 +170,7 @@ fn suggests_the_correct_address() {
     let port = url.split(':').nth(2).unwrap().trim_end_matches("/mcp");
     for verb in ["health", "reload"] {
         let printed = output_text(&workspace.run(&[verb, "--admin", port]).stderr);
-        assert!(printed.contains("this address is the endpoint of MCP clients"), "{verb}: {printed}");
+        assert!(printed.contains("this is the address of the MCP endpoint"), "{verb}: {printed}");
     }
     let mut command = workspace.command(&["call", "--url", &url, "files_list_allowed_directories"]);
     let printed =

@@ -15,20 +15,20 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// A stand-in for the service manager.
 struct ServiceManager {
     socket: UnixDatagram,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl ServiceManager {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(directory.path().join("notify")).unwrap();
         socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
-        Self { socket, folder }
+        Self { socket, directory }
     }
 
     fn command(&self, workspace: &Workspace) -> Command {
         let mut command = workspace.command(&["serve"]);
-        command.env("NOTIFY_SOCKET", self.folder.path().join("notify"));
+        command.env("NOTIFY_SOCKET", self.directory.path().join("notify"));
         command
     }
 

@@ -444,7 +444,7 @@ fn reload_cannot_grant_the_trace_directory() {
     workspace.write("gateway.toml", configured("{ host = \"traces\", guest = \"/t\", mode = \"ro\" }"));
     let reload = http.admin().reload();
     assert!(reload["failed"].to_string().contains("could reach the trace"), "{reload}");
-    http.wait_for_log("the one in use stays in force");
+    http.wait_for_log("the current one stays in effect");
     assert!(http.terminate().0.success());
 }
 
@@ -488,8 +488,8 @@ fn tracing_does_not_change_responses() {
     assert_eq!(added, [TRACE_FILE]);
 }
 
-fn file_names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn file_names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 

@@ -16,7 +16,7 @@ state = true
 
 const KEEPING: &str = "[plugins.keeper]\nsource = \"@keeper@\"\nprefix = \"\"\n";
 
-/// The answer of a client that fills in each form.
+/// The answer from a client that fills in each form.
 fn answer(message: &str) -> Value {
     let content = if message.ends_with("Step 1: What is your name?") {
         json!({ "name": "Ada" })

@@ -21,7 +21,7 @@ const ZOO_TEXT_URI: &str = "zoo://text";
 
 const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
+/// Less than the shutdown timeout of HTTP requests, and far more than the gateway needs.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The fixture, with state, so that it can change.

@@ -51,7 +51,7 @@ fn checks_token_first_and_binds_sessions_to_it() {
         vec![JSON, ("Authorization", "ann-has-a-long-secret")],
         vec![JSON, ann, bob],
     ] {
-        let reply = http.send("POST", "/mcp", &headers, b"this is no JSON");
+        let reply = http.send("POST", "/mcp", &headers, b"this isn't JSON");
         assert_eq!(reply.status, 401, "{headers:?}: {reply:?}");
         assert!(
             reply.header("www-authenticate").is_some_and(|value| value.starts_with("Bearer")),

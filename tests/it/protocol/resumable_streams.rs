@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use moongate_tests::{Event, EventStream, Http, Workspace, initialize_params, request, text};
 use serde_json::{Value, json};
 
-/// Less than the shutdown time-out of HTTP requests, and far more than the gateway needs.
+/// Less than the shutdown timeout of HTTP requests, and far more than the gateway needs.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An HTTP session.

@@ -1,6 +1,6 @@
 //! File changes while the gateway serves, in every way in which programs write files.
 //!
-//! Polling runs once an hour here unless a test configures it, so changes are detected by notifications of the system.
+//! Polling runs once an hour here unless a test configures it, so the system's notifications are what detects changes.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -173,20 +173,20 @@ fn detects_retargeted_directory_symlink() {
     client.wait_for_version(2);
 }
 
-/// Updates a mounted volume in `folder` like Kubernetes: files are symlinks through the symlink `..data`, which is
+/// Updates a mounted volume in `directory` like Kubernetes: files are symlinks through the symlink `..data`, which is
 /// retargeted.
-fn swap(folder: &Path, version: u32, files: &[(&str, &[u8])]) {
+fn swap(directory: &Path, version: u32, files: &[(&str, &[u8])]) {
     let name = format!("..2024_{version}");
-    fs::create_dir_all(folder.join(&name)).unwrap();
+    fs::create_dir_all(directory.join(&name)).unwrap();
     for (file, content) in files {
-        fs::write(folder.join(&name).join(file), content).unwrap();
+        fs::write(directory.join(&name).join(file), content).unwrap();
         if version == 1 {
-            symlink(Path::new("..data").join(file), folder.join(file)).unwrap();
+            symlink(Path::new("..data").join(file), directory.join(file)).unwrap();
         }
     }
-    symlink(&name, folder.join("..data_tmp")).unwrap();
-    fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
-    let _ = fs::remove_dir_all(folder.join(format!("..2024_{}", version - 1)));
+    symlink(&name, directory.join("..data_tmp")).unwrap();
+    fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+    let _ = fs::remove_dir_all(directory.join(format!("..2024_{}", version - 1)));
 }
 
 #[test]
@@ -205,22 +205,22 @@ fn detects_component_in_updated_kubernetes_volume() {
 #[test]
 fn detects_config_in_updated_kubernetes_volume() {
     let workspace = Workspace::new("");
-    let folder = workspace.path().to_owned();
+    let directory = workspace.path().to_owned();
     let listen = "[http]\nlisten = \"127.0.0.1:0\"\n";
     let config = |prefix: &str| {
         format!(
             "version = 1\n{}prefix = \"{prefix}\"\n{listen}",
-            config_text(&folder.join(PLUGIN).display().to_string())
+            config_text(&directory.join(PLUGIN).display().to_string())
         )
     };
     workspace.write(PLUGIN, plugin_version(1));
     fs::remove_file(workspace.config()).unwrap();
-    swap(&folder, 1, &[("gateway.toml", config("one").as_bytes())]);
+    swap(&directory, 1, &[("gateway.toml", config("one").as_bytes())]);
     let mut client = Client::new(workspace);
     client.wait_until_listed("one_only_1");
-    swap(&folder, 2, &[("gateway.toml", config("two").as_bytes())]);
+    swap(&directory, 2, &[("gateway.toml", config("two").as_bytes())]);
     client.wait_until_listed("two_only_1");
-    swap(&folder, 3, &[("gateway.toml", config("three").as_bytes())]);
+    swap(&directory, 3, &[("gateway.toml", config("three").as_bytes())]);
     client.wait_until_listed("three_only_1");
 }
 

@@ -1,4 +1,4 @@
-//! Changes of plugins and configuration while the gateway serves.
+//! Changes to plugins and configuration while the gateway serves.
 
 use std::fs;
 use std::process::Command;
@@ -230,7 +230,7 @@ fn pinned_plugins_wait_for_a_reload_request() {
     let (workspace, mut file) = versioned_plugin("reload = \"pinned\"");
     let http = Http::start(&workspace);
     file.replace(&Plugin::version(2).build());
-    http.wait_for_log("which waits because of `reload = \"pinned\"`");
+    http.wait_for_log("which isn't loaded because of `reload = \"pinned\"`");
     assert_eq!(version(&http, "one_version"), "v1");
     send_sighup(&http);
     wait_until("version 2 is served", || version(&http, "one_version") == "v2");

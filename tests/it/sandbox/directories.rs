@@ -99,11 +99,11 @@ fn assert_refused(stdio: &mut Stdio, steps: &[Value]) {
 }
 
 /// The content of a directory: type, links, content and modification time of each entry.
-fn snapshot(folder: &Path) -> BTreeMap<String, String> {
+fn snapshot(directory: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let found = fs::symlink_metadata(&path).unwrap();
             let content = if found.is_file() { fs::read_to_string(&path).unwrap() } else { String::new() };
@@ -111,7 +111,7 @@ fn snapshot(folder: &Path) -> BTreeMap<String, String> {
             let description = format!("{:?} {} {content} {time}", found.file_type(), found.nlink());
             all.insert(path.display().to_string(), description);
             if found.is_dir() {
-                folders.push(path);
+                directories.push(path);
             }
         }
     }

@@ -107,8 +107,8 @@ fn rejects_changes_in_a_read_only_directory() {
         succeeded(&mut stdio, "list_allowed_directories", json!({})),
         "Allowed directories:\n/notes\n/books"
     );
-    let folder: Vec<_> = fs::read_dir(workspace.path().join("books")).unwrap().collect();
-    assert_eq!(folder.len(), 1);
+    let directory: Vec<_> = fs::read_dir(workspace.path().join("books")).unwrap().collect();
+    assert_eq!(directory.len(), 1);
 }
 
 #[test]

@@ -121,10 +121,10 @@ impl Random {
     }
 }
 
-/// A call of a tool: its name and arguments.
+/// A call to a tool: its name and arguments.
 type Call = (String, Value);
 
-/// A call of each hostile tool in the list, with arguments that match its schema.
+/// A call to each hostile tool in the list, with arguments that match its schema.
 fn calls(list: &Value) -> Vec<Call> {
     let tools = list["result"]["tools"].as_array().unwrap();
     let is_hostile = |tool: &&Value| {

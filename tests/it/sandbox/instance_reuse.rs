@@ -222,7 +222,7 @@ fn a_configuration_change_ends_idle_instances() {
     assert_eq!((calls_served(&mut stdio), calls_served(&mut stdio)), (2, 1));
 }
 
-/// Many concurrent calls of a plugin with reused instances and of one without: idle instances cause no rejections.
+/// Many concurrent calls to a plugin with reused instances and to one without: idle instances cause no rejections.
 #[test]
 fn idle_instances_do_not_block_other_calls() {
     let workspace = Workspace::new(&format!("[gateway]\nconcurrency = 4\n{}", reused("concurrency = 4")));

@@ -6,7 +6,7 @@ use std::process::Command;
 use moongate_tests::{Http, Stdio, TestServer, Workspace, text, wait_until};
 use serde_json::{Value, json};
 
-/// Sizes, time-outs, counts and misbehaving servers.
+/// Sizes, timeouts, counts and misbehaving servers.
 mod limits;
 /// TLS and credentials.
 mod tls;

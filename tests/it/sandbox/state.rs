@@ -1,4 +1,4 @@
-//! Plugins' state: shared by all calls of a plugin, and by other plugins only if they have a grant of the same store.
+//! Plugins' state: shared by all calls to a plugin, and by other plugins only if they are granted the same store.
 
 use std::thread;
 

@@ -37,7 +37,7 @@ struct PendingRequest {
     token: Option<String>,
     /// The minimum level of log messages for this request (stateless revisions).
     level: Option<usize>,
-    /// Whether a subscription stream was acknowledged.
+    /// True if a subscription stream was acknowledged.
     is_acknowledged: bool,
 }
 
@@ -303,7 +303,7 @@ impl Conversation {
     /// Checks a cancellation. A server can cancel only its own requests.
     fn check_cancelled(&self, revision: Revision, id: &Value) -> Option<&'static str> {
         let is_own = !revision.is_stateless() && self.server_request_ids.contains(&id.to_string());
-        (!is_own).then_some("no request of the server has this id")
+        (!is_own).then_some("no request from the server has this id")
     }
 
     /// Checks a message of a subscription stream, which must name the stream. The acknowledgement comes first and once.
@@ -353,7 +353,7 @@ impl Conversation {
         }
     }
 
-    /// Checks a request of the server.
+    /// Checks a request from the server.
     fn check_server_request(&mut self, id: &Value, message: &Value) -> Result<(), SchemaViolation> {
         let Some(revision) = self.revision.filter(|revision| !revision.is_stateless()) else {
             return Err(self.violation(

@@ -93,13 +93,13 @@ impl Revision {
         Self::ALL.into_iter().find(|revision| revision.name() == name)
     }
 
-    /// Does every request contain its revision?
+    /// Returns true if every request contains its revision.
     #[must_use]
     pub fn is_stateless(self) -> bool {
         self >= Self::V2026_07_28
     }
 
-    /// Does an error without a readable request have no `id`?
+    /// Returns true if an error without a readable request has no `id`.
     pub(crate) fn may_omit_ids(self) -> bool {
         self >= Self::V2025_11_25
     }

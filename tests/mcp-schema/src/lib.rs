@@ -31,7 +31,7 @@ pub fn check_result(
     rules::result(revision, definition, result, members)
 }
 
-/// Checks a notification or a request of the server, including its JSON-RPC members.
+/// Checks a notification or a request from the server, including its JSON-RPC members.
 ///
 /// # Errors
 /// The message is invalid in this revision.

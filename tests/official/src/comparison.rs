@@ -40,7 +40,7 @@ pub(crate) type Normalizer = Box<dyn Fn(Side, &str, &mut Value)>;
 pub(crate) struct Comparison<'a> {
     subject: &'a Subject,
     options: &'a Options,
-    folder: TempDir,
+    directory: TempDir,
     servers: Option<[Server; 2]>,
     adjust: Option<Normalizer>,
     /// For each intended difference of the subject, whether it occurred.
@@ -70,7 +70,7 @@ impl<'a> Comparison<'a> {
         Ok(Self {
             subject,
             options,
-            folder: TempDir::new()?,
+            directory: TempDir::new()?,
             servers: None,
             adjust: None,
             occurred: vec![false; subject.differences.len()],
@@ -82,8 +82,8 @@ impl<'a> Comparison<'a> {
     // --- starting ---
 
     /// The temporary directory of this comparison, removed at its end.
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The command of an official server from npm; `script` is its file below `@modelcontextprotocol`.
@@ -128,13 +128,13 @@ impl<'a> Comparison<'a> {
         let text = format!(
             "version = 1\ngateway.require_all = true\n[plugins.{plugin}]\nsource = {source}\nprefix = \"\"\n{rest}"
         );
-        let config = self.folder().join("gateway.toml");
-        fs::write(&config, text).with_context(|| format!("`{}` can't be written", config.display()))?;
+        let config = self.directory().join("gateway.toml");
+        fs::write(&config, text).with_context(|| format!("can't write `{}`", config.display()))?;
         let mut gateway = Command::new(&self.options.gateway);
         gateway.args(["serve", "--stdio", "-c"]).arg(&config);
         gateway.env_remove("MOONGATE_STATE_DIR"); // every start has empty state
-        let theirs = Server::start("official", official, self.folder())?;
-        let ours = Server::start("gateway's", gateway, self.folder())?;
+        let theirs = Server::start("official", official, self.directory())?;
+        let ours = Server::start("gateway's", gateway, self.directory())?;
         self.servers = Some([theirs, ours]);
         Ok(())
     }
@@ -277,7 +277,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Waits for a notification of both servers, and compares its parameters.
+    /// Waits for a notification from both servers, and compares its parameters.
     ///
     /// # Errors
     /// A server doesn't send the notification.

@@ -9,7 +9,7 @@ pub(crate) struct Difference {
     pub(crate) description: &'static str,
     /// The reason, in a sentence for the page.
     pub(crate) reason: &'static str,
-    /// Is this mismatch intended? The condition is as narrow as possible, so that other mismatches fail.
+    /// Returns true if this mismatch is intended. The condition is as narrow as possible, so that other mismatches fail.
     pub(crate) matches: fn(&Mismatch<'_>) -> bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Mismatch<'a> {
 }
 
 impl Mismatch<'_> {
-    /// Is the mismatch at this place of a listed tool, such as `/inputSchema/properties/n/type`?
+    /// Returns true if the mismatch is at this place of a listed tool, such as `/inputSchema/properties/n/type`.
     pub(crate) fn is_tool_property(&self, tool: &str, at: &str) -> bool {
         let place = self.at.strip_prefix("/items/").and_then(|rest| rest.strip_prefix(tool));
         self.method == "tools/list" && place == Some(at)

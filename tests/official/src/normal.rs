@@ -138,7 +138,7 @@ fn called(mut result: Value) -> Value {
     result
 }
 
-/// Is this a library's or the gateway's message for invalid arguments or an unknown tool?
+/// Returns true for a library's or the gateway's message about invalid arguments or an unknown tool.
 fn is_refusal(text: &str) -> bool {
     text.starts_with("MCP error -32602: ") // the TypeScript SDK
         || (text.starts_with("Error executing tool ") && text.contains(" validation error")) // the Python SDK

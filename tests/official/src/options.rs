@@ -26,7 +26,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Parses the arguments: `--gateway PATH --plugins FOLDER --node PATH --modules FOLDER --python PATH [--page PATH]
+    /// Parses the arguments: `--gateway PATH --plugins DIRECTORY --node PATH --modules DIRECTORY --python PATH [--page PATH]
     /// [plugin…]`.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Is this plugin selected?
+    /// Returns true if this plugin is selected.
     pub(crate) fn includes(&self, plugin: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| name == plugin)
     }

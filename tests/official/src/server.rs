@@ -42,15 +42,15 @@ pub(crate) enum Answer {
 }
 
 impl Server {
-    /// Starts a server and performs the handshake. The server's stderr goes to a file in `folder`.
+    /// Starts a server and performs the handshake. The server's stderr goes to a file in `directory`.
     ///
     /// # Errors
     /// The server can't be started, or doesn't answer.
-    pub(crate) fn start(name: &'static str, mut command: Command, folder: &Path) -> Result<Self> {
-        let log = folder.join(format!("{name}.log"));
-        let stderr = File::create(&log).with_context(|| format!("`{}` can't be written", log.display()))?;
+    pub(crate) fn start(name: &'static str, mut command: Command, directory: &Path) -> Result<Self> {
+        let log = directory.join(format!("{name}.log"));
+        let stderr = File::create(&log).with_context(|| format!("can't write `{}`", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-        let mut child = command.spawn().with_context(|| format!("the {name} server can't be started"))?;
+        let mut child = command.spawn().with_context(|| format!("can't start the {name} server"))?;
         let stdout = BufReader::new(child.stdout.take().context("stdout is piped")?);
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {

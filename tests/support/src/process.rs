@@ -23,8 +23,8 @@ impl ResourceUsage {
     #[must_use]
     pub fn of(pid: u32) -> Self {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).expect("the process runs");
-        let count = |folder: &str| {
-            fs::read_dir(format!("/proc/{pid}/{folder}")).expect("the process runs").count() as u64
+        let count = |directory: &str| {
+            fs::read_dir(format!("/proc/{pid}/{directory}")).expect("the process runs").count() as u64
         };
         let status = read("status");
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -108,13 +108,13 @@ impl ReplaceableFile {
     /// Replaces the file like a Kubernetes volume: `..data` points to the newest directory, and the file's symlink goes
     /// through it.
     fn swap_data_symlink(&self, bytes: &[u8]) {
-        let folder = self.file.parent().expect("the file has a parent directory");
+        let directory = self.file.parent().expect("the file has a parent directory");
         let version = format!("..version-{}", self.count);
         let name = self.file.file_name().expect("a file has a name");
-        fs::create_dir(folder.join(&version)).expect("create the directory");
-        fs::write(folder.join(&version).join(name), bytes).expect("write the file");
+        fs::create_dir(directory.join(&version)).expect("create the directory");
+        fs::write(directory.join(&version).join(name), bytes).expect("write the file");
         let inside = Path::new("..data").join(name);
-        self.retarget(Path::new(&version), &folder.join("..data"));
+        self.retarget(Path::new(&version), &directory.join("..data"));
         if fs::read_link(&self.file).ok().as_ref() != Some(&inside) {
             self.retarget(&inside, &self.file);
         }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 /// A temporary directory with a `gateway.toml`, removed on drop.
 #[derive(Debug)]
 pub struct Workspace {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Workspace {
@@ -15,7 +15,7 @@ impl Workspace {
     /// the others. The endpoint listens on a free port unless the text sets `listen`.
     #[must_use]
     pub fn new(gateway: &str) -> Self {
-        let workspace = Self { folder: tempfile::tempdir().expect("a temporary directory") };
+        let workspace = Self { directory: tempfile::tempdir().expect("a temporary directory") };
         workspace.write("gateway.toml", Self::expand(gateway));
         workspace
     }
@@ -64,7 +64,7 @@ impl Workspace {
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
     /// The path of `gateway.toml`.

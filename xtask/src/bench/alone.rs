@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::ScratchFolder;
+use super::config::ScratchDirectory;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{append, median, run};
 use crate::report;
@@ -19,7 +19,7 @@ const CACHED_STARTS: usize = 10;
 const ADDITIONAL_COPIES: usize = 20;
 
 /// The time from spawning the process to the first list of tools over stdio, in milliseconds.
-pub(super) fn cold(binaries: &Binaries, scratch: &ScratchFolder, rounds: usize) -> Result<Value> {
+pub(super) fn cold(binaries: &Binaries, scratch: &ScratchDirectory, rounds: usize) -> Result<Value> {
     report::note("cold starts");
     let config = scratch.times(binaries, 1)?;
     let start = |starts: usize| {
@@ -52,7 +52,7 @@ pub(super) fn inside(binaries: &Binaries) -> Result<Value> {
 }
 
 /// The memory of one more idle plugin, in KiB.
-pub(super) fn idle_plugin(binaries: &Binaries, scratch: &ScratchFolder) -> Result<Value> {
+pub(super) fn idle_plugin(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Value> {
     report::note("memory of idle plugins");
     let resident = |copies: usize| -> Result<f64> {
         let config = scratch.times(binaries, copies)?;

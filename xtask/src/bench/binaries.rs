@@ -18,7 +18,7 @@ pub(super) enum BuildProfile {
 }
 
 impl BuildProfile {
-    /// The name of the folder in cargo's target directory.
+    /// The name of the directory in cargo's target directory.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Release => "release",
@@ -46,14 +46,14 @@ pub(super) struct Binaries {
     pub(super) axum: PathBuf,
     pub(super) rmcp: PathBuf,
     pub(super) load: PathBuf,
-    /// The folder of the components.
+    /// The directory of the components.
     pub(super) dist: PathBuf,
 }
 
 impl Binaries {
     /// The paths for a profile.
     pub(super) fn of(project: &Project, build: BuildProfile) -> Self {
-        let exe = |folder: &Path, name: &str| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX));
+        let exe = |directory: &Path, name: &str| directory.join(format!("{name}{}", env::consts::EXE_SUFFIX));
         let own = project.target().join(build.name());
         let peers = peers_target(project).join(build.name());
         Self {

@@ -1,4 +1,4 @@
-//! The gateway's configurations for the measurements, in a temporary folder.
+//! The gateway's configurations for the measurements, in a temporary directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,30 +12,30 @@ use crate::project::Project;
 /// The variable that overrides the cache of a configuration.
 pub(super) const CACHE_VARIABLE: &str = "MOONGATE_CACHE_DIR";
 
-/// A temporary folder for one run; removed when dropped.
+/// A temporary directory for one run; removed when dropped.
 #[derive(Debug)]
-pub(super) struct ScratchFolder {
-    folder: PathBuf,
+pub(super) struct ScratchDirectory {
+    directory: PathBuf,
 }
 
-impl ScratchFolder {
-    /// Creates the folder in cargo's target directory.
+impl ScratchDirectory {
+    /// Creates the directory in cargo's target directory.
     pub(super) fn new(project: &Project) -> Result<Self> {
-        let folder = project.target().join(format!("bench-{}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
-        Ok(Self { folder })
+        let directory = project.target().join(format!("bench-{}", std::process::id()));
+        fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
+        Ok(Self { directory })
     }
 
     /// The cache of compiled code.
     pub(super) fn cache(&self) -> PathBuf {
-        self.folder.join("cache")
+        self.directory.join("cache")
     }
 
     /// Clears the cache of compiled code.
     pub(super) fn clear_cache(&self) -> Result<()> {
         match fs::remove_dir_all(self.cache()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("`{}` can't be removed", self.cache().display()))
+                Err(error).with_context(|| format!("can't remove `{}`", self.cache().display()))
             }
             _ => Ok(()),
         }
@@ -80,9 +80,9 @@ impl ScratchFolder {
         self.write("fairness.toml", &plugins)
     }
 
-    /// The path of a file in the folder.
+    /// The path of a file in the directory.
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     fn write(&self, name: &str, plugins: &str) -> Result<PathBuf> {
@@ -90,15 +90,15 @@ impl ScratchFolder {
         let text = format!(
             "version = 1\n\n[gateway]\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}"
         );
-        let path = self.folder.join(name);
-        fs::write(&path, text).with_context(|| format!("`{}` can't be written", path.display()))?;
+        let path = self.directory.join(name);
+        fs::write(&path, text).with_context(|| format!("can't write `{}`", path.display()))?;
         Ok(path)
     }
 }
 
-impl Drop for ScratchFolder {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.folder)); // a failure leaves files in cargo's target directory only
+        drop(fs::remove_dir_all(&self.directory)); // a failure leaves files in cargo's target directory only
     }
 }
 

@@ -1,4 +1,4 @@
-//! The effect of looping guests on the calls of another plugin: with no loop, one, and the highest number that the limit
+//! The effect of looping guests on the calls to another plugin: with no loop, one, and the highest number that the limit
 //! of the looping plugin allows.
 //!
 //! The loops are calls over connections that stay open; all must still run when the load ends. The settings take turns in
@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::ScratchFolder;
+use super::config::ScratchDirectory;
 use super::poll::call_request;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{median, run};
@@ -57,7 +57,7 @@ impl LoopingCall {
 /// The results of each setting: medians of the rounds.
 pub(super) fn all(
     binaries: &Binaries,
-    scratch: &ScratchFolder,
+    scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
 ) -> Result<Value> {

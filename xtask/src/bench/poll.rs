@@ -23,7 +23,7 @@ impl PollingClient {
     pub(super) fn connect(url: &str) -> Result<Self> {
         let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
         let address = address.with_context(|| format!("invalid endpoint `{url}`"))?.to_owned();
-        let stream = TcpStream::connect(&address).with_context(|| format!("`{url}` can't be reached"))?;
+        let stream = TcpStream::connect(&address).with_context(|| format!("can't reach `{url}`"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
         Ok(Self { address, stream: BufReader::new(stream) })

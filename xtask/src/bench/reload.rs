@@ -1,5 +1,5 @@
 //! The cost of replacing a plugin: the time from the last write of its file to the first response of the new code, and
-//! the effect on calls of another plugin.
+//! the effect on calls to another plugin.
 //!
 //! Each size has two generated components. A replacement is the one that isn't serving, with a unique custom section at
 //! its end, so that its code must be compiled; or, to measure the cache, without the section.
@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::ScratchFolder;
+use super::config::ScratchDirectory;
 use super::poll::PollingClient;
 use super::subject::{Era, Subject, gateway};
 use super::traffic::{median, run};
@@ -28,7 +28,7 @@ const REPLACEMENTS_PER_ROUND: usize = 5;
 /// A replacement that takes longer hangs.
 const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The pause between two calls of the tool `version`.
+/// The pause between two calls to the tool `version`.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The connections that call the other plugin at the same time.
@@ -60,7 +60,7 @@ impl PluginSize {
     }
 }
 
-/// Is the compiled code of a replacement cached?
+/// The compiled code of a replacement: cached or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplacementCode {
     New,
@@ -77,14 +77,14 @@ struct ReloadBench {
 }
 
 impl ReloadBench {
-    fn start(binaries: &Binaries, scratch: &ScratchFolder, size: PluginSize) -> Result<Self> {
+    fn start(binaries: &Binaries, scratch: &ScratchDirectory, size: PluginSize) -> Result<Self> {
         let file = scratch.file(&format!("{}.wasm", size.name()));
         let mut components = [Vec::new(), Vec::new()];
         for (version, component) in (1..).zip(&mut components) {
             let mut make = Command::new(&binaries.generated);
             let version = u32::to_string(&version);
             make.arg(&file).args(["--version", &version, "--functions", size.functions()]);
-            let made = make.status().with_context(|| format!("{make:?} can't be started"))?;
+            let made = make.status().with_context(|| format!("can't start {make:?}"))?;
             if !made.success() {
                 bail!("{make:?} failed");
             }
@@ -133,7 +133,7 @@ fn add_unique_section(component: &mut Vec<u8>, count: usize) {
 /// Measures plugins of all sizes.
 pub(super) fn all(
     binaries: &Binaries,
-    scratch: &ScratchFolder,
+    scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
 ) -> Result<Value> {

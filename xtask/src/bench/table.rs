@@ -125,7 +125,7 @@ fn reload(out: &mut String, figures: &Value) {
             ],
         );
     }
-    heading = "\n| calls of another plugin while one is replaced | replacements | calls/s without | during | p50 µs without | during | p99 µs without | during |\n|---|--:|--:|--:|--:|--:|--:|--:|\n";
+    heading = "\n| calls to another plugin while one is replaced | replacements | calls/s without | during | p50 µs without | during | p99 µs without | during |\n|---|--:|--:|--:|--:|--:|--:|--:|\n";
     for entry in list("during_replacement") {
         out.push_str(std::mem::take(&mut heading));
         let mut cells =

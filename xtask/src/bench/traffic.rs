@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::{CACHE_VARIABLE, ScratchFolder};
+use super::config::{CACHE_VARIABLE, ScratchDirectory};
 use super::subject::{Era, Subject};
 use crate::report;
 use crate::server::Server;
@@ -59,7 +59,7 @@ type LoadResults = (Load, Subject, Vec<Value>);
 /// Measures all loads; returns a list with one entry for each load and subject, grouped by load.
 pub(super) fn all(
     binaries: &Binaries,
-    scratch: &ScratchFolder,
+    scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
 ) -> Result<Value> {
@@ -115,10 +115,8 @@ pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut C
 
 /// Runs the load generator and parses its results.
 pub(super) fn run(command: &mut Command) -> Result<Value> {
-    let output = command
-        .env_remove(CACHE_VARIABLE)
-        .output()
-        .with_context(|| format!("{command:?} can't be started"))?;
+    let output =
+        command.env_remove(CACHE_VARIABLE).output().with_context(|| format!("can't start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::project::Project;
 use crate::report::Tally;
 
-use super::{FINGERPRINT_FILE, PLUGINS, are_built, output_folder, output_tally, sources_hash};
+use super::{FINGERPRINT_FILE, PLUGINS, are_built, output_directory, output_tally, sources_hash};
 
 #[test]
 fn reads_the_counts_of_node() {
@@ -24,17 +24,17 @@ fn reads_the_counts_of_python() {
 
 #[test]
 fn a_component_of_other_sources_counts_as_not_built() {
-    let folder = tempfile::tempdir().unwrap();
-    let project = Project::at(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let project = Project::at(directory.path());
     let write = |path: &std::path::Path, content: &str| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     };
-    write(&folder.path().join("wit/a.wit"), "package a:b;");
+    write(&directory.path().join("wit/a.wit"), "package a:b;");
     for (name, _) in PLUGINS {
-        let source = folder.path().join("plugins").join(name).join("source");
+        let source = directory.path().join("plugins").join(name).join("source");
         write(&source, "old");
-        let output = output_folder(&project, name);
+        let output = output_directory(&project, name);
         let fingerprint = format!("{} tools", sources_hash(&project, name).unwrap());
         write(&output.join(FINGERPRINT_FILE), &fingerprint);
         write(&output.join(format!("{name}.wasm")), "code");
@@ -43,7 +43,7 @@ fn a_component_of_other_sources_counts_as_not_built() {
     }
     assert!(are_built(&project).unwrap());
     let (name, _) = PLUGINS[0];
-    let source = folder.path().join("plugins").join(name).join("source");
+    let source = directory.path().join("plugins").join(name).join("source");
     write(&source, "new");
     assert!(!are_built(&project).unwrap(), "its source changed");
     write(&source, "old");

@@ -53,7 +53,7 @@ fn run_suite(
     more: &[&str],
 ) -> Result<Tally> {
     let expected = project.root().join(format!("tests/conformance/expected-failures-{name}.yml"));
-    let results = results_folder(project, name)?;
+    let results = results_directory(project, name)?;
     let run = node.run(&node.file("@modelcontextprotocol/conformance/dist/index.js"));
     let run = run.args(["server", "--url", &server.url, "--suite", "all"]).args(more);
     let run =
@@ -89,14 +89,14 @@ fn failures(results: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// An empty folder for the files that the suite writes.
-fn results_folder(project: &Project, name: &str) -> Result<PathBuf> {
-    let folder = project.target().join("conformance").join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("`{}` can't be removed", folder.display()))?;
+/// An empty directory for the files that the suite writes.
+fn results_directory(project: &Project, name: &str) -> Result<PathBuf> {
+    let directory = project.target().join("conformance").join(name);
+    if directory.exists() {
+        fs::remove_dir_all(&directory).with_context(|| format!("can't remove `{}`", directory.display()))?;
     }
-    fs::create_dir_all(&folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
-    Ok(folder)
+    fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
+    Ok(directory)
 }
 
 /// The number of passed checks, from the line `Total: 84 passed, 0 failed`.

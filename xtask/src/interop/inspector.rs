@@ -174,7 +174,7 @@ fn result_line(label: &str, name: &str, result: Result<()>) -> String {
 /// The Inspector's version, from its package.
 fn version(node: &NodePackages) -> Result<String> {
     let path = node.file("@modelcontextprotocol/inspector/package.json");
-    let text = fs::read(&path).with_context(|| format!("`{}` can't be read", path.display()))?;
+    let text = fs::read(&path).with_context(|| format!("can't read `{}`", path.display()))?;
     let package: Value = serde_json::from_slice(&text)?;
     Ok(package["version"].as_str().context("the package has no version")?.to_owned())
 }

@@ -8,7 +8,7 @@ use super::{ClientTable, SuiteOutcome, install, run_script};
 use crate::project::Project;
 use crate::run::ProcessRun;
 
-/// The folder with the lockfile of the packages from npm.
+/// The directory with the lockfile of the packages from npm.
 const NPM_PACKAGES: &str = "tests/official/node";
 
 /// The lockfile of the packages from PyPI.
@@ -34,7 +34,7 @@ pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
     let program = project.target().join("debug").join(format!("official{}", env::consts::EXE_SUFFIX));
     let run = ProcessRun::new(program).arg("--gateway").arg(project.gateway());
     let run = run.arg("--plugins").arg(project.dist()).arg("--node").arg(node.program());
-    let run = run.arg("--modules").arg(node.folder.join("node_modules")).arg("--python").arg(python);
+    let run = run.arg("--modules").arg(node.directory.join("node_modules")).arg("--python").arg(python);
     let run = run.arg("--page").arg(project.root().join(RESULTS_PAGE));
     let selected = env::var(PLUGINS_VARIABLE).unwrap_or_default();
     let run = run.args(selected.split_whitespace());

@@ -124,10 +124,11 @@ impl ClientTable {
             ));
             return Ok(Tally::FAIL);
         }
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("`{}` can't be created", folder.display()))?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("can't create `{}`", directory.display()))?;
         }
-        fs::write(&path, page).with_context(|| format!("`{RESULTS_PAGE}` can't be written"))?;
+        fs::write(&path, page).with_context(|| format!("can't write `{RESULTS_PAGE}`"))?;
         report::note(&format!("updated `{RESULTS_PAGE}`: review and commit it"));
         Ok(Tally::PASS)
     }

@@ -1,4 +1,4 @@
-//! The lines that scripts print, and the names of install folders.
+//! The lines that scripts print, and the names of install directories.
 
 use crate::report::Tally;
 
@@ -32,7 +32,7 @@ fn finds_checks_that_a_client_did_not_report() {
 }
 
 #[test]
-fn each_lockfile_has_its_own_folder() {
+fn each_lockfile_has_its_own_directory() {
     assert_eq!(hash(&[b"a==1", b"3.11"]), hash(&[b"a==1", b"3.11"]));
     assert_ne!(hash(&[b"a==1", b"3.11"]), hash(&[b"a==2", b"3.11"]));
     assert_ne!(hash(&[b"a==1", b"3.11"]), hash(&[b"a==13.", b"11"]));

@@ -16,9 +16,9 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     };
     let server = start_gateway(project, CLIENTS_CONFIG)?;
     let run = node.run(&project.root().join("tests/clients/node/everything.mjs"));
-    let run = run.arg(&node.folder).args(["--http", &server.url, "--sse", &sse_url(&server), "--"]);
+    let run = run.arg(&node.directory).args(["--http", &server.url, "--sse", &sse_url(&server), "--"]);
     let run = run.args(stdio_command(project, CLIENTS_CONFIG));
     // By default, the bridge stores files in the user's home.
-    let run = run.env("MCP_REMOTE_CONFIG_DIR", node.folder.join("mcp-remote"));
+    let run = run.env("MCP_REMOTE_CONFIG_DIR", node.directory.join("mcp-remote"));
     Ok(SuiteOutcome::Checked(print_log_on_failure(&server, run_script(project, run, table)?)))
 }

@@ -78,7 +78,7 @@ pub(super) fn check(path: &str, text: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Does the text have the form of a date?
+/// Returns true if the text has the form of a date.
 fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {

@@ -7,7 +7,7 @@ use super::{Finding, is_test};
 /// Type names that a crate may define more than once: `Restore` has one definition for Unix and one for other systems.
 const TYPE_NAMES_DEFINED_TWICE_ALLOWED: [&str; 1] = ["Restore"];
 
-/// The folder that contains the crates of the gateway.
+/// The directory that contains the crates of the gateway.
 const GATEWAY: &str = "gateway/";
 
 /// The type names that a crate defines more than once, with their places.
@@ -71,8 +71,8 @@ fn type_name(line: &str) -> Option<&str> {
 /// The paths, without `.rs`, of the modules that a file declares for tests only.
 fn test_modules(path: &str, text: &str) -> Vec<String> {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
-    let folder = match stem.rsplit_once('/') {
-        Some((folder, "lib" | "main")) => folder,
+    let directory = match stem.rsplit_once('/') {
+        Some((directory, "lib" | "main")) => directory,
         _ => stem,
     };
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -80,12 +80,12 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
         let [attribute, declaration] = pair else { return None };
         let is_test = attribute.starts_with("#[cfg(") && attribute.contains("test");
         let name = declaration.split("mod ").nth(1)?.strip_suffix(';')?;
-        is_test.then(|| format!("{folder}/{name}"))
+        is_test.then(|| format!("{directory}/{name}"))
     });
     declared.collect()
 }
 
-/// Is the file one of these modules, or inside one?
+/// Returns true if the file is one of these modules, or inside one.
 fn is_in_module(path: &str, modules: &BTreeSet<String>) -> bool {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     modules.iter().any(|module| {

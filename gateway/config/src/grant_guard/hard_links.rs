@@ -62,16 +62,16 @@ pub(crate) fn linked_file(path: &Path) -> Option<FileIdentity> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkedFiles {
     pub(crate) files: Vec<(FileIdentity, OsString)>,
-    /// Whether there can be more: the directory has too many entries, or can't be read.
+    /// True if there can be more: the directory has too many entries, or can't be read.
     pub(crate) is_incomplete: bool,
 }
 
 /// Lists the regular files with more than one name among the first `max_entries` entries of a directory. The gateway
 /// creates no subdirectories in the directories that this is used for.
-pub(crate) fn linked_files_in(folder: &Path, max_entries: usize) -> LinkedFiles {
+pub(crate) fn linked_files_in(directory: &Path, max_entries: usize) -> LinkedFiles {
     let mut listed = LinkedFiles::default();
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => return LinkedFiles { is_incomplete: !is_gone(&error), ..listed },
     };
@@ -99,9 +99,9 @@ fn identity(path: &Path) -> Option<FileIdentity> {
 /// Searches `dir` and its subdirectories for one of `wanted`, up to `max_entries` entries.
 pub(crate) fn find_linked(dir: &Path, wanted: &[FileIdentity], max_entries: usize) -> SearchResult {
     let mut left = max_entries;
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue }; // a plugin can't read it either
+    let mut directories = vec![dir.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue }; // a plugin can't read it either
         for entry in entries {
             left = match left.checked_sub(1) {
                 Some(left) => left,
@@ -109,7 +109,7 @@ pub(crate) fn find_linked(dir: &Path, wanted: &[FileIdentity], max_entries: usiz
             };
             let Ok(entry) = entry else { return SearchResult::Incomplete };
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_dir() => directories.push(entry.path()),
                 Ok(kind) if kind.is_file() && wanted.iter().any(|its| can_be(&entry, *its)) => {
                     let found = identity(&entry.path());
                     if let Some(at) = wanted.iter().position(|its| Some(*its) == found) {

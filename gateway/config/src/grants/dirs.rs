@@ -43,13 +43,13 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
 fn check_guest_path(reader: &mut ConfigReader<'_>, guest: &TomlString) -> bool {
     let text = guest.text.as_str();
     let hint = if !text.starts_with('/') {
-        "start it with `/`"
+        "use an absolute path, such as `/notes`"
     } else if text.len() > 1
         && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..")
     {
-        "write it without `.`, `..`, `//` and a trailing `/`"
+        "remove `.`, `..`, `//` and any trailing `/`"
     } else if text.contains(|c: char| c.is_control() || c == '\\') {
-        "write it without control characters and `\\`"
+        "remove control characters and `\\`"
     } else {
         return true;
     };

@@ -16,7 +16,7 @@ pub struct Grants {
     pub env: Vec<(String, String)>,
     /// Client features: `elicitation`, `sampling`, `roots`.
     pub client: BTreeSet<ClientFeature>,
-    /// Whether it may add to the server's instructions.
+    /// True if it may add to the server's instructions.
     pub instructions: bool,
     /// Destinations of HTTP requests.
     pub http: Vec<HttpGrant>,

@@ -64,7 +64,7 @@ pub struct RequestTarget {
     port: u16,
     method: String,
     path: String,
-    /// Whether every server reads the path in the same way, both as requested and as parsed.
+    /// True if every server reads the path in the same way, both as requested and as parsed.
     is_unambiguous_path: bool,
 }
 
@@ -282,8 +282,8 @@ impl Credential {
         *origin == other.origin && *headers == other.headers && *filled_from == other.origins
     }
 
-    /// Does `other` add all these headers, from the same variables and files, to the same origin? Their values don't
-    /// matter.
+    /// Reports whether `other` adds all these headers, from the same variables and files, to the same origin. Their
+    /// values don't matter.
     pub(crate) fn is_covered_by(&self, other: &Self) -> bool {
         let Self { span: _, origin, headers, origins: filled_from } = self;
         let adds = |(name, _): &(String, Secret)| other.headers.iter().any(|(its, _)| its == name);

@@ -14,7 +14,7 @@ pub(crate) struct PatternError {
     pub(crate) part: Range<usize>,
     pub(crate) message: String,
     pub(crate) hint: String,
-    /// Whether the part can contain a secret and must not be shown.
+    /// True if the part can contain a secret and must not be shown.
     pub(crate) is_secret: bool,
 }
 

@@ -61,7 +61,7 @@ pub struct Limits {
     pub schema_depth: u32,
     /// Calls that a reused instance serves.
     pub reuse_calls: u32,
-    /// Time that a reused instance stays idle.
+    /// Time that an idle instance is kept for reuse.
     pub reuse_idle: Duration,
     /// An instance with more memory isn't reused. `None` means half of `memory`.
     pub reuse_memory: Option<ByteSize>,

@@ -30,7 +30,7 @@ pub struct PluginConfig {
     pub tools: ToolFilter,
     /// URIs or URI prefixes that this plugin owns even if another plugin claims them.
     pub uris: Vec<String>,
-    /// Whether its tools' schemas are simplified for clients.
+    /// True if its tools' schemas are simplified for clients.
     pub portable_schemas: bool,
     /// Its grants.
     pub allow: Grants,
@@ -75,7 +75,7 @@ pub enum InstancePolicy {
     /// Each call has its own instance.
     #[default]
     Fresh,
-    /// An instance can serve several calls of the same caller.
+    /// An instance can serve several calls from the same caller.
     Reused,
 }
 

@@ -13,7 +13,7 @@ pub struct NeedMatch {
     pub need: GuestCapability,
     /// Its grants, as written in the file.
     pub granted: Vec<String>,
-    /// Whether the component requests it.
+    /// The evidence that the component requests it.
     pub requested: Requested,
 }
 

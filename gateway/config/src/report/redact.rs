@@ -51,7 +51,7 @@ struct MaskCollector {
 }
 
 impl MaskCollector {
-    /// `is_secret` says whether the table is part of a secret.
+    /// `is_secret` is true if the table is part of a secret.
     fn table(&mut self, table: &DeTable<'_>, inside: Content, is_secret: bool) {
         for (key, value) in table.iter() {
             self.shown.push(key.span());

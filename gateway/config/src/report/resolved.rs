@@ -45,7 +45,7 @@ struct ResolvedWriter<'a> {
     base: &'a Path,
     /// `[defaults]`.
     defaults: Option<&'a DeTable<'a>>,
-    /// Whether something was redacted since the last comment.
+    /// True if something was redacted since the last comment.
     has_redacted: Cell<bool>,
     out: String,
 }

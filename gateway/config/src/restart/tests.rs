@@ -14,11 +14,11 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const OTHER: &str = "fedcba9876543210fedcba9876543210";
 
 #[track_caller]
-fn config(folder: &Path, text: &str) -> Config {
+fn config(directory: &Path, text: &str) -> Config {
     let variables = [("TOKEN", TOKEN), ("OTHER", OTHER), ("HOME", "/nowhere")];
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let loaded = parse_config(&folder.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
+    let loaded = parse_config(&directory.join("gateway.toml"), format!("version = 1\n{text}"), &variables);
     loaded.config.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems))
 }
 
@@ -104,13 +104,13 @@ fn a_changed_token_is_named_without_its_value() {
 
 #[test]
 fn what_is_in_use_until_the_restart_cannot_be_granted() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     for dir in ["cache", "other", "keys", "newkeys", "state"] {
-        fs::create_dir(folder.path().join(dir)).unwrap();
+        fs::create_dir(directory.path().join(dir)).unwrap();
     }
-    fs::write(folder.path().join("keys/key"), TOKEN).unwrap();
-    fs::write(folder.path().join("newkeys/key"), OTHER).unwrap();
-    let at = |text: &str| config(folder.path(), text);
+    fs::write(directory.path().join("keys/key"), TOKEN).unwrap();
+    fs::write(directory.path().join("newkeys/key"), OTHER).unwrap();
+    let at = |text: &str| config(directory.path(), text);
     let running =
         at("gateway.cache = 'cache'\ngateway.state = 'state'\ngateway.sealing_key.file = 'keys/key'
          http.auth.tokens = [{ name = 'ci', token = { env = 'OTHER' } }]");

@@ -11,7 +11,7 @@ use crate::model::{Diagnostic, Secret};
 use crate::read::paths;
 use crate::read::{ConfigReader, TomlTable};
 
-/// The default number of concurrent calls of all plugins together.
+/// The default number of concurrent calls to all plugins together.
 pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
 
 /// The default time that running calls get to finish on shutdown.
@@ -30,7 +30,7 @@ const MAX_CA_BYTES: u64 = 16 << 20;
 /// Settings for noticing changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchConfig {
-    /// Whether files are watched. Otherwise changes only take effect when the operator requests a reload.
+    /// True if files are watched. Otherwise, changes take effect only when the operator requests a reload.
     pub watches_files: bool,
     /// The interval at which every file is checked, because some mounts don't report changes. From 100 ms to an hour.
     pub poll_interval: Duration,

@@ -41,7 +41,7 @@ pub struct HttpConfig {
     pub keep_alive: Duration,
     /// The time after which the connection of an event stream is closed, for its client to reconnect. `None` means never.
     pub close_streams_after: Option<Duration>,
-    /// Whether the HTTP+SSE transport of 2024-11-05 is supported.
+    /// True if the HTTP+SSE transport of 2024-11-05 is supported.
     pub legacy_sse: bool,
 }
 
@@ -304,10 +304,10 @@ fn host(text: &str) -> Result<String, String> {
 fn origin(text: &str) -> Result<String, String> {
     let text = text.to_ascii_lowercase();
     if text.contains('*') {
-        return Err("list each origin: with `*` every web page could call the plugins".to_owned());
+        return Err("list each origin: `*` would let every web page call the plugins".to_owned());
     }
     parse_origin(&text).ok_or_else(|| {
-        "write scheme, host and port as browsers send them, such as \"https://example.com\"".to_owned()
+        "write the scheme, host and port as browsers send them, such as \"https://example.com\"".to_owned()
     })
 }
 

@@ -26,7 +26,7 @@ pub static ROOT: &[Key] = &[
     key(
         "plugins",
         ValueKind::Named(&ValueKind::Table(PLUGIN)),
-        "The plugins by name. Names of tools start with the plugin's name. If two plugins conflict, the first in the \
+        "The plugins, by name. Tool names start with the plugin's name. If two plugins conflict, the first in the \
          file wins.",
     ),
 ];
@@ -37,7 +37,7 @@ pub static GATEWAY: &[Key] = &[
         "concurrency",
         ValueKind::Integer(NumberRange { max: 10_000, ..NumberRange::positive("no call could run") }),
         "64",
-        "Concurrent calls of all plugins together.",
+        "Concurrent calls to all plugins together.",
     ),
     key(
         "page_size",
@@ -104,8 +104,8 @@ pub static GATEWAY: &[Key] = &[
         "stop_grace",
         ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::any() }),
         "\"30s\"",
-        "The time that running calls get to finish on shutdown. It is at most 2s if the host of `serve --stdio` closes \
-         its side.",
+        "The time that running calls get to finish on shutdown. With `serve --stdio`, it is at most 2s after the host \
+         closes stdin.",
     ),
 ];
 
@@ -238,7 +238,7 @@ static PLUGIN: &[Key] = &[
         ValueKind::OneOf(&["fresh", "reused"]),
         "\"fresh\"",
         "How calls use instances of the component. `fresh`: each call has a new instance. `reused`: an instance \
-         waits for the next call of the same caller and keeps its memory, for plugins that are slow to start. Callers \
+         waits for the next call from the same caller and keeps its memory, for plugins that are slow to start. Callers \
          without a name (HTTP without tokens) never share instances.",
     ),
     key(
@@ -257,8 +257,8 @@ static PLUGIN: &[Key] = &[
         "portable_schemas",
         ValueKind::Boolean,
         "false",
-        "Simplify the schemas of the plugin's tools, for clients that don't support references, or `anyOf`, `oneOf`, \
-         `allOf` and the like at the top. Arguments and results are still checked against the plugin's own schemas.",
+        "Simplify the schemas of the plugin's tools, for clients that don't support references or top-level combinators \
+         such as `anyOf`. Arguments and results are still checked against the plugin's own schemas.",
     ),
     key("allow", ValueKind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),

@@ -7,7 +7,7 @@ pub struct Key {
     pub name: &'static str,
     /// The type of its value.
     pub kind: ValueKind,
-    /// Whether it is required.
+    /// True if it is required.
     pub required: bool,
     /// The default as TOML. `None` means that `doc` describes it.
     pub default: Option<&'static str>,

@@ -29,7 +29,7 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("no call could compute anything")
         }),
         "\"10s\"",
-        "CPU time of a call.",
+        "CPU time per call.",
     ),
     optional(
         "memory",
@@ -38,7 +38,7 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("no component could start")
         }),
         "\"64MiB\"",
-        "Linear memory of a call, in all memories together.",
+        "Linear memory per call, across all memories.",
     ),
     optional(
         "table_elements",
@@ -47,7 +47,7 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("no component could start")
         }),
         "100000",
-        "Elements of all WebAssembly tables of a call together.",
+        "Table elements per call, across all WebAssembly tables.",
     ),
     optional(
         "handles",
@@ -68,25 +68,25 @@ pub static LIMITS: &[Key] = &[
         "log_lines",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::any() }),
         "1000",
-        "Log lines of a call. The same limit applies to its progress reports. Any more are dropped and counted.",
+        "Log lines per call. The same limit applies to progress reports. The excess is dropped and counted.",
     ),
     optional(
         "output",
         ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::any() }),
         "\"64KiB\"",
-        "Output of a call to stdout and stderr. Any more is dropped and counted.",
+        "Output per call to stdout and stderr. The excess is dropped and counted.",
     ),
     optional(
         "requests",
         ValueKind::Integer(NumberRange { max: 100_000, ..NumberRange::any() }),
         "64",
-        "HTTP requests of a call, if `allow.http` grants any.",
+        "HTTP requests per call, if `allow.http` grants any.",
     ),
     optional(
         "requests_at_once",
         ValueKind::Integer(NumberRange { max: 1_000, ..NumberRange::positive("no request could be sent") }),
         "8",
-        "Concurrent HTTP requests of a call. Any more are denied.",
+        "Concurrent HTTP requests per call. Further requests are denied.",
     ),
     optional(
         "request_timeout",
@@ -95,19 +95,19 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("every request would time out")
         }),
         "\"30s\"",
-        "Time from a request to the head of its response. A plugin can set a shorter timeout.",
+        "Time from sending a request to receiving the response head. A plugin can set a shorter timeout.",
     ),
     optional(
         "sent",
         ValueKind::Size(NumberRange { max: ADDRESSABLE_BYTES, ..NumberRange::any() }),
         "\"8MiB\"",
-        "Request bodies of a call, in total.",
+        "Request bodies per call, in total.",
     ),
     optional(
         "received",
         ValueKind::Size(NumberRange { max: ADDRESSABLE_BYTES, ..NumberRange::any() }),
         "\"32MiB\"",
-        "Response bodies of a call, in total.",
+        "Response bodies per call, in total.",
     ),
     optional(
         "read",
@@ -126,13 +126,13 @@ pub static LIMITS: &[Key] = &[
         "concurrency",
         ValueKind::Integer(NumberRange { max: 10_000, ..NumberRange::positive("no call could run") }),
         "16",
-        "Concurrent calls of the plugin.",
+        "Concurrent calls to the plugin.",
     ),
     optional(
         "queue",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::any() }),
         "256",
-        "Calls that wait for a running one to finish. Any more are rejected as busy.",
+        "Calls that can wait for a running one to finish. Further calls are rejected as busy.",
     ),
     optional(
         "state",
@@ -141,14 +141,14 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("the plugin could keep no state")
         }),
         "\"1MiB\"",
-        "State that the plugin keeps between calls, if `allow.state` grants it a store: the bytes of all keys and \
-         values, plus 64 for each key. If several plugins share a store, each stops at its own limit.",
+        "Size of the plugin's state, if `allow.state` grants it a store: the bytes of all keys and values, plus 64 for \
+         each key. If several plugins share a store, each can add to it until its own limit is reached.",
     ),
     optional(
         "cancel_grace",
         ValueKind::Duration(NumberRange { max: 60, ..NumberRange::any() }),
         "\"250ms\"",
-        "Time for a cancelled call to clean up, if it checks for cancellation. Its answer is discarded.",
+        "Time for a cancelled call to clean up, if it checks for cancellation. Its result is discarded.",
     ),
     optional(
         "component",
@@ -226,7 +226,7 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("no instance could wait for a call")
         }),
         "\"30s\"",
-        "Time that a reused instance stays idle.",
+        "Time that an idle instance is kept for reuse.",
     ),
     key(
         "reuse_memory",

@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// The rendered diagnostics of a file, with the directory of the goldens as `<folder>`.
+/// The rendered diagnostics of a file, with the directory of the goldens as `<directory>`.
 fn diagnostics(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap();
     let mut environment = environment();
@@ -23,7 +23,7 @@ fn diagnostics(file: &Path) -> String {
     }
     let source = ConfigSource { path: file.file_name().unwrap().into(), text: loaded.source.text };
     render_diagnostics(&loaded.problems, &source, RenderStyle::Plain)
-        .replace(&*goldens_dir().to_string_lossy(), "<folder>")
+        .replace(&*goldens_dir().to_string_lossy(), "<directory>")
 }
 
 fn golden_files() -> Vec<PathBuf> {

@@ -25,7 +25,7 @@ use moongate_system::private_dir::{self, Ownership, PrivateDirError};
 const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The maximum size of the cache, in bytes: hundreds of usual plugins, or some very large ones.
 const MAX_BYTES: u64 = 1 << 30;
-/// The minimum time between updates of an entry's time of use.
+/// The minimum time between updates to an entry's time of use.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The age after which an unfinished file is abandoned.
 const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);

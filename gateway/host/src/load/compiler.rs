@@ -204,7 +204,7 @@ pub(crate) fn compile(
     if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
         return compile_in_process(engine, component).map_err(|error| broken(&format!("{error:#}")));
     }
-    let failed = |error: io::Error| LoadError::Internal(format!("no process for the compiler: {error}"));
+    let failed = |error: io::Error| LoadError::Internal(format!("can't start the compiler process: {error}"));
     let Pipes { mut stdin, stdout, stderr } =
         program(limits).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
     // The process reads everything before it writes, so neither blocks the other. If it exits earlier, its status

@@ -18,10 +18,10 @@ pub use hint::PathOrigin;
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The engine or its linker can't be set up.
-    #[error("the Wasm engine can't be started: {0}")]
+    #[error("can't start the Wasm engine: {0}")]
     Engine(String),
     /// The thread that advances the engine's epoch can't be started.
-    #[error("the epoch thread of the Wasm engine can't be started")]
+    #[error("can't start the Wasm engine's epoch thread")]
     Ticker(#[source] std::io::Error),
     /// The CA file for plugins' requests is invalid.
     #[error(transparent)]
@@ -32,12 +32,12 @@ pub enum HostError {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFailure {
     /// The file doesn't exist.
-    #[error("doesn't exist{}", absence(link.as_deref(), folder.as_deref()))]
+    #[error("doesn't exist{}", absence(link.as_deref(), directory.as_deref()))]
     NotFound {
         /// The target, if the path is a symlink.
         link: Option<PathBuf>,
         /// The topmost missing directory of the path.
-        folder: Option<PathBuf>,
+        directory: Option<PathBuf>,
         /// An existing file with a similar path.
         near: Option<PathBuf>,
     },
@@ -49,10 +49,10 @@ pub enum ReadFailure {
     Other(std::io::Error),
 }
 
-fn absence(link: Option<&Path>, folder: Option<&Path>) -> String {
-    match (link, folder) {
+fn absence(link: Option<&Path>, directory: Option<&Path>) -> String {
+    match (link, directory) {
         (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", display_path(to)),
-        (None, Some(folder)) => format!(": there is no directory `{}`", display_path(folder)),
+        (None, Some(directory)) => format!(": there is no directory `{}`", display_path(directory)),
         (None, None) => String::new(),
     }
 }

@@ -78,10 +78,10 @@ pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Resul
         attempt.unwrap_or_else(|error| Err(LoadError::Internal(format!("reading panicked: {error}"))))
     };
     let candidate = match read_settled(&config.source, attempt).await {
-        Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, folder, near: _ } }) => {
+        Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, directory, near: _ } }) => {
             let at = path.clone();
             let near = lane.run(move || nearest_path(&at, EntryKind::File)).await.ok().flatten();
-            return Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, folder, near } });
+            return Err(LoadError::Read { path, why: ReadFailure::NotFound { link: None, directory, near } });
         }
         result => result?,
     };
@@ -95,9 +95,9 @@ struct FileStamp {
     device: u64,
     inode: u64,
     length: u64,
-    /// The last change of its contents: seconds and nanoseconds since 1970.
+    /// The last change to its contents: seconds and nanoseconds since 1970.
     modified: (i64, i64),
-    /// The last change of contents or metadata. Programs can't set it.
+    /// The last change to contents or metadata. Programs can't set it.
     changed: (i64, i64),
 }
 
@@ -209,9 +209,9 @@ fn unreadable(path: &Path, error: io::Error) -> ReadFailure {
     match error.kind() {
         io::ErrorKind::NotFound => {
             let link = fs::read_link(path).ok();
-            let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
-            let folder = missing.last().map(Path::to_owned);
-            ReadFailure::NotFound { link, folder, near: None }
+            let missing = path.ancestors().skip(1).take_while(|directory| !directory.exists());
+            let directory = missing.last().map(Path::to_owned);
+            ReadFailure::NotFound { link, directory, near: None }
         }
         io::ErrorKind::PermissionDenied => ReadFailure::PermissionDenied,
         _ => ReadFailure::Other(error),

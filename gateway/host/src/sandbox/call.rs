@@ -1,4 +1,4 @@
-//! One call of a guest: an instance, the call, its limits and its outcome.
+//! One call to a guest: an instance, the call, its limits and its outcome.
 //!
 //! The instance is new, and nothing of a call outlives it: instance and store are dropped with the future. If the
 //! plugin's configuration allows reuse, the instance is kept idle for the next call, see [`instance_pool`]. Failures of
@@ -35,7 +35,7 @@ use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
 use crate::wasi::preopens::{DirectoryError, DirectoryOpener};
 
-/// A call of one of the guest's exported functions.
+/// A call to one of the guest's exported functions.
 pub(crate) trait GuestCall: Send {
     /// The result in the contract's types.
     type Output: Send + FailureText;
@@ -410,7 +410,7 @@ impl Sandbox {
         };
         tracing::error!(
             plugin = %id,
-            "{grant}; calls of `{id}` fail until it can be opened (hint: {})",
+            "{grant}; calls to `{id}` fail until it can be opened (hint: {})",
             grant.hint(None)
         );
         CallError::Directory(match grant {

@@ -1,6 +1,6 @@
 //! Idle instances of plugins that reuse theirs (`instances = "reused"`).
 //!
-//! An instance serves calls of only one principal, because anything in its memory can show up in its next answer. Idle
+//! An instance serves calls from only one principal, because anything in its memory can show up in its next answer. Idle
 //! instances use slots of the engine's pool: together with the running calls, they never exceed the limit on concurrent
 //! calls, so they never cause a call to be rejected. A call that needs a slot evicts the instance that has been idle
 //! longest.
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// The idle instances of all plugins. `T` is an instance with its store.
 pub(crate) struct InstancePool<T> {
-    /// The limit on concurrent calls of all plugins.
+    /// The limit on concurrent calls to all plugins.
     capacity: u32,
     idle: Mutex<IdleInstances<T>>,
     /// The number of idle instances, for reading without the lock.

@@ -218,7 +218,7 @@ impl StoreState {
         self.contract.finish();
     }
 
-    /// True if another call of the same principal can use this instance. False if the last call left something behind
+    /// True if another call from the same principal can use this instance. False if the last call left something behind
     /// that would count against the next one's limits.
     pub(crate) fn is_reusable(&mut self) -> bool {
         let Some(streams) = self.cli.handles(&self.table) else { return false };

@@ -339,7 +339,7 @@ async fn many_tables_and_memories_do_not_reduce_concurrency() {
     let host = host(dir.path());
     let time = Duration::from_millis(300);
     let plugin = load(&host, dir.path(), &greedy, |config| config.limits.timeout = time).await;
-    // The limit on concurrent calls of this host.
+    // The limit on concurrent calls to this host.
     let ends = tokio::join!(call(&plugin), call(&plugin), call(&plugin), call(&plugin));
     let timeout = || Err(CallError::Timeout(time));
     assert_eq!(ends, (timeout(), timeout(), timeout(), timeout()));

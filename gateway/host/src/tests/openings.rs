@@ -262,7 +262,7 @@ async fn an_idle_instance_survives_a_silent_directory() {
         ended = call(&plugin) => panic!("{ended:?}"),
         () = bench.disk.until_waiting(1) => {}
     }
-    assert_eq!(bench.host.gauges().idle_instances, 1, "it was dropped with the call");
+    assert_eq!(bench.host.gauges().idle_instances, 1, "the instance was dropped with the call");
     bench.disk.revive();
     assert_eq!(call(&plugin).await, Ok(()));
     assert_eq!(bench.host.gauges().idle_instances, 1);

@@ -32,7 +32,7 @@ impl CliState {
         Self { output, audit, stream_handles: BTreeSet::new() }
     }
 
-    /// Prepares for another call of the same instance.
+    /// Prepares for another call to the same instance.
     pub(crate) fn renew(&mut self, audit: GrantAudit) {
         self.audit = audit;
     }

@@ -67,7 +67,7 @@ impl FilesState {
         }
     }
 
-    /// Prepares for the next call of the same instance: resets the quotas, and keeps the descriptors that are still
+    /// Prepares for the next call to the same instance: resets the quotas, and keeps the descriptors that are still
     /// open.
     pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
         let origins = std::mem::take(&mut self.origins);

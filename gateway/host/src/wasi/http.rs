@@ -75,13 +75,13 @@ pub(crate) struct OutboundHttp {
 }
 
 impl OutboundHttp {
-    /// The CA file can't be used.
+    /// # Errors
     /// The CA file can't be used.
     pub(crate) fn new(options: OutgoingOptions) -> Result<Arc<Self>, CaError> {
         Self::with_resolver(options, Arc::new(SystemResolver))
     }
 
-    /// The numbers of requests of each plugin.
+    /// The number of requests that each plugin sent.
     pub(crate) fn requests(&self) -> BTreeMap<PluginId, RequestCounts> {
         self.counters.all()
     }
@@ -97,7 +97,7 @@ impl OutboundHttp {
     }
 }
 
-/// Sends the requests of one plugin under one configuration, and keeps its connections.
+/// Sends one plugin's requests under one configuration, and keeps its connections.
 pub(crate) struct RequestSender {
     outbound: Arc<OutboundHttp>,
     config: Arc<PluginConfig>,
@@ -122,7 +122,7 @@ impl RequestSender {
         })
     }
 
-    /// A sender for another configuration. It takes over no connections.
+    /// A sender for another configuration. It starts without connections.
     pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Arc<Self> {
         Self::new(Arc::clone(&self.outbound), config)
     }

@@ -46,7 +46,7 @@ pub struct ToolResult {
     pub content: Vec<Content>,
     /// The structured result.
     pub structured: Option<Json>,
-    /// Whether the tool failed. If so, `content` contains the reason.
+    /// True if the tool failed. If so, `content` contains the reason.
     pub is_error: bool,
     /// MCP's `_meta`.
     pub meta: JsonMembers,
@@ -69,7 +69,7 @@ pub struct ReadResult {
     pub contents: Vec<ResourceContents>,
     /// The time for which clients may cache it. `None` means that they may not.
     pub ttl: Option<Duration>,
-    /// Whether a cache may give the copy to other callers.
+    /// True if a cache may serve the copy to other callers.
     pub is_shareable: bool,
     /// MCP's `_meta`.
     pub meta: JsonMembers,
@@ -108,7 +108,7 @@ pub struct Completion {
     pub values: Vec<String>,
     /// The number of all suggestions.
     pub total: Option<u32>,
-    /// Whether there are more suggestions than `values`.
+    /// True if there are more suggestions than `values`.
     pub has_more: Option<bool>,
     /// MCP's `_meta`.
     pub meta: JsonMembers,

@@ -358,13 +358,13 @@ impl<'a> OfferBuilder<'a> {
             [] => return,
             [name] => {
                 let length = name.as_str().len();
-                format!("the {kind} name `{name}` is {length} characters long; {refused} it may refuse it")
+                format!("the {kind} name `{name}` is {length} characters long; {refused} it can refuse it")
             }
             names => {
                 let count = names.len();
                 let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
                 format!(
-                    "{count} {kind} names of plugin `{id}` are longer than {WARN_PUBLIC_NAME} characters; {refused} them may refuse them: {}",
+                    "{count} {kind} names of plugin `{id}` are longer than {WARN_PUBLIC_NAME} characters; {refused} them can refuse them: {}",
                     names.join(", ")
                 )
             }

@@ -177,15 +177,15 @@ impl ConflictTable {
         Ok(())
     }
 
-    /// The same table with the candidate at `at` in a better version. `None` if no better one fits.
+    /// This selection with the candidate at `at` in a better version. `None` if no better one fits.
     fn with_better_version(&self, at: usize, candidate: &CatalogCandidate) -> Option<Self> {
         let better = self.admitted.get(&at).copied().unwrap_or(candidate.versions.len());
         let states = candidate.versions[..better].iter().enumerate();
         states.filter_map(|(state, member)| self.with_version(at, state, member).ok()).next()
     }
 
-    /// The same table with `member` (the version with the number `state`) at `at`, if it doesn't conflict with the
-    /// others that serve.
+    /// This selection with `member`, version number `state` of the candidate at `at`. The error is its conflicts with
+    /// the other plugins that serve.
     fn with_version(&self, at: usize, state: usize, member: &CatalogPlugin) -> Result<Self, Collisions> {
         let mut other = Self { members: self.members.clone(), ..Self::default() };
         other.members[at] = member.clone();

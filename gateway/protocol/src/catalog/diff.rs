@@ -40,7 +40,7 @@ pub struct KindDiff {
     pub removed: Vec<String>,
     /// Changed items.
     pub changed: Vec<ItemChange>,
-    /// Whether the remaining items are in another order.
+    /// True if the remaining items are in another order.
     pub reordered: bool,
 }
 

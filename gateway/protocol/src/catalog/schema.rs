@@ -102,7 +102,7 @@ impl Schema {
         }
         let schema = parse_strict(text.get()).map_err(|error| root(error.to_string()))?;
         if depth(&schema) > max_depth as usize {
-            return Err(root(format!("it nests deeper than {max_depth} levels")));
+            return Err(root(format!("it is nested deeper than {max_depth} levels")));
         }
         if Draft::default().detect(&schema) == Draft::Draft4 {
             return Err(root(
@@ -159,7 +159,7 @@ impl Schema {
             return misfit("the value is too large for this schema");
         }
         if cost.nesting_depth(size.depth) > MAX_NESTING {
-            return misfit("the value nests too deep for this schema");
+            return misfit("the value is nested too deeply for this schema");
         }
         let mut found = ValueErrors::default();
         if validator.is_valid(value) {

@@ -28,7 +28,7 @@ pub(super) struct SettingsSchema {
     schema: Schema,
     /// The settings that the schema names. `None` means that others are possible too.
     known: Option<BTreeSet<String>>,
-    /// Whether other settings are rejected.
+    /// True if other settings are rejected.
     is_closed: bool,
     /// The settings that are `true` or `false`.
     booleans: BTreeSet<String>,

@@ -103,7 +103,7 @@ fn conflicting_change_keeps_the_earlier_version() {
     assert_eq!(
         build.catalog.tool("run").unwrap().plugin().id().as_str(),
         "c",
-        "what didn't change goes first"
+        "unchanged plugins take precedence"
     );
     assert_eq!(build.refused[0].replacement, Replacement::EarlierVersion);
     // With another policy it can't: it could have lost a permission.
@@ -181,7 +181,7 @@ fn uri_grant_settles_an_overlap() {
         assert_eq!(owner(&catalog, "x://h/sub/1").as_deref(), Some("narrow"));
         assert_eq!(owner(&catalog, "x://h/sub/index").as_deref(), Some("narrow"));
         assert_eq!(owner(&catalog, "x://i"), None);
-        assert!(catalog.resources().is_empty(), "what was granted away isn't listed");
+        assert!(catalog.resources().is_empty(), "resources granted to another plugin aren't listed");
         assert!(build.problems[0].message.contains("`uris` grants it to another plugin"));
     }
     let both = Catalog::build(1, vec![wide().member(granted), narrow().member(granted)], None);
@@ -362,7 +362,11 @@ fn digests_change_only_with_visible_changes() {
     let mut turned = plugins("one");
     turned.manifest.tools.reverse();
     let turned = catalog(vec![turned.member(|_| {})]);
-    assert_ne!(old.digest(ListKind::Tools), turned.digest(ListKind::Tools), "order is seen");
+    assert_ne!(
+        old.digest(ListKind::Tools),
+        turned.digest(ListKind::Tools),
+        "the order is part of the digest"
+    );
 }
 
 #[test]

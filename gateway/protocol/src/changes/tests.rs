@@ -60,7 +60,7 @@ async fn ignores_reverted_changes() {
     assert_eq!(
         heard(&listener),
         [ChangeEvent::ListChanged(ListKind::Tools)],
-        "this time it was told of the other"
+        "the client was notified of `two`, so `one` is a change"
     );
 }
 
@@ -90,7 +90,11 @@ async fn merges_updates_for_subscribers() {
     assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://b")), ChangeEvent::Updated(uri("test://a"))]);
     assert_eq!(heard(&two), [ChangeEvent::Updated(uri("test://b"))]);
     updates.report(&uri("test://a"));
-    assert_eq!(heard(&one), [ChangeEvent::Updated(uri("test://a"))], "what was told can happen again");
+    assert_eq!(
+        heard(&one),
+        [ChangeEvent::Updated(uri("test://a"))],
+        "a resource can change again after its notification"
+    );
 }
 
 #[tokio::test]
@@ -130,7 +134,11 @@ async fn limits_subscriptions_of_a_listener() {
         listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
     }
     assert_eq!(listener.subscribe(&uri("test://more")), Err(SubscriptionLimitError));
-    assert_eq!(listener.subscribe(&uri("test://7")), Ok(()), "this one it has already");
+    assert_eq!(
+        listener.subscribe(&uri("test://7")),
+        Ok(()),
+        "the listener is already subscribed to this one"
+    );
     listener.unsubscribe(&uri("test://7"));
     let long = |number: usize| uri(&format!("test://{number}/{}", "x".repeat(4_000)));
     assert_eq!(listener.subscribe(&long(0)), Ok(()));

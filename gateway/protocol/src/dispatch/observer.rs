@@ -54,7 +54,7 @@ pub struct RequestEnd<'a> {
     pub transport: NetworkTransport,
     /// The error as a stable word for metrics. `None` means success.
     pub error: Option<&'static str>,
-    /// The time since the request was read, including the waits for a permit and for answers of the user.
+    /// The time since the request was read, including the waits for a permit and for the user's answers.
     pub took: Duration,
 }
 
@@ -130,7 +130,7 @@ impl CallOutcome<'_> {
     }
 }
 
-/// An answer of a plugin with an outcome other than [`CallOutcome::Failed`].
+/// A plugin's answer with an outcome other than [`CallOutcome::Failed`].
 pub(super) trait HasOutcome {
     fn outcome(&self) -> CallOutcome<'static>;
 }

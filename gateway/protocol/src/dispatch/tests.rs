@@ -144,7 +144,11 @@ async fn checks_structured_results() {
     };
     let image = Content::Image(image);
     let with_image = ToolResult { content: vec![image.clone()], ..structured(r#"{"t":"AA=="}"#) };
-    assert_eq!(run(with_image, Some(&schema)).await.unwrap().content, [image], "the same once more as text");
+    assert_eq!(
+        run(with_image, Some(&schema)).await.unwrap().content,
+        [image],
+        "the structured part isn't repeated as text"
+    );
 
     for (result, part) in [
         (structured("{}"), "`t` is missing"),
@@ -175,7 +179,7 @@ async fn panic_fails_one_call() {
         let bench = bench(vec![fake.member(|_| {})]);
         let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
         assert!(matches!(&error, CallError::Internal(why) if !why.contains("at once")), "{error}");
-        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was given back");
+        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was returned");
     }
 }
 
@@ -234,10 +238,10 @@ async fn cancelled_plugin_gets_a_grace_period() {
             assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 1);
             bench.context.cancel.cancel();
         });
-        assert_eq!(call_error(result), CallError::Cancelled, "its answer comes too late");
+        assert_eq!(call_error(result), CallError::Cancelled, "its answer arrives too late");
         assert_eq!(begun.elapsed(), Duration::from_millis(ends_after));
         assert_eq!(tidy.is_cancelled(), takes < 300);
-        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was given back");
+        assert_eq!(bench.dispatcher.limiter().loads()[0].1.running, 0, "the permit was returned");
     }
 }
 

@@ -64,7 +64,9 @@ fn round_trip(message: &Message<'_>, limits: ParseLimits) {
     let first = write(message);
     assert!(!first.contains(&b'\n') && !first.contains(&b'\r'), "one line");
     let text = MessageText::new(&first);
-    let Ok(Incoming::Single(again)) = parse(&text, limits) else { panic!("what was written can't be read") };
+    let Ok(Incoming::Single(again)) = parse(&text, limits) else {
+        panic!("the written message can't be parsed")
+    };
     same(message, &again);
     assert_eq!(first, write(&again), "the same bytes");
 }
@@ -101,7 +103,7 @@ fn answer(malformed: &MalformedMessage, limits: ParseLimits) {
     write_error(&mut out, malformed.id.as_ref(), MissingId::Null, &malformed.error);
     let text = MessageText::new(&out);
     let Ok(Incoming::Single(Message::Response(back))) = parse(&text, limits) else {
-        panic!("our own error can't be read")
+        panic!("our own error can't be parsed")
     };
     assert_eq!(back.id, malformed.id);
     assert_eq!(back.outcome.map(RawValue::get), Err(malformed.error.clone()));

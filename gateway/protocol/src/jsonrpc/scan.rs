@@ -6,7 +6,7 @@ use super::MAX_DEPTH;
 
 /// Text that nests too deep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it nests deeper than {MAX_DEPTH} levels at byte {0}")]
+#[error("it is nested deeper than {MAX_DEPTH} levels at byte {0}")]
 pub(super) struct TooDeep(usize);
 
 /// Checks `text`. Text that isn't JSON at all can pass: it is parsed afterwards.

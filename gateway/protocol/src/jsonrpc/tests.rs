@@ -101,7 +101,7 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
     ("18 object", br#"{"jsonrpc":"2.0","id":{},"method":"a"}"#, "-32600 -"),
     ("18 array", br#"{"jsonrpc":"2.0","id":[1],"method":"a"}"#, "-32600 -"),
     (
-        "19 beyond 2^53",
+        "19 above 2^53",
         br#"{"jsonrpc":"2.0","id":9007199254740993,"method":"a"}"#,
         "request 9007199254740993 a -",
     ),
@@ -110,7 +110,7 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
         br#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"a"}"#,
         "request 18446744073709551615 a -",
     ),
-    ("19 beyond u64", br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"a"}"#, "-32600 -"),
+    ("19 above u64", br#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"a"}"#, "-32600 -"),
     ("19 negative", br#"{"jsonrpc":"2.0","id":-9,"method":"a"}"#, "request -9 a -"),
     ("19 minus zero", br#"{"jsonrpc":"2.0","id":-0,"method":"a"}"#, "request -0 a -"),
     ("20 empty string", br#"{"jsonrpc":"2.0","id":"","method":"a"}"#, r#"request "" a -"#),
@@ -182,7 +182,7 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
     ("38 trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"a",}"#, "-32700 1"),
     ("38 comment", br#"{"jsonrpc":"2.0","id":1,/* */"method":"a"}"#, "-32700 1"),
     (
-        "39 a number beyond floats passes as text",
+        "39 a number outside the range of floats passes as text",
         br#"{"jsonrpc":"2.0","method":"n","params":[1e400]}"#,
         "notification n [1e400]",
     ),

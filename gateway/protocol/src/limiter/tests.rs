@@ -47,7 +47,7 @@ async fn calls_above_the_concurrency_wait_in_order() {
     assert_eq!(limiter.load(&id("a")), CallLoad { running: 1, waiting: 2 });
     drop(first);
     let permit = second.await.unwrap().unwrap();
-    assert!(waits(&mut third).await, "the one that asked later waits on");
+    assert!(waits(&mut third).await, "the later call still waits");
     drop(permit);
     drop(third.await.unwrap().unwrap());
     assert_eq!(limiter.load(&id("a")), CallLoad::default());
@@ -64,7 +64,7 @@ async fn full_queue_rejects_immediately() {
     drop(admit(&limiter, "b", 1).await.expect("another plugin isn't concerned"));
     second.abort();
     assert!(second.await.unwrap_err().is_cancelled());
-    assert_eq!(limiter.load(&id("a")).waiting, 1, "whoever leaves makes room");
+    assert_eq!(limiter.load(&id("a")).waiting, 1, "a call that gives up makes room");
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +76,7 @@ async fn no_plugin_gets_the_last_permit() {
     assert!(waits(&mut a3).await);
     let b1 = admit(&limiter, "b", 100).await.expect("another plugin gets through");
     let mut c1 = ask(&limiter, "c", 100).await;
-    assert!(waits(&mut c1).await, "three run");
+    assert!(waits(&mut c1).await, "three calls run");
     assert_eq!(limiter.load(&id("c")), CallLoad { running: 0, waiting: 1 });
     drop(b1);
     drop(c1.await.unwrap().expect("what waits for the gateway comes before what waits for its own plugin"));
@@ -139,7 +139,7 @@ async fn changed_concurrency_applies_immediately() {
     let mut next = ask(&limiter, "a", 2).await;
     let [first, second, third] = three;
     drop(first);
-    assert!(waits(&mut next).await, "two run still");
+    assert!(waits(&mut next).await, "two calls still run");
     drop(second);
     let next = next.await.unwrap().unwrap();
     let _fourth = admit(&limiter, "a", 3).await.expect("raised again");
@@ -170,7 +170,7 @@ async fn idle_without_running_or_waiting_calls() {
     let mut is_idle = async || timeout(Duration::from_secs(60), &mut idle).await.is_ok();
     drop(first);
     let second = second.await.unwrap().unwrap();
-    assert!(!is_idle().await, "one waited, and runs now");
+    assert!(!is_idle().await, "the waiting call runs now");
     drop(second);
     assert!(!is_idle().await, "another plugin's call runs");
     drop(third.await.unwrap().unwrap());

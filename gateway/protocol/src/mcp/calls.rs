@@ -49,7 +49,7 @@ pub(super) async fn call_tool(
     Ok(if result.is_error { RequestAnswer::ToolError(text) } else { RequestAnswer::Result(text) })
 }
 
-/// One call of a tool.
+/// One call to a tool.
 struct ToolCall<'a> {
     name: &'a str,
     arguments: Arguments<'a>,
@@ -238,23 +238,23 @@ pub(super) async fn complete(
 
 /// The error of a resource that couldn't be read. Plugins report unknown URIs in their own words, but clients recognise
 /// one error only. The plugin's message is appended to it.
-fn read_error(trouble: RequestError, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
+fn read_error(error: RequestError, uri: &str, view: &Catalog, revision: Revision) -> ProtocolError {
     let RequestError::Dispatch(DispatchError::Call {
         plugin,
         error: CallError::Refused(PluginError::NotFound(PluginErrorDetail { message, .. })),
-    }) = trouble
+    }) = error
     else {
-        return trouble.answer(revision).error;
+        return error.answer(revision).error;
     };
-    let mut told =
+    let mut not_found =
         ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, view), revision).error;
     // The SDK's message starts with the same words.
     let words = message.strip_prefix(&format!("there is no resource `{uri}`")).unwrap_or(&message);
     let words = words.trim_start_matches([':', ' ']);
     if !words.is_empty() {
-        told.error.message.push_str(&format!(" (plugin `{plugin}`: {words})"));
+        not_found.error.message.push_str(&format!(" (plugin `{plugin}`: {words})"));
     }
-    told
+    not_found
 }
 
 impl Protocol {

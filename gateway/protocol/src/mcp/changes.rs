@@ -46,7 +46,7 @@ impl NotificationStream {
 }
 
 impl Protocol {
-    /// A listener for a session, which receives all list changes, and updates of the resources that it subscribes to.
+    /// A listener for a session, which receives all list changes, and updates to the resources that it subscribes to.
     #[must_use]
     pub fn listener(&self, updates: &Arc<ResourceUpdates>) -> ChangeListener {
         ChangeListener::new(self.dispatcher.watch(), updates, ListKind::ALL)
@@ -126,10 +126,10 @@ impl Protocol {
     }
 }
 
-/// The notification of `news` to a session, which is the same in every handshake revision.
+/// The notification of `event` to a session, which is the same in every handshake revision.
 #[must_use]
-pub fn session_notification(news: &ChangeEvent) -> Vec<u8> {
-    notification(news, None)
+pub fn session_notification(event: &ChangeEvent) -> Vec<u8> {
+    notification(event, None)
 }
 
 /// The URI, if a plugin owns it.
@@ -142,15 +142,15 @@ fn subscription_limit_error(error: SubscriptionLimitError, at: &str, cure: &str)
     ProtocolError::params(at, &format!("{error}; {cure}"))
 }
 
-fn notification(news: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {
-    let (method, uri) = match news {
+fn notification(event: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {
+    let (method, uri) = match event {
         ChangeEvent::ListChanged(ListKind::Tools) => ("notifications/tools/list_changed", None),
         ChangeEvent::ListChanged(ListKind::Prompts) => ("notifications/prompts/list_changed", None),
         ChangeEvent::ListChanged(ListKind::Resources) => ("notifications/resources/list_changed", None),
         ChangeEvent::Updated(uri) => ("notifications/resources/updated", Some(uri)),
     };
-    let told = ChangeParams { filter: None, uri, subscription };
-    let params = (uri.is_some() || subscription.is_some()).then(|| render(&told));
+    let params = ChangeParams { filter: None, uri, subscription };
+    let params = (uri.is_some() || subscription.is_some()).then(|| render(&params));
     let mut out = Vec::with_capacity(192);
     jsonrpc::write_notification(&mut out, method, params.as_deref());
     out

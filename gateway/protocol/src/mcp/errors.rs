@@ -135,12 +135,12 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// A failed call of this plugin.
+    /// A failed call to this plugin.
     pub(super) fn failed(member: &CatalogPlugin, error: CallError) -> Self {
         Self::Dispatch(DispatchError::Call { plugin: member.id().clone(), error })
     }
 
-    /// Unanswered questions of this plugin.
+    /// This plugin's unanswered questions.
     pub(super) fn unanswered(member: &CatalogPlugin, why: String) -> Self {
         Self::Unanswered(member.id().clone(), why)
     }
@@ -209,7 +209,7 @@ impl ErrorAnswer {
         }
     }
 
-    /// The answer to a failed call of a plugin.
+    /// The answer to a failed call to a plugin.
     fn for_call_error(plugin: &PluginId, error: &CallError, message: &str, revision: Revision) -> Self {
         let message = match error.config_key() {
             Some(key) => format!("{message} (limit `plugins.{plugin}.limits.{key}`)"),

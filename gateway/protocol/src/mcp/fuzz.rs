@@ -22,7 +22,7 @@ pub fn fuzz_params(bytes: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) else { return };
     let params = match Params::read(Some(raw)) {
         Ok(params) => params,
-        Err(error) => return told(&error),
+        Err(error) => return check_error(&error),
     };
     assert!(json::parse_strict(raw.get()).is_ok(), "a duplicate key");
     if let Some((text, value)) = params.arguments() {
@@ -37,20 +37,20 @@ pub fn fuzz_params(bytes: &[u8]) {
     }
     let _ = NotificationPrefs::read(&params, None).is_empty();
     let strings = Params::strings(params.get("arguments"), "/arguments");
-    strings.err().iter().for_each(told);
-    params.level().err().iter().for_each(told);
-    InitializeParams::read(&params).err().iter().for_each(told);
+    strings.err().iter().for_each(check_error);
+    params.level().err().iter().for_each(check_error);
+    InitializeParams::read(&params).err().iter().for_each(check_error);
     match RequestEnvelope::read(&params) {
         Ok(envelope) => {
             assert!(is_stateless_claim(&params) && Revision::STATELESS.contains(&envelope.revision));
         }
-        Err(error) => told(&error),
+        Err(error) => check_error(&error),
     }
 }
 
-fn told(error: &ProtocolError) {
+fn check_error(error: &ProtocolError) {
     assert!(error.error.message.len() <= MAX_ERROR_MESSAGE_BYTES, "{}", error.error.message);
-    assert!(error.error.data.is_some(), "what is wrong isn't named: {}", error.error.message);
+    assert!(error.error.data.is_some(), "the error doesn't name its location: {}", error.error.message);
 }
 
 /// Opens `bytes` as a cursor, and seals it as one. Nothing opens that wasn't sealed, was sealed for another list, or
@@ -63,8 +63,16 @@ pub fn fuzz_cursor(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     assert_eq!(read_cursor(&key, ListedItems::Tools, &text), None, "a forged cursor was opened");
     let Ok(sealed) = write_cursor(&key, ListedItems::Tools, &text) else { return };
-    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed).as_deref(), Some(&*text), "it opens to itself");
-    assert_eq!(read_cursor(&key, ListedItems::Prompts, &sealed), None, "for this list only");
+    assert_eq!(
+        read_cursor(&key, ListedItems::Tools, &sealed).as_deref(),
+        Some(&*text),
+        "the cursor opens to the sealed key"
+    );
+    assert_eq!(
+        read_cursor(&key, ListedItems::Prompts, &sealed),
+        None,
+        "the cursor is valid for this list only"
+    );
     assert_eq!(
         read_cursor(&SealingKey::shared("other"), ListedItems::Tools, &sealed),
         None,

@@ -1,4 +1,4 @@
-//! Input from the client: questions of plugins to the user, the model or the host (2026-07-28, basic/patterns/mrtr;
+//! Input from the client: plugins' questions to the user, the model or the host (2026-07-28, basic/patterns/mrtr;
 //! 2025-11-25, client/elicitation, client/sampling, client/roots).
 //!
 //! A plugin that needs input ends its call with questions and is called again, from the top, with the answers. No
@@ -47,7 +47,7 @@ use question::Question;
 /// The maximum number of rounds of questions in one call.
 const MAX_ROUNDS: u32 = 8;
 
-/// The time that a question of the handshake era waits for its answer. The call's own timeout is paused meanwhile.
+/// The time that a handshake-era question waits for its answer. The call's own timeout is paused meanwhile.
 pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The maximum number of open questions of one session: far more than a user answers, and far fewer than the requests

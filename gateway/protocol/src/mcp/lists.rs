@@ -48,7 +48,7 @@ impl ListedItems {
     }
 }
 
-/// Whether a cache between client and gateway may share results between callers.
+/// The callers that can get a result from a cache between client and gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheScope {
     /// Shared: anyone may call the gateway.

@@ -29,7 +29,7 @@ pub enum Method {
     Complete,
     /// Sets the level of log messages.
     SetLevel,
-    /// Subscribes to changes of a resource.
+    /// Subscribes to a resource's changes.
     Subscribe,
     /// Ends a subscription.
     Unsubscribe,

@@ -1,7 +1,7 @@
 //! The released MCP revisions, and the features of each (2025-03-26, changelog; 2025-06-18, changelog; 2025-11-25,
 //! changelog; 2026-07-28, changelog).
 //!
-//! No other module compares revisions: they ask whether a revision [has](Revision::has) a [`Feature`].
+//! Other modules don't compare revisions; they ask whether a revision [has](Revision::has) a [`Feature`].
 
 use std::fmt;
 

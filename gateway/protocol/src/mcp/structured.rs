@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json::{self, Json};
 
-/// Whether a tool's structured results are wrapped for older revisions.
+/// The wrapping of a tool's structured results for older revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrapping {
     /// The schema's root is an object, or there is no schema: only values that aren't objects are wrapped.

@@ -117,7 +117,7 @@ fn converts_unsupported_content_to_text() {
     assert_eq!(
         block(&later, Revision::V2026_07_28)["type"],
         "text",
-        "a strict client throws an unknown block out"
+        "a strict client rejects an unknown block"
     );
 }
 

@@ -43,7 +43,7 @@ impl Drop for DetachOnDrop {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
         self.cancel.cancel();
-        // During a shutdown of the runtime there is no time left for it.
+        // While the runtime shuts down, there is no time left for cleanup.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(call);
         }

@@ -59,7 +59,8 @@ pub(super) fn check_standard(
     }
 }
 
-/// Checks that `Mcp-Param-…` headers match the arguments. `repeated` are the arguments that the tool wants repeated.
+/// Checks that `Mcp-Param-…` headers match the arguments. `repeated` are the arguments that the tool's schema
+/// asks clients to repeat.
 ///
 /// An argument that is absent or `null` has no header. A value that a header can't express is left to the validation of
 /// the arguments.

@@ -20,7 +20,7 @@ use super::response_stream::RequestInProgress;
 /// The maximum number of open streams of one principal.
 const MAX_LISTEN_STREAMS: usize = 64;
 
-/// The reasons for which a stream ends before the gateway stops.
+/// The reasons why a stream ends before the gateway stops.
 #[derive(Debug)]
 pub(super) struct StreamEnds {
     /// The client has cancelled the request, so nothing more is sent.

@@ -19,7 +19,7 @@ use crate::session::RunningRequest;
 use super::detach::DetachOnDrop;
 use super::response;
 
-/// Support of the transport and the client for several messages in answer to one request.
+/// Support, by the transport and the client, for several messages in response to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamSupport {
     /// The response can be a stream with notifications and questions.

@@ -1,4 +1,4 @@
-//! Questions of the gateway to a client of the handshake revisions, while a request of that client runs.
+//! The gateway's questions to a client of the handshake revisions, while a request of that client runs.
 //!
 //! A question is sent on the stream of its request, and its answer arrives as a message of its own (2025-11-25,
 //! basic/transports). Ids start with `s-`, so that clients can't confuse them with their own. A question that is

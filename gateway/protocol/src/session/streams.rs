@@ -194,7 +194,7 @@ pub struct EventReader {
     after: u64,
     kind: StreamKind,
     wake: Arc<Notify>,
-    /// Whether the priming event is still to be sent.
+    /// True until the priming event is sent.
     send_priming: bool,
     closes_at: Option<Instant>,
 }

@@ -63,9 +63,9 @@ fn suggestions_text(suggestions: &[&GrantFix], plugin: &PluginConfig) -> String 
         );
     }
     if read.iter().any(|guest| guest.is_none()) {
-        text.push_str("replace each `…` by a directory of this machine and the plugin's path for it\n");
+        text.push_str("replace each `…` with a directory on this machine or the plugin's path for it\n");
     } else if !read.is_empty() {
-        text.push_str("replace `…` by a directory of this machine\n");
+        text.push_str("replace `…` with a directory on this machine\n");
     }
     text
 }

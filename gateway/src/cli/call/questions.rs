@@ -1,4 +1,4 @@
-//! The questions of a tool, and the options that answer them. Used by `call`.
+//! A tool's questions, and the options that answer them. Used by `call`.
 
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ pub(super) enum QuestionKind {
     Page,
     /// A question to the model.
     Model,
-    /// The client's folders.
-    Folders,
+    /// The client's directories.
+    Directories,
     /// An unsupported kind.
     Other,
 }
@@ -52,7 +52,7 @@ impl Question {
             ("elicitation/create", Some("url")) => QuestionKind::Page,
             ("elicitation/create", _) => QuestionKind::Form,
             ("sampling/createMessage", _) => QuestionKind::Model,
-            ("roots/list", _) => QuestionKind::Folders,
+            ("roots/list", _) => QuestionKind::Directories,
             _ => QuestionKind::Other,
         }
     }
@@ -82,7 +82,7 @@ impl Question {
             }
             QuestionKind::Page => lines.push(format!("    the page: {}", self.member("url"))),
             QuestionKind::Model => lines.extend(self.messages()),
-            QuestionKind::Folders | QuestionKind::Other => {}
+            QuestionKind::Directories | QuestionKind::Other => {}
         }
         let options = self.answers().iter().map(|answer| answer_option(answer)).collect::<Vec<_>>().join(" ");
         match self.kind() {
@@ -96,10 +96,10 @@ impl Question {
                     lines.push(format!("    to set a field: {field}"));
                 }
             }
-            QuestionKind::Model | QuestionKind::Folders if !options.is_empty() => {
+            QuestionKind::Model | QuestionKind::Directories if !options.is_empty() => {
                 lines.push(format!("    {options}"))
             }
-            QuestionKind::Model | QuestionKind::Folders | QuestionKind::Other => {}
+            QuestionKind::Model | QuestionKind::Directories | QuestionKind::Other => {}
         }
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
@@ -110,7 +110,7 @@ impl Question {
             QuestionKind::Form => format!("asks the user: {}", self.member("message")),
             QuestionKind::Page => format!("asks the user to open a page: {}", self.member("message")),
             QuestionKind::Model => "asks the model".to_owned(),
-            QuestionKind::Folders => "asks for the client's folders".to_owned(),
+            QuestionKind::Directories => "asks for the client's directories".to_owned(),
             QuestionKind::Other => {
                 format!("sends `{}`, which `call` doesn't support", print::inline(self.method()))
             }
@@ -171,7 +171,7 @@ impl Question {
             }
             QuestionKind::Page => vec![format!("{key}={OPENED}")],
             QuestionKind::Model => vec![format!("{key}=text of the reply")],
-            QuestionKind::Folders => vec![format!("{key}=./")],
+            QuestionKind::Directories => vec![format!("{key}=./")],
             QuestionKind::Other => Vec::new(),
         }
     }

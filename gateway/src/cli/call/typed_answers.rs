@@ -1,7 +1,7 @@
 //! `--answer`: the answers on the command line, and the responses that are sent to the tool. Used by `call`.
 //!
 //! `KEY.FIELD=VALUE` fills in one field of a form and `KEY={…}` all of them; `KEY=decline` and `KEY=cancel` refuse it.
-//! For a question to the model, the value is the model's text; for folders, a path or a URI; for a page, `opened`.
+//! For a question to the model, the value is the model's text; for directories, a path or a URI; for a page, `opened`.
 //!
 //! Answers are given before the questions are known, and a tool can ask something else the next time. So an answer to
 //! one kind of question is invalid for another kind, and each answer is printed when it is sent.
@@ -130,11 +130,14 @@ impl AnswerParts<'_> {
                 let response = json!({ "role": "assistant", "content": content, "model": "moongate-call", "stopReason": "endTurn" });
                 Ok(SentAnswer { response, shown: shown(&json!(text)) })
             }
-            QuestionKind::Folders => {
-                let roots =
-                    self.whole.iter().flat_map(|text| folders(text)).map(|folder| folder_uri(&folder));
+            QuestionKind::Directories => {
+                let roots = self
+                    .whole
+                    .iter()
+                    .flat_map(|text| directories(text))
+                    .map(|directory| directory_uri(&directory));
                 let roots = roots.collect::<Result<Vec<String>, String>>()?;
-                let shown = if roots.is_empty() { "no folders".to_owned() } else { roots.join(", ") };
+                let shown = if roots.is_empty() { "no directories".to_owned() } else { roots.join(", ") };
                 let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
                 Ok(SentAnswer { response: json!({ "roots": roots }), shown })
             }
@@ -267,8 +270,8 @@ fn field_names(fields: &[SchemaField<'_>]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Folders on the command line: one, none, or a JSON list.
-fn folders(text: &str) -> Vec<String> {
+/// Directories on the command line: one, none, or a JSON list.
+fn directories(text: &str) -> Vec<String> {
     match serde_json::from_str::<Vec<String>>(text) {
         Ok(several) => several,
         Err(_) if text.is_empty() => Vec::new(),
@@ -276,18 +279,18 @@ fn folders(text: &str) -> Vec<String> {
     }
 }
 
-/// The URI of a folder. Text that could answer another kind of question is rejected.
-fn folder_uri(folder: &str) -> Result<String, String> {
-    if folder.starts_with("file://") {
-        return Ok(folder.to_owned());
+/// The URI of a directory. Text that could answer another kind of question is rejected.
+fn directory_uri(directory: &str) -> Result<String, String> {
+    if directory.starts_with("file://") {
+        return Ok(directory.to_owned());
     }
-    let is_path = ["/", "./", "../"].iter().any(|beginning| folder.starts_with(beginning));
-    let path = std::path::absolute(Path::new(folder)).ok().filter(|_| is_path);
+    let is_path = ["/", "./", "../"].iter().any(|beginning| directory.starts_with(beginning));
+    let path = std::path::absolute(Path::new(directory)).ok().filter(|_| is_path);
     let uri = path.and_then(|path| Url::from_file_path(path).ok());
     let uri = uri.ok_or_else(|| {
-        let folder = print::inline(folder);
+        let directory = print::inline(directory);
         format!(
-            "`{folder}` isn't a folder: start its path with `/`, `./` or `../`, or its URI with `file://`"
+            "`{directory}` isn't a directory: start its path with `/`, `./` or `../`, or its URI with `file://`"
         )
     })?;
     Ok(uri.into())

@@ -122,10 +122,10 @@ fn asked(found: &NeedMatch) -> (&'static str, String) {
         (Requested::Yes, GuestCapability::Settings) => "its `config` table".to_owned(),
         (Requested::Yes, need) => format!("to allow it, add `{}`", need.example_line()),
         (Requested::Maybe, need) => format!(
-            "maybe: the import may only come from its standard library; to allow it, add `{}`",
+            "possibly unused, because standard libraries import this too; to allow it, add `{}`",
             need.example_line()
         ),
-        (Requested::No, _) => "not needed: the component has no such import".to_owned(),
+        (Requested::No, _) => "not needed: the component doesn't import this".to_owned(),
     };
     (found.need.verb_phrase(), text)
 }
@@ -145,8 +145,10 @@ fn granted(found: &NeedMatch, shown: &PluginReport<'_>) -> (&'static str, String
         (Requested::Yes, true) => {
             format!(": denied; to allow it, add `{}`", found.need.example_line())
         }
-        (Requested::Maybe, true) => ": the import may only come from its standard library".to_owned(),
-        (Requested::No, _) => ": not needed, the component has no such import".to_owned(),
+        (Requested::Maybe, true) => {
+            "; possibly unused, because standard libraries import this too".to_owned()
+        }
+        (Requested::No, _) => "; not needed: the component doesn't import this".to_owned(),
         (Requested::Yes | Requested::Maybe, false) => String::new(),
     };
     (found.need.verb_phrase(), format!("{granted}{remark}"))

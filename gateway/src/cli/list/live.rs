@@ -62,7 +62,7 @@ pub(super) async fn list_live_plugins(
     match request_status(gateway).await {
         Ok(Ok(status)) => {
             let other_file = other_file_note(&status.file, &loaded);
-            note(common, &format!("from the gateway at {}{other_file}", gateway.address()));
+            note(common, &format!("the plugins of the gateway at {}{other_file}", gateway.address()));
             Ok(status.plugins(common))
         }
         Ok(Err(error)) => Ok(LivePlugins::Unavailable(format!("at {}: {error}", gateway.address()))),
@@ -150,11 +150,11 @@ fn remarks(plugin: &Value) -> Vec<String> {
     remarks.extend(trouble["retry_at"].as_str().map(|at| format!("next retry at {}", utc_time(at))));
     let waiting = &plugin["waiting"];
     if let Some(digest) = waiting["sha256"].as_str().and_then(|digest| digest.get(..12)) {
-        remarks.push(format!("waits for `moongate reload`: new code, {digest}"));
+        remarks.push(format!("run `moongate reload` to load new code: {digest}"));
     }
     if let Some(grants) = waiting["grants"].as_array() {
         let grants: Vec<&str> = grants.iter().filter_map(Value::as_str).collect();
-        remarks.push(format!("waits for `moongate reload`: wider grants, {}", grants.join(", ")));
+        remarks.push(format!("run `moongate reload` to apply wider grants: {}", grants.join(", ")));
     }
     remarks
 }

@@ -78,7 +78,7 @@ pub(super) struct ProjectName(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ProjectNameError {
     /// The path ends in `..`, or is the root.
-    #[error("the path of the folder doesn't end in a name")]
+    #[error("the path of the directory doesn't end in a name")]
     Missing,
     /// A plugin can't have this name.
     #[error("invalid plugin name `{0}`")]
@@ -103,9 +103,9 @@ impl ProjectNameError {
 }
 
 impl ProjectName {
-    /// The name of the project in `folder`: its last part.
-    pub(super) fn of(folder: &Path) -> Result<Self, ProjectNameError> {
-        let name = folder.file_name().ok_or(ProjectNameError::Missing)?.to_string_lossy().into_owned();
+    /// The name of the project in `directory`: its last part.
+    pub(super) fn of(directory: &Path) -> Result<Self, ProjectNameError> {
+        let name = directory.file_name().ok_or(ProjectNameError::Missing)?.to_string_lossy().into_owned();
         let is_unambiguous_path = name.starts_with(|c: char| c.is_ascii_lowercase())
             && !name.contains(|c: char| c.is_ascii_uppercase());
         if !is_unambiguous_path || PluginId::new(&name).is_err() {

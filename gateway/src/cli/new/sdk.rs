@@ -12,8 +12,8 @@ const BUILD_SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// The location of the SDK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SdkSource {
-    /// A folder.
-    Folder(PathBuf),
+    /// A directory.
+    Directory(PathBuf),
     /// The URL of a Git repository.
     Git(String),
 }
@@ -21,10 +21,10 @@ pub(super) enum SdkSource {
 /// The SDK wasn't found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SdkError {
-    /// The given folder doesn't contain the SDK.
+    /// The given directory doesn't contain the SDK.
     #[error("no `moongate-sdk` in `{0}`")]
     NotFound(String),
-    /// No folder was given, and the source code of this gateway can't be used.
+    /// No directory was given, and the source code of this gateway can't be used.
     #[error(
         "SDK not found: the source code that this gateway was built from doesn't exist or belongs to another user"
     )]
@@ -33,20 +33,20 @@ pub(super) enum SdkError {
 
 /// The hint for both errors.
 pub(super) const SDK_HINT: &str =
-    "pass a folder with Moongate's source code, or the URL of its Git repository, with `--sdk`";
+    "pass a directory with Moongate's source code, or the URL of its Git repository, with `--sdk`";
 
 impl SdkSource {
     /// The SDK at the given location, or otherwise in the source code of this gateway.
     pub(super) fn find(named: Option<&str>) -> Result<Self, SdkError> {
         match named {
             Some(named) if is_address(named) => Ok(Self::Git(named.to_owned())),
-            Some(named) => match in_folder(Path::new(named)) {
-                Some(folder) => Ok(Self::Folder(folder)),
+            Some(named) => match in_directory(Path::new(named)) {
+                Some(directory) => Ok(Self::Directory(directory)),
                 None => Err(SdkError::NotFound(named.to_owned())),
             },
-            None => in_folder(Path::new(BUILD_SOURCES))
-                .filter(|folder| has_trusted_owner(folder))
-                .map(Self::Folder)
+            None => in_directory(Path::new(BUILD_SOURCES))
+                .filter(|directory| has_trusted_owner(directory))
+                .map(Self::Directory)
                 .ok_or(SdkError::Unknown),
         }
     }
@@ -54,7 +54,9 @@ impl SdkSource {
     /// The dependency in `Cargo.toml`.
     pub(super) fn dependency(&self) -> String {
         match self {
-            Self::Folder(folder) => format!("{{ path = {} }}", toml_string(&folder.to_string_lossy())),
+            Self::Directory(directory) => {
+                format!("{{ path = {} }}", toml_string(&directory.to_string_lossy()))
+            }
             Self::Git(address) => format!("{{ git = {} }}", toml_string(address)),
         }
     }
@@ -63,7 +65,7 @@ impl SdkSource {
 impl fmt::Display for SdkSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(folder) => write!(f, "`{}`", folder.display()),
+            Self::Directory(directory) => write!(f, "`{}`", directory.display()),
             Self::Git(address) => write!(f, "`{address}`"),
         }
     }
@@ -74,9 +76,9 @@ fn is_address(named: &str) -> bool {
     ["https://", "http://", "ssh://", "git://", "file://"].iter().any(|scheme| named.starts_with(scheme))
 }
 
-/// The folder of the SDK, given directly or as the folder of Moongate's source code.
-fn in_folder(folder: &Path) -> Option<PathBuf> {
-    let mut places = [folder.to_owned(), folder.join("plugin-sdk")].into_iter();
+/// The directory of the SDK, given directly or as the directory of Moongate's source code.
+fn in_directory(directory: &Path) -> Option<PathBuf> {
+    let mut places = [directory.to_owned(), directory.join("plugin-sdk")].into_iter();
     let found = places.find(|place| {
         let manifest = fs::read_to_string(place.join("Cargo.toml"));
         manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == r#"name = "moongate-sdk""#))
@@ -84,10 +86,10 @@ fn in_folder(folder: &Path) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// True if the folder belongs to this user or to the system. Its code runs when the project is built, and on any
-/// machine but the build machine, another user could have created the folder.
-fn has_trusted_owner(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|found| Ownership::SourceTree.check(&found).is_ok())
+/// True if the directory belongs to this user or to the system. Its code runs when the project is built, and on any
+/// machine but the build machine, another user could have created the directory.
+fn has_trusted_owner(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|found| Ownership::SourceTree.check(&found).is_ok())
 }
 
 /// A TOML string; JSON strings are valid TOML.

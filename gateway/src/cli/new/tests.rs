@@ -6,15 +6,15 @@ use super::name::{ProjectName, ProjectNameError};
 use super::sdk::{SdkError, SdkSource};
 use super::{TEMPLATE_FILES, component_path, fill};
 
-fn name(folder: &str) -> Result<ProjectName, ProjectNameError> {
-    ProjectName::of(Path::new(folder))
+fn name(directory: &str) -> Result<ProjectName, ProjectNameError> {
+    ProjectName::of(Path::new(directory))
 }
 
 #[test]
 fn the_last_part_of_the_path_is_the_name() {
-    for folder in ["word-count", "a/b/word-count", "/word-count", "./word-count/"] {
-        let name = name(folder).unwrap();
-        assert_eq!((name.as_str(), name.type_name().as_str()), ("word-count", "WordCount"), "{folder}");
+    for directory in ["word-count", "a/b/word-count", "/word-count", "./word-count/"] {
+        let name = name(directory).unwrap();
+        assert_eq!((name.as_str(), name.type_name().as_str()), ("word-count", "WordCount"), "{directory}");
         assert_eq!(name.file(), "word_count.wasm");
     }
     assert_eq!(name("string").unwrap().type_name(), "StringPlugin");
@@ -34,14 +34,14 @@ fn refuses_names_that_cargo_rust_or_the_gateway_refuse() {
 }
 
 #[test]
-fn finds_the_sdk_by_its_folder_or_that_of_all_sources() {
+fn finds_the_sdk_by_its_directory_or_that_of_all_sources() {
     let own = SdkSource::find(None).unwrap();
-    let SdkSource::Folder(folder) = &own else { panic!("{own:?}") };
-    assert!(folder.ends_with("plugin-sdk") && folder.is_absolute(), "{folder:?}");
+    let SdkSource::Directory(directory) = &own else { panic!("{own:?}") };
+    assert!(directory.ends_with("plugin-sdk") && directory.is_absolute(), "{directory:?}");
     let named = |path: &Path| SdkSource::find(Some(path.to_str().unwrap()));
-    assert_eq!(named(folder).unwrap(), own);
-    assert_eq!(named(folder.parent().unwrap()).unwrap(), own);
-    assert!(matches!(named(&folder.join("src")).unwrap_err(), SdkError::NotFound(_)));
+    assert_eq!(named(directory).unwrap(), own);
+    assert_eq!(named(directory.parent().unwrap()).unwrap(), own);
+    assert!(matches!(named(&directory.join("src")).unwrap_err(), SdkError::NotFound(_)));
     assert_eq!(
         SdkSource::find(Some("https://git.example/m")).unwrap().dependency(),
         r#"{ git = "https://git.example/m" }"#

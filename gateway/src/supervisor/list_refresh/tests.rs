@@ -123,7 +123,7 @@ async fn foreign_resources_notify_no_client() {
 
 #[tokio::test]
 async fn panic_is_an_error_of_one_plugin() {
-    let result = catch_panic(async { panic!("as it was asked to") }).await;
+    let result = catch_panic(async { panic!("requested by the test") }).await;
     assert!(result.unwrap_err().contains("internal error"));
 }
 

@@ -71,7 +71,7 @@ impl Reconciler {
         } else if !is_active {
             "; the plugin isn't served".to_owned()
         } else if failure.ends_calls {
-            format!("; calls of `{id}` fail until it can be opened")
+            format!("; calls to `{id}` fail until it can be opened")
         } else {
             "; the earlier version keeps serving".to_owned()
         };
@@ -111,12 +111,12 @@ fn log_waiting(plugin: &mut ManagedPlugin) {
     match &waiting {
         Some(PendingChange::Code(digest)) => tracing::warn!(
             plugin = %id,
-            "the file of `{id}` contains new code, {}, which waits because of `reload = \"pinned\"`; {APPLY_HINT}",
+            "`{id}` has new code, {}, which isn't loaded because of `reload = \"pinned\"`; {APPLY_HINT}",
             digest.short()
         ),
         Some(PendingChange::Grants(grants)) => tracing::warn!(
             plugin = %id,
-            "the configuration of `{id}` waits because of `wider_grants = \"wait\"`; it would grant {}; {APPLY_HINT}",
+            "the new configuration of `{id}` isn't applied because of `wider_grants = \"wait\"`: it also grants {}; {APPLY_HINT}",
             grants.join(", ")
         ),
         None => {}

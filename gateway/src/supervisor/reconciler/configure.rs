@@ -18,7 +18,7 @@ use crate::supervisor::watch::WatchTarget;
 
 use super::{Reconciler, RetiredCode, retire_delay};
 
-/// The changes of a configuration.
+/// The changes in a configuration.
 #[derive(Debug, Default)]
 struct ConfigChanges {
     /// Changes, one per line.
@@ -83,7 +83,10 @@ impl Reconciler {
         if self.desired.logged_rejection.as_ref() == Some(&rendered) {
             return;
         }
-        tracing::error!("configuration rejected; the one in use stays in force:\n{}", rendered.trim_end());
+        tracing::error!(
+            "rejected the new configuration; the current one stays in effect:\n{}",
+            rendered.trim_end()
+        );
         self.desired.logged_rejection = Some(rendered);
         self.report.counts.rejected += 1;
         self.report.add_failure(None, now - read.detected, reason);

@@ -1,4 +1,4 @@
-//! A gateway on a system that doesn't report changes of files.
+//! A gateway on a system that doesn't report changes to files.
 
 use std::path::Path;
 

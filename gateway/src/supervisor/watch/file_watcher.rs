@@ -1,4 +1,4 @@
-//! Decides when to probe which files, which folders the system has to watch, and which changes to report.
+//! Decides when to probe which files, which directories the system has to watch, and which changes to report.
 //!
 //! The system's reports are hints. Each relevant one starts a burst; after a quiet period, all files are probed, and
 //! those whose stamp differs from the last reported one are reported. The same happens at intervals, because network
@@ -25,7 +25,7 @@ use super::{WatchEvent, WatchMode, WatchTarget};
 /// The maximum time between probes if the system doesn't report everything.
 const FALLBACK_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The maximum number of consecutive rounds that each found more folders to watch; after that, the next round waits for
+/// The maximum number of consecutive rounds that each found more directories to watch; after that, the next round waits for
 /// its time. On some mounts, names lead to a different place each time, and the rounds would never end.
 const MAX_PROBE_ROUNDS: u32 = 20;
 
@@ -52,12 +52,12 @@ pub(super) struct FileWatcher {
     reported_mode: WatchMode,
 }
 
-/// The folders that the system watches.
+/// The directories that the system watches.
 #[derive(Debug)]
 pub(super) struct FolderState {
     /// `None` while a stalled call works on them.
     pub(super) watches: Option<Box<FolderWatches>>,
-    /// The folders for which the watches were last updated; `None` at the start and after the configuration changed.
+    /// The directories for which the watches were last updated; `None` at the start and after the configuration changed.
     fitted: Option<WantedFolders>,
     /// Lost watches that aren't replaced yet.
     lost: LostWatches,
@@ -198,11 +198,11 @@ impl FileWatcher {
         self.check_files(ProbeReason::Report, &changed_entries, now);
     }
 
-    /// Probes all files and watches their folders. Repeats this until no more folders are found.
+    /// Probes all files and watches their directories. Repeats this until no more directories are found.
     fn check_files(&mut self, reason: ProbeReason, changed_entries: &BTreeSet<FolderEntry>, now: Instant) {
         self.probe_files(reason, changed_entries, now);
         for _ in 0..MAX_PROBE_ROUNDS {
-            // A change in a folder can be missed before it is watched, and its path may lead elsewhere by now.
+            // A change in a directory can be missed before it is watched, and its path may lead elsewhere by now.
             if !self.fit_folders(now) {
                 break;
             }
@@ -223,7 +223,7 @@ impl FileWatcher {
                 Some(probe) => probes.push((file, probe)),
                 None if self.mailbox.is_stopped() => return,
                 None => {
-                    tracing::warn!(file = %file.display(), "can't stat file: file system not responding");
+                    tracing::warn!(file = %file.display(), "can't stat the file: its file system isn't responding");
                     let device = self.device(&file);
                     self.stalled.insert(file, device);
                 }
@@ -276,7 +276,7 @@ impl FileWatcher {
         }
     }
 
-    /// Watches the folders that the last probes passed through. True if a folder is newly watched.
+    /// Watches the directories that the last probes passed through. True if a directory is newly watched.
     fn fit_folders(&mut self, now: Instant) -> bool {
         let steps = self.files.values().filter_map(TrackedFile::last_probe).flat_map(|probe| &probe.steps);
         let wanted = WantedFolders::from_steps(steps);
@@ -304,7 +304,7 @@ impl FileWatcher {
         match result {
             Some(JobResult::FoldersFitted(watches, outcome)) => self.apply_fit(watches, outcome),
             Some(JobResult::Probed(..)) | None => {
-                let reason = "can't watch a folder yet: file system not responding";
+                let reason = "can't watch a directory yet: its file system isn't responding";
                 self.folders.trouble.get_or_insert_with(|| reason.to_owned());
                 false
             }
@@ -321,7 +321,7 @@ impl FileWatcher {
     fn apply_late_result(&mut self, result: JobResult, now: Instant) {
         match result {
             JobResult::Probed(file, probe) => {
-                tracing::info!(file = %file.display(), "file system responding again");
+                tracing::info!(file = %file.display(), "the file system responds again");
                 self.stalled.remove(&file);
                 if let Some(tracked) = self.files.get_mut(&file)
                     && tracked.last_probe().is_none()

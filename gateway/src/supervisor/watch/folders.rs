@@ -1,7 +1,7 @@
-//! The folders whose changes the system reports.
+//! The directories whose changes the system reports.
 //!
-//! Only folders are watched, because a file that is replaced takes its watch with it. For each name on the path to a
-//! file, the folder that contains the name is watched, even if the name doesn't exist yet.
+//! Only directories are watched, because a file that is replaced takes its watch with it. For each name on the path to a
+//! file, the directory that contains the name is watched, even if the name doesn't exist yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::system::{FolderWatcher, System, WatchError};
 /// The interval for requesting reports again from a system that can't provide any.
 const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The folders to watch.
+/// The directories to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WantedFolders(BTreeMap<PathBuf, WantedFolder>);
 
@@ -24,14 +24,14 @@ pub(super) struct WantedFolders(BTreeMap<PathBuf, WantedFolder>);
 struct WantedFolder {
     id: FileId,
     names: BTreeSet<OsString>,
-    /// A folder in which only folders are expected can stay unwatched.
+    /// A directory in which only directories are expected can stay unwatched.
     contains: StepKind,
 }
 
 impl WantedFolders {
-    /// The folders of all steps.
+    /// The directories of all steps.
     pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a PathStep>) -> Self {
-        // A folder that is mounted twice has two paths; the system reports one of them.
+        // A directory that is mounted twice has two paths; the system reports one of them.
         let mut paths: HashMap<FileId, &Path> = HashMap::new();
         let mut folders: BTreeMap<PathBuf, WantedFolder> = BTreeMap::new();
         for PathStep { folder, id, name, kind } in steps {
@@ -62,7 +62,7 @@ impl WantedFolders {
 /// Watches that may be gone.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LostWatches {
-    /// The watches of these folders, and of all folders below them.
+    /// The watches of these directories, and of all directories below them.
     pub(super) removed: BTreeSet<PathBuf>,
     pub(super) all: bool,
     /// All watches, for this reason. There are no more reports.
@@ -75,7 +75,7 @@ impl LostWatches {
     }
 }
 
-/// The watched folders. Every method can block.
+/// The watched directories. Every method can block.
 #[derive(Debug)]
 pub(super) struct FolderWatches {
     system: Arc<dyn System>,
@@ -92,10 +92,10 @@ struct WatcherFailure {
     retry_at: Instant,
 }
 
-/// The result of changing the watched folders.
+/// The result of changing the watched directories.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FitOutcome {
-    /// A folder is newly watched, so a change in it may have been missed.
+    /// A directory is newly watched, so a change in it may have been missed.
     pub(super) grown: bool,
     /// The reason that not everything is reported.
     pub(super) trouble: Option<String>,
@@ -106,7 +106,7 @@ impl FolderWatches {
         Self { system, sink, watcher: None, watched: BTreeMap::new(), failure: None }
     }
 
-    /// Watches these folders and no others.
+    /// Watches these directories and no others.
     pub(super) fn fit(&mut self, wanted: &WantedFolders, lost: LostWatches, now: Instant) -> FitOutcome {
         if let Some(reason) = lost.failed {
             self.fail(reason, now);
@@ -135,7 +135,7 @@ impl FolderWatches {
                         self.watched.insert(path.clone(), folder.id);
                         outcome.grown = true;
                     }
-                    // The folder above also reports that.
+                    // The directory above also reports that.
                     Err(WatchError::NotFound) => {}
                     Err(WatchError::Folder(reason)) => {
                         if contains == StepKind::Leaf && outcome.trouble.is_none() {

@@ -49,11 +49,11 @@ pub(in crate::supervisor) enum ChangeKind {
     Removed,
 }
 
-/// The watched names, by folder.
+/// The watched names, by directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchedNames(pub(super) HashMap<PathBuf, NamesInFolder>);
 
-/// The watched names in one folder.
+/// The watched names in one directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NamesInFolder {
     pub(super) folder: FileId,
@@ -63,11 +63,11 @@ pub(super) struct NamesInFolder {
 /// Reports from the system since they were last taken.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SystemReports {
-    /// Something happened to a watched name or folder.
+    /// Something happened to a watched name or directory.
     pub(super) any_change: bool,
     /// Names that may have new content.
     pub(super) changed_entries: BTreeSet<FolderEntry>,
-    /// Watched folders that are gone, with everything below them.
+    /// Watched directories that are gone, with everything below them.
     pub(super) removed_folders: BTreeSet<PathBuf>,
     /// Reports were lost.
     pub(super) overflowed: bool,

@@ -1,8 +1,8 @@
 //! Probing a file: its stamp, which changes whenever its content may have changed, and the path that led to it.
 //!
-//! The path matters because a file can change without any operation on it: a symlink gets another target, or a folder
+//! The path matters because a file can change without any operation on it: a symlink gets another target, or a directory
 //! is renamed and another takes its place. So a probe follows the path step by step, like the system does, and records
-//! each name and the folder that contains it.
+//! each name and the directory that contains it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ pub(in crate::supervisor) struct FileProbe {
     pub(super) stamp: FileStamp,
     /// In the order of the path. The last one is the file itself, or the first name that doesn't exist.
     pub(super) steps: Vec<PathStep>,
-    /// The last change of the file, or of a symlink on the path, by the file system's clock.
+    /// The last change to the file, or to a symlink on the path, by the file system's clock.
     pub(super) changed_at: Option<SystemTime>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum FileStamp {
         modified: FileTime,
         changed: FileTime,
     },
-    /// A folder, a pipe or a device.
+    /// A directory, a pipe or a device.
     NotAFile,
     Missing,
     /// The system gives no information.
@@ -44,23 +44,23 @@ pub(super) enum FileStamp {
 /// Seconds and nanoseconds since 1970.
 pub(super) type FileTime = (i64, i64);
 
-/// Identifies a file or folder.
+/// Identifies a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileId {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
-/// A name in a folder, which is the unit of the system's reports.
+/// A name in a directory, which is the unit of the system's reports.
 pub(super) type FolderEntry = (FileId, OsString);
 
 /// A step on the path to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathStep {
-    /// The folder, by a path without symlinks.
+    /// The directory, by a path without symlinks.
     pub(super) folder: PathBuf,
     pub(super) id: FileId,
-    /// The name that was looked up in the folder.
+    /// The name that was looked up in the directory.
     pub(super) name: OsString,
     pub(super) kind: StepKind,
 }
@@ -68,7 +68,7 @@ pub(super) struct PathStep {
 /// The kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepKind {
-    /// A folder, which is rarely replaced.
+    /// A directory, which is rarely replaced.
     Folder,
     /// A symlink, the file, or a missing name: changes are expected.
     Leaf,
@@ -88,7 +88,7 @@ impl FileProbe {
         })
     }
 
-    /// The device of the folder that contains the file, or the last part of its path that exists.
+    /// The device of the directory that contains the file, or the last part of its path that exists.
     pub(super) fn device(&self) -> Option<u64> {
         self.steps.last().map(|step| step.id.device)
     }
@@ -161,7 +161,7 @@ impl PathWalk {
         let mut ahead = Vec::new();
         push(&mut ahead, &std::path::absolute(path)?);
         let root = PathBuf::from("/");
-        // The current folder, and those above it.
+        // The current directory, and those above it.
         let mut folders = vec![(root.clone(), FileId::of(&fs::symlink_metadata(root)?))];
         let mut symlinks = 0;
         while let Some(component) = ahead.pop() {
@@ -191,7 +191,7 @@ impl PathWalk {
                 self.steps.last_mut().expect("the step was just pushed").kind = StepKind::Folder;
                 folders.push((target, FileId::of(&metadata)));
             } else {
-                // The file, or a file where a folder is expected.
+                // The file, or a file where a directory is expected.
                 return Ok(());
             }
         }

@@ -13,7 +13,7 @@ use super::probe::{FileProbe, probe};
 
 /// The system calls for watching.
 pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
-    /// Starts reporting changes in folders. Can block for a moment.
+    /// Starts reporting changes in directories. Can block for a moment.
     ///
     /// # Errors
     /// A limit of the system is reached.
@@ -27,29 +27,29 @@ pub(in crate::supervisor) trait System: fmt::Debug + Send + Sync + 'static {
 
 /// Reports changes until it is dropped. Can block for a moment.
 pub(in crate::supervisor) trait FolderWatcher: fmt::Debug + Send {
-    /// Starts reporting changes of a folder and of the names in it.
+    /// Starts reporting changes to a directory and to the names in it.
     ///
     /// # Errors
-    /// The folder can't be watched.
+    /// The directory can't be watched.
     fn watch(&mut self, folder: &Path) -> Result<(), WatchError>;
 
-    /// Stops reporting changes of a folder, which may be gone.
+    /// Stops reporting changes to a directory, which may be gone.
     fn unwatch(&mut self, folder: &Path);
 }
 
 /// The reason that the system doesn't report changes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::supervisor) enum WatchError {
-    /// A limit of the system, for all folders.
+    /// A limit of the system, for all directories.
     #[error("{0}")]
     Limit(String),
-    /// The folder doesn't exist.
-    #[error("no such folder")]
+    /// The directory doesn't exist.
+    #[error("no such directory")]
     NotFound,
-    /// The folder can't be watched.
+    /// The directory can't be watched.
     #[error("{0}")]
     Folder(String),
-    /// No folder can be watched any more.
+    /// No directory can be watched any more.
     #[error("{0}")]
     Ended(String),
 }
@@ -86,7 +86,7 @@ impl FolderWatcher for NotifyWatcher {
 
     fn unwatch(&mut self, folder: &Path) {
         if let Some(watcher) = &mut self.watcher {
-            // Fails if the folder is gone, which is the usual reason to stop watching it.
+            // Fails if the directory is gone, which is the usual reason to stop watching it.
             let _ = catch_panic(|| watcher.unwatch(folder));
         }
     }
@@ -116,7 +116,7 @@ fn describe_panic(panic: &(dyn Any + Send)) -> String {
 fn watch_error(error: &notify::Error) -> WatchError {
     match &error.kind {
         ErrorKind::PathNotFound => WatchError::NotFound,
-        // The folder was removed between probing and watching it.
+        // The directory was removed between probing and watching it.
         ErrorKind::Io(io) if io.kind() == std::io::ErrorKind::NotFound => WatchError::NotFound,
         ErrorKind::MaxFilesWatch => WatchError::Limit(describe(error)),
         ErrorKind::Io(io) if is_exhaustion(io) => WatchError::Limit(describe(error)),
@@ -129,7 +129,7 @@ fn watch_error(error: &notify::Error) -> WatchError {
 fn describe(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
-            "this user can't watch more folders (`fs.inotify.max_user_watches`)".to_owned()
+            "the user's limit on watched directories is reached (`fs.inotify.max_user_watches`)".to_owned()
         }
         ErrorKind::Io(io) if is_exhaustion(io) => {
             format!("{io}; each program that watches files uses one of `fs.inotify.max_user_instances`")

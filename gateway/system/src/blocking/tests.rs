@@ -35,7 +35,7 @@ fn is_taken(lane: &BlockingLimiter) -> bool {
 async fn abandoned_work_keeps_its_permit_until_it_ends() {
     let lane = BlockingLimiter::new(2);
     let first = leave_work_in(&lane).await;
-    assert_eq!(lane.run(|| 1).await.unwrap(), 1, "there is another turn");
+    assert_eq!(lane.run(|| 1).await.unwrap(), 1, "another thread is free");
     let second = leave_work_in(&lane).await;
     assert!(is_taken(&lane));
     drop(first);
@@ -48,19 +48,16 @@ async fn each_plugin_has_its_own_limit() {
     let lanes = PluginBlockingLimiters::new(1);
     let release = leave_work_in(&lanes.for_plugin(&id("a"))).await;
     assert_eq!(lanes.for_plugin(&id("b")).run(|| 1).await.unwrap(), 1);
-    assert!(
-        is_taken(&lanes.for_plugin(&id("a"))),
-        "its thread is still at work, whoever asks for the lane anew"
-    );
+    assert!(is_taken(&lanes.for_plugin(&id("a"))), "its thread still runs, so the lane is still taken");
     drop(release);
     assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
     drop(lanes.for_plugin(&id("c")));
-    assert!(lanes.limiters.lock().unwrap().len() <= 2, "lanes that nobody has go");
+    assert!(lanes.limiters.lock().unwrap().len() <= 2, "unused lanes are removed");
 }
 
 #[tokio::test]
 async fn a_panic_releases_the_permit() {
     let lane = BlockingLimiter::new(1);
-    assert!(lane.run(|| panic!("as it was asked to")).await.unwrap_err().is_panic());
+    assert!(lane.run(|| panic!("requested by the test")).await.unwrap_err().is_panic());
     assert_eq!(lane.run(|| 1).await.unwrap(), 1);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::tests::{Folder, error_of, text_of};
+use crate::tests::{Directory, error_of, text_of};
 
 fn edit(path: &str, edits: &[(&str, &str)]) -> Value {
     let edits: Vec<Value> =
@@ -14,8 +14,8 @@ fn edit(path: &str, edits: &[(&str, &str)]) -> Value {
 
 #[test]
 fn replaces_the_first_exact_match() {
-    let folder = Folder::new();
-    let path = folder.write("a.txt", "one\ntwo\ntwo\n");
+    let directory = Directory::new();
+    let path = directory.write("a.txt", "one\ntwo\ntwo\n");
     let shown = text_of("edit_file", edit(&path, &[("two", "2"), ("one\n2", "uno\n2")]));
     let rule = "=".repeat(67);
     assert_eq!(
@@ -25,13 +25,13 @@ fn replaces_the_first_exact_match() {
         )
     );
     assert_eq!(fs::read_to_string(path).unwrap(), "uno\n2\ntwo\n");
-    assert_eq!(folder.names(), ["a.txt"]);
+    assert_eq!(directory.names(), ["a.txt"]);
 }
 
 #[test]
 fn matches_lines_regardless_of_indentation() {
-    let folder = Folder::new();
-    let path = folder.write("a.py", "def f():\n    if x:\n        y()\n    z()\n");
+    let directory = Directory::new();
+    let path = directory.write("a.py", "def f():\n    if x:\n        y()\n    z()\n");
     text_of("edit_file", edit(&path, &[("if x:\n  y()", "if not x:\n    y(1)\nw()")]));
     // The second line is indented two more than the original; the third has no original line.
     assert_eq!(fs::read_to_string(path).unwrap(), "def f():\n    if not x:\n      y(1)\nw()\n    z()\n");
@@ -39,23 +39,23 @@ fn matches_lines_regardless_of_indentation() {
 
 #[test]
 fn makes_no_edit_if_one_does_not_match() {
-    let folder = Folder::new();
-    let path = folder.write("a.txt", "one\ntwo\n");
+    let directory = Directory::new();
+    let path = directory.write("a.txt", "one\ntwo\n");
     assert_eq!(
         error_of("edit_file", edit(&path, &[("one", "1"), ("three\nfour", "3")])),
         "Could not find exact match for edit:\nthree\nfour"
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
-    assert!(error_of("edit_file", edit(&folder.path("gone"), &[])).starts_with("ENOENT: "));
+    assert!(error_of("edit_file", edit(&directory.path("gone"), &[])).starts_with("ENOENT: "));
 }
 
 #[test]
 fn keeps_unchanged_lines_byte_for_byte() {
-    let folder = Folder::new();
-    let path = folder.write("dos.txt", "one\r\ntwo\r\nthree\nfour\r\n");
+    let directory = Directory::new();
+    let path = directory.write("dos.txt", "one\r\ntwo\r\nthree\nfour\r\n");
     text_of("edit_file", edit(&path, &[("two\nthree", "2\n2.5\nthree")]));
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\r\n2\r\n2.5\r\nthree\nfour\r\n");
-    let path = folder.write("latin1.txt", b"caf\xe9\none\n");
+    let path = directory.write("latin1.txt", b"caf\xe9\none\n");
     text_of("edit_file", edit(&path, &[("one", "1")]));
     assert_eq!(fs::read(&path).unwrap(), b"caf\xe9\n1\n");
     let text_of = error_of("edit_file", edit(&path, &[("caf", "tea")]));
@@ -65,16 +65,16 @@ fn keeps_unchanged_lines_byte_for_byte() {
 
 #[test]
 fn fences_text_with_backticks() {
-    let folder = Folder::new();
-    let path = folder.write("a.md", "````\nx\n````\n");
+    let directory = Directory::new();
+    let path = directory.write("a.md", "````\nx\n````\n");
     let shown = text_of("edit_file", edit(&path, &[("x", "y")]));
     assert!(shown.starts_with("`````diff\n") && shown.ends_with("`````\n\n"), "{shown}");
 }
 
 #[test]
 fn marks_a_missing_final_newline() {
-    let folder = Folder::new();
-    let path = folder.write("a.txt", "one");
+    let directory = Directory::new();
+    let path = directory.write("a.txt", "one");
     let shown = text_of("edit_file", edit(&path, &[("one", "one\ntwo")]));
     assert!(
         shown.contains(
@@ -82,7 +82,7 @@ fn marks_a_missing_final_newline() {
         ),
         "{shown}"
     );
-    let empty = folder.write("empty.txt", "");
+    let empty = directory.write("empty.txt", "");
     let shown = text_of("edit_file", edit(&empty, &[("", "new\n")]));
     assert!(shown.contains("@@ -0,0 +1,1 @@\n+new\n"), "{shown}");
 }

@@ -2,33 +2,33 @@
 
 use serde_json::{Value, json};
 
-use crate::tests::{Folder, error_of, text_of};
+use crate::tests::{Directory, error_of, text_of};
 
 use super::size_in_words;
 
-fn filled() -> Folder {
-    let folder = Folder::new();
-    folder.write("b.txt", "x".repeat(1152));
-    folder.write("A.txt", "12");
-    folder.write("sub/deep/x.md", "");
-    folder.write("sub/.hidden", "");
-    folder.link("sub", "link");
-    folder
+fn filled() -> Directory {
+    let directory = Directory::new();
+    directory.write("b.txt", "x".repeat(1152));
+    directory.write("A.txt", "12");
+    directory.write("sub/deep/x.md", "");
+    directory.write("sub/.hidden", "");
+    directory.link("sub", "link");
+    directory
 }
 
 #[test]
 fn marks_directories() {
-    let folder = filled();
+    let directory = filled();
     assert_eq!(
         text_of("list_directory", json!({ "path": "." })),
         "[FILE] A.txt\n[FILE] b.txt\n[FILE] link\n[DIR] sub"
     );
-    let gone = folder.path("gone");
+    let gone = directory.path("gone");
     assert_eq!(
         error_of("list_directory", json!({ "path": gone })),
         format!("ENOENT: no such file or directory, scandir '{gone}'")
     );
-    let file = folder.path("b.txt");
+    let file = directory.path("b.txt");
     assert_eq!(
         error_of("list_directory", json!({ "path": file })),
         format!("ENOTDIR: not a directory, scandir '{file}'")
@@ -37,10 +37,10 @@ fn marks_directories() {
 
 #[test]
 fn shows_and_sums_sizes() {
-    let folder = Folder::new();
-    folder.write("b.txt", "x".repeat(1152));
-    folder.write("A.txt", "12");
-    folder.write("sub/x", "");
+    let directory = Directory::new();
+    directory.write("b.txt", "x".repeat(1152));
+    directory.write("A.txt", "12");
+    directory.write("sub/x", "");
     let by_name = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let lines: Vec<&str> = by_name.lines().collect();
     assert_eq!(
@@ -61,9 +61,9 @@ fn shows_and_sums_sizes() {
 
 #[test]
 fn sorts_names_alphabetically() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     for name in ["b", "B", "a", "C", "\u{e9}", "f", "e2"] {
-        folder.write(name, "");
+        directory.write(name, "");
     }
     let listed = text_of("list_directory_with_sizes", json!({ "path": "." }));
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().nth(1)).take(7).collect();
@@ -88,7 +88,7 @@ fn rounds_sizes_half_up() {
 
 #[test]
 fn adds_children_to_directories() {
-    let _folder = filled();
+    let _directory = filled();
     let tree: Value = serde_json::from_str(&text_of("directory_tree", json!({ "path": "." }))).unwrap();
     let deep = json!([{ "name": "x.md", "type": "file" }]);
     let sub = json!([
@@ -116,8 +116,8 @@ fn adds_children_to_directories() {
 
 #[test]
 fn refuses_trees_that_are_too_deep() {
-    let folder = Folder::new();
-    folder.write(&format!("{}x", "d/".repeat(200)), "");
+    let directory = Directory::new();
+    directory.write(&format!("{}x", "d/".repeat(200)), "");
     let text_of = error_of("directory_tree", json!({ "path": "." }));
     assert!(text_of.starts_with("Directory too deep: "), "{text_of}");
 }

@@ -1,7 +1,7 @@
 //! Resolution of paths, and refused paths.
 
 use crate::granted::GrantedDirectories;
-use crate::tests::Folder;
+use crate::tests::Directory;
 
 use super::{locate, normal, parent};
 
@@ -24,16 +24,16 @@ fn normalizes_paths() {
 
 #[test]
 fn resolves_relative_paths_in_the_allowed_directory() {
-    let folder = Folder::new();
-    assert_eq!(found("sub/new.txt"), folder.path("sub/new.txt"));
-    assert_eq!(found("."), folder.path(""));
-    assert_eq!(found(""), folder.path(""));
+    let directory = Directory::new();
+    assert_eq!(found("sub/new.txt"), directory.path("sub/new.txt"));
+    assert_eq!(found("."), directory.path(""));
+    assert_eq!(found(""), directory.path(""));
 }
 
 #[test]
 fn refuses_outside_paths_and_names_allowed_directories() {
-    let folder = Folder::new();
-    let root = folder.path("");
+    let directory = Directory::new();
+    let root = directory.path("");
     let outside =
         |path: &str| format!("Access denied - path outside allowed directories: {path} not in {root}");
     assert_eq!(found("/etc/hostname"), outside("/etc/hostname"));
@@ -49,42 +49,42 @@ fn refuses_outside_paths_and_names_allowed_directories() {
 
 #[test]
 fn follows_links_inside_and_refuses_others() {
-    let folder = Folder::new();
-    let root = folder.path("");
-    folder.write("sub/a.txt", "");
-    folder.link("sub", "dir");
-    folder.link("../sub/a.txt", "sub/up");
-    folder.link("../../etc", "sub/out");
-    folder.link("/etc", "absolute");
-    folder.link("b", "a");
-    folder.link("a", "b");
-    folder.link("gone/x", "dangling");
-    assert_eq!(found("dir/a.txt"), folder.path("sub/a.txt"));
-    assert_eq!(found("dir/up"), folder.path("sub/a.txt"));
-    assert_eq!(found("dir/new/deeper"), folder.path("sub/new/deeper"));
+    let directory = Directory::new();
+    let root = directory.path("");
+    directory.write("sub/a.txt", "");
+    directory.link("sub", "dir");
+    directory.link("../sub/a.txt", "sub/up");
+    directory.link("../../etc", "sub/out");
+    directory.link("/etc", "absolute");
+    directory.link("b", "a");
+    directory.link("a", "b");
+    directory.link("gone/x", "dangling");
+    assert_eq!(found("dir/a.txt"), directory.path("sub/a.txt"));
+    assert_eq!(found("dir/up"), directory.path("sub/a.txt"));
+    assert_eq!(found("dir/new/deeper"), directory.path("sub/new/deeper"));
     for (asked, at) in [("sub/out/hostname", "sub/out/hostname"), ("absolute/x", "absolute/x")] {
         assert_eq!(
             found(asked),
             format!(
                 "Access denied - symlink target outside allowed directories: {} not in {root}",
-                folder.path(at)
+                directory.path(at)
             )
         );
     }
     assert!(found("a").starts_with("ELOOP: "));
     assert_eq!(found("dangling"), format!("Parent directory does not exist: {root}"));
-    folder.write("file", "");
+    directory.write("file", "");
     assert!(found("file/x").starts_with("ENOTDIR: not a directory, realpath "), "{}", found("file/x"));
 }
 
 #[test]
 fn finds_names_in_any_unicode_normalization() {
-    let folder = Folder::new();
-    let composed = folder.write("caf\u{e9}/x.txt", "");
+    let directory = Directory::new();
+    let composed = directory.write("caf\u{e9}/x.txt", "");
     assert_eq!(found("cafe\u{301}/x.txt"), composed);
-    assert_eq!(found("cafe\u{301}/new.txt"), folder.path("caf\u{e9}/new.txt"));
-    folder.write("\u{212b}", "");
-    folder.write("A\u{30a}", "");
+    assert_eq!(found("cafe\u{301}/new.txt"), directory.path("caf\u{e9}/new.txt"));
+    directory.write("\u{212b}", "");
+    directory.write("A\u{30a}", "");
     assert_eq!(found("\u{c5}"), "Ambiguous Unicode path component: \u{c5}");
-    assert_eq!(found("\u{fc}"), folder.path("\u{fc}"), "doesn't exist yet");
+    assert_eq!(found("\u{fc}"), directory.path("\u{fc}"), "doesn't exist yet");
 }

@@ -46,7 +46,7 @@ fn keeps_concurrent_changes() {
 fn retries_contended_changes() {
     assert!(!create(&Client::<Memory>::new().kv_contended(500), &["a"]).failed());
     let busy = create(&Client::<Memory>::new().kv_contended(5000), &["a"]);
-    assert_eq!(busy.all_text(), "too many concurrent changes of the knowledge graph; try again");
+    assert_eq!(busy.all_text(), "too many concurrent changes to the knowledge graph; try again");
 }
 
 #[test]

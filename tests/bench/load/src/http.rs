@@ -174,7 +174,7 @@ fn read_head(bytes: &[u8]) -> anyhow::Result<Head> {
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-length") {
-            length = Some(value.parse().context("a length that is no number")?);
+            length = Some(value.parse().context("a length that isn't a number")?);
         } else if name.eq_ignore_ascii_case("mcp-session-id") {
             head.session = Some(value.to_owned());
         } else if name.eq_ignore_ascii_case("content-type") {

@@ -37,12 +37,12 @@ impl Default for Spec {
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 impl Spec {
-    /// Is the revision stateless?
+    /// True if the revision is stateless.
     pub(crate) fn stateless(&self) -> bool {
         self.revision.as_str() >= "2026"
     }
 
-    /// Does the server expect a handshake?
+    /// True if the server expects a handshake.
     pub(crate) fn handshake(&self) -> bool {
         !self.bare && !self.stateless()
     }
@@ -183,7 +183,7 @@ pub(crate) fn find_id(message: &[u8]) -> Option<u64> {
     })
 }
 
-/// Does a list of tools contain the tool?
+/// Returns true if a list of tools contains the tool.
 ///
 /// # Errors
 /// The answer isn't a list of tools.

@@ -237,7 +237,7 @@ async fn lists_change(client: &Connection) -> Result<()> {
             client.seen.notes().changed.remove(kind);
             call(client, trigger, json!({})).await?;
             client.seen.until(kind, |notes| notes.changed.contains(kind)).await?;
-            ensure!(listed(client, kind).await? != before, "the list of {kind} is as it was");
+            ensure!(listed(client, kind).await? != before, "the list of {kind} is unchanged");
         }
         Ok(())
     })
@@ -253,7 +253,7 @@ async fn subscribes(client: &Connection) -> Result<()> {
     let filter = SubscriptionFilter::builder().tools_list_changed().resource_subscriptions([uri]).build();
     with_subscription(client, filter, async {
         call(client, "zoo_changes_flood", json!({"count": 100})).await?;
-        client.seen.until("the news of the resource", |notes| notes.changed.contains(uri)).await?;
+        client.seen.until("the notification about the resource", |notes| notes.changed.contains(uri)).await?;
         let changed = client.seen.notes().changed.clone();
         ensure!(changed.iter().eq([uri]), "unexpected change notifications: {changed:?}");
         Ok(())
@@ -281,7 +281,7 @@ async fn is_replaced(client: &Connection) -> Result<()> {
         let mut after = before;
         // Notifications of an earlier check's changes may arrive only now.
         while !has(&after, tool) {
-            client.seen.until("the news of the other tools", |notes| notes.changed.contains("tools")).await?;
+            client.seen.until("the notification about the other tools", |notes| notes.changed.contains("tools")).await?;
             client.seen.notes().changed.remove("tools");
             after = listed(client, "tools").await?;
         }

@@ -47,7 +47,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Does the revision have no sessions?
+    /// True if the revision has no sessions.
     pub(crate) fn stateless(&self) -> bool {
         self.revision >= ProtocolVersion::V_2026_07_28
     }

@@ -38,7 +38,7 @@ pub(crate) struct Notes {
     pub(crate) progress: Vec<(f64, Option<f64>)>,
     /// Log messages.
     pub(crate) logs: Vec<Value>,
-    /// Requests of the server: the method and its parameters.
+    /// Requests from the server: the method and its parameters.
     pub(crate) asked: Vec<(&'static str, Value)>,
     /// The kinds of lists and URIs of resources in change notifications.
     pub(crate) changed: BTreeSet<String>,
@@ -69,11 +69,11 @@ impl Seen {
     pub(crate) async fn until(&self, what: &str, so: impl Fn(&Notes) -> bool) -> Result<()> {
         let come = async {
             loop {
-                let news = self.0.1.notified();
+                let notified = self.0.1.notified();
                 if so(&self.notes()) {
                     return;
                 }
-                news.await;
+                notified.await;
             }
         };
         if timeout(NOTIFICATION_TIMEOUT, come).await.is_err() {

@@ -48,7 +48,7 @@ const FIXED: &[&str] = &[
 const OFFERED: &str = "offered:";
 /// The key that selects how the lists are broken.
 const BROKEN: &str = "broken";
-/// The key that counts requests of the list of tools.
+/// The key that counts requests for the list of tools.
 const ASKED: &str = "asked";
 /// A resource that is listed after it was added.
 const RESOURCE: &str = "keeper://state";
@@ -223,7 +223,7 @@ fn wait(ctx: &Context, bucket: &Bucket, name: &str, key: &str) -> Result<String,
     bucket.set(key, b"tidied").map(|()| "tidied".to_owned())
 }
 
-/// Reports a change of the lists.
+/// Reports a change to the lists.
 fn report_change(result_text: &str) -> Result<String, Error> {
     changes::tools();
     changes::resources();

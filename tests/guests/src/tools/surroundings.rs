@@ -70,10 +70,10 @@ impl Surroundings {
         resources::random_flood(bytes.unwrap_or(1 << 30))
     }
 
-    /// Report a change of a resource of another plugin. For ownership of URIs: no notification is sent.
+    /// Report a change to another plugin's resource. For ownership of URIs: no notification is sent.
     #[tool]
     fn change_foreign_resource(&self) -> &'static str {
         changes::resource("test://watched-resource");
-        "told of a change of `test://watched-resource`"
+        "reported a change to `test://watched-resource`"
     }
 }

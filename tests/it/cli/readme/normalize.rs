@@ -34,7 +34,7 @@ fn word(token: &str) -> &str {
     }
 }
 
-/// Does the token start with this shape? A `0` matches any digit. A date with more after it is a time.
+/// Returns true if the token starts with this shape. A `0` matches any digit. A date with more after it is a time.
 fn is_like(token: &str, shape: &str) -> bool {
     let fits = |(shape, c): (u8, u8)| if shape == b'0' { c.is_ascii_digit() } else { shape == c };
     token.len() >= shape.len() && shape.bytes().zip(token.bytes()).all(fits)

@@ -31,7 +31,7 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(120);
 /// A shell in a copy of the repository's directory.
 pub(super) struct Session {
     workspace: Workspace,
-    folder: PathBuf,
+    directory: PathBuf,
     /// The gateway that was started last.
     gateway: Option<Gateway>,
 }
@@ -56,8 +56,8 @@ impl Session {
         let workspace = Workspace::new("");
         fs::copy(project_root().join("gateway.toml"), workspace.config()).unwrap();
         symlink(project_root().join("plugins"), workspace.path().join("plugins")).unwrap();
-        let folder = workspace.path().to_owned();
-        Self { workspace, folder, gateway: None }
+        let directory = workspace.path().to_owned();
+        Self { workspace, directory, gateway: None }
     }
 
     /// Runs all commands of a block, and compares their output with the page.
@@ -79,7 +79,7 @@ impl Session {
 
     /// Replaces an existing file in the reader's current directory.
     pub(super) fn write(&self, file: &str, text: &str) {
-        let path = self.folder.join(file);
+        let path = self.directory.join(file);
         assert!(path.is_file(), "the page writes `{file}`, which doesn't exist");
         fs::write(path, text).unwrap();
     }
@@ -99,9 +99,9 @@ impl Session {
             let words = words(command);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             last = match words.as_slice() {
-                ["cd", folder] => {
-                    self.folder.push(folder);
-                    (String::new(), self.folder.is_dir())
+                ["cd", directory] => {
+                    self.directory.push(directory);
+                    (String::new(), self.directory.is_dir())
                 }
                 ["cargo", "xtask", "demo"] => self.serve("target/debug/moongate", &["serve"]),
                 ["cargo", "test"] | ["cargo", "build", "--release", "--target", "wasm32-wasip2"] => {
@@ -109,7 +109,7 @@ impl Session {
                 }
                 ["sed", rest @ ..] => {
                     let mut sed = Command::new("sed");
-                    sed.args(rest).current_dir(&self.folder);
+                    sed.args(rest).current_dir(&self.directory);
                     self.finish(sed)
                 }
                 [program @ ("moongate" | "target/debug/moongate"), rest @ ..]
@@ -136,7 +136,7 @@ impl Session {
     /// The gateway, run under the name that a reader uses.
     fn gateway(&self, program: &str, words: &[&str]) -> Command {
         let mut command = self.workspace.command(words);
-        command.arg0(program).current_dir(&self.folder).env_remove("MOONGATE_CONFIG");
+        command.arg0(program).current_dir(&self.directory).env_remove("MOONGATE_CONFIG");
         if words.first() == Some(&"client") {
             // The output would mention a variable that only tests set.
             command.env_remove("MOONGATE_CACHE_DIR");
@@ -147,15 +147,15 @@ impl Session {
     /// Runs `cargo` in a plugin's project, with the repository's dependency versions. Built dependencies are kept between
     /// runs.
     fn cargo(&self, words: &[&str]) -> (String, bool) {
-        let lock = self.folder.join("Cargo.lock");
+        let lock = self.directory.join("Cargo.lock");
         if !lock.exists() {
             fs::copy(project_root().join("Cargo.lock"), lock).unwrap();
             let built = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("new-plugin");
             fs::create_dir_all(&built).unwrap();
-            symlink(built, self.folder.join("target")).unwrap();
+            symlink(built, self.directory.join("target")).unwrap();
         }
         let mut command = Command::new("cargo");
-        command.args(words).current_dir(&self.folder);
+        command.args(words).current_dir(&self.directory);
         // The build settings come from the project's own files, as for its author.
         for name in
             ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"]
@@ -226,10 +226,10 @@ impl Session {
     fn shown(&self, printed: &str) -> String {
         let real = |path: &Path| path.canonicalize().unwrap().to_str().unwrap().to_owned();
         let given = |path: &Path| path.to_str().unwrap().to_owned();
-        let (binary, folder, root) = (gateway_binary(), self.workspace.path(), project_root());
+        let (binary, directory, root) = (gateway_binary(), self.workspace.path(), project_root());
         let mut text = printed.to_owned();
         for (path, shown) in
-            [(binary.as_path(), "/path/to/moongate"), (folder, "/path/to"), (&root, "/path/to/sources")]
+            [(binary.as_path(), "/path/to/moongate"), (directory, "/path/to"), (&root, "/path/to/sources")]
         {
             text = text.replace(&real(path), shown).replace(&given(path), shown);
         }

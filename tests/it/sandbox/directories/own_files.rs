@@ -12,8 +12,8 @@ use super::{WRITE_OPERATIONS, step};
 /// A workspace that contains all of the gateway's own files, with these directories granted to `zoo`.
 fn workspace(dirs: &str) -> Workspace {
     let workspace = Workspace::new(&config_with(dirs));
-    for folder in ["own/cache", "own/state", "notes"] {
-        fs::create_dir_all(workspace.path().join(folder)).unwrap();
+    for directory in ["own/cache", "own/state", "notes"] {
+        fs::create_dir_all(workspace.path().join(directory)).unwrap();
     }
     workspace.write("plugins/neighbour.wasm", fs::read(component("time")).unwrap());
     workspace.write("keys/key", "a-key-of-some-length");
@@ -185,9 +185,13 @@ fn a_reload_never_exposes_the_gateways_own_files() {
         ("keys/key", "notes/key", "reach the secret file `key`"),
         ("own/state", "notes/state", "reach the plugins' state"),
     ] {
-        let seen = http.log().matches("the one in use stays in force").count();
+        let seen = http.log().matches("the current one stays in effect").count();
         reload(good.replace(from, to));
-        assert!(http.log().matches("the one in use stays in force").count() > seen, "{from}: {}", http.log());
+        assert!(
+            http.log().matches("the current one stays in effect").count() > seen,
+            "{from}: {}",
+            http.log()
+        );
         assert!(http.log().contains(what), "{what}: {}", http.log());
     }
     reload(good);

@@ -30,11 +30,11 @@ fn calls_beyond_the_gateways_concurrency_wait() {
         let time = || http.call("time_get_current_time", json!({ "timezone": "UTC" }));
         // These sleep until they are dropped.
         let sleeping = [(); 2].map(|()| http.start_call("zoo_sleep_forever", json!({})));
-        wait_until("one call of the zoo runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
+        wait_until("one call to the zoo runs", || gauge("moongate_plugin_instances", "zoo") == Some(1.0));
         wait_until("the other one waits", || gauge("moongate_plugin_calls_waiting", "zoo") == Some(1.0));
         assert!(text(&time()).contains("UTC"), "a plugin that has all other slots never gets the last one");
         let another = http.start_call("another_sleep_forever", json!({}));
-        wait_until("one call of the other zoo runs", || {
+        wait_until("one call to the other zoo runs", || {
             gauge("moongate_plugin_instances", "another") == Some(1.0)
         });
         let waiting = scope.spawn(time);

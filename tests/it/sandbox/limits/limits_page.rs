@@ -132,7 +132,7 @@ fn limits_pages_name_existing_triggers_and_tests() {
     let moods = source("tests/guests/speaker/src/moods.rs");
     let made = source("tests/generated/src/lib.rs");
     let cases = source("tests/it/reload/load_errors.rs");
-    let sources = ["gateway", "tests"].map(|folder| Source::below(&project_root().join(folder)));
+    let sources = ["gateway", "tests"].map(|directory| Source::below(&project_root().join(directory)));
     let existing: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
     let assert_tested = |limit: &str, tests: &[String]| {
         assert!(!tests.is_empty(), "{limit}: no test covers it");

@@ -93,7 +93,7 @@ const CUT_PLACES: [&str; 9] = [
 const TITLE_PLACES: [&str; 5] =
     ["tool title", "resource title", "template title", "prompt title", "progress"];
 
-/// Does this path belong to the data that a call returned?
+/// Returns true if this path belongs to the data that a call returned.
 fn is_data(path: &[String]) -> bool {
     let path: Vec<&str> =
         path.iter().map(String::as_str).filter(|part| part.parse::<u32>().is_err()).collect();

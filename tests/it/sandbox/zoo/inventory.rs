@@ -46,7 +46,7 @@ fn sources() -> impl Iterator<Item = Source> {
     Source::below(&project_root().join("tests/it")).into_iter().filter(move |source| !is_this(source))
 }
 
-/// Does the source configure this guest, explicitly or with `with_plugin`?
+/// Returns true if the source configures this guest, explicitly or with `with_plugin`.
 fn uses_guest(source: &Source, guest: &str) -> bool {
     source.text.contains(&format!("@{guest}@")) || source.text.contains(&format!("\"{guest}\""))
 }

@@ -20,7 +20,7 @@ fn every_security_promise_names_tests_that_exist() {
     assert_eq!(promised, promises("docs/tests.md", &["promise", "tests"]), "promises without a row of tests");
 
     let sources =
-        ["gateway", "tests", "plugin-sdk"].map(|folder| Source::below(&project_root().join(folder)));
+        ["gateway", "tests", "plugin-sdk"].map(|directory| Source::below(&project_root().join(directory)));
     let existing: BTreeSet<&str> = sources.iter().flatten().flat_map(Source::tests).collect();
     for row in
         markdown_tables("docs/tests.md", &["promise", "tests"]).into_iter().flat_map(|table| table.rows)

@@ -20,7 +20,7 @@ const SUBJECT: Subject = Subject {
     check: |_| Ok(()),
 };
 
-/// Does the comparison of these two versions of the tool `t` pass?
+/// Returns true if the comparison of these two versions of the tool `t` passes.
 fn passes(theirs: &Value, ours: &Value) -> bool {
     let options = Options::default();
     let mut comparison = Comparison::new(&SUBJECT, &options).unwrap();

@@ -330,13 +330,13 @@ fn official(comparison: &Comparison<'_>) -> Result<Command> {
     let script = "import os, readabilipy; print(os.path.dirname(readabilipy.__file__))";
     let output = Command::new(python).args(["-c", script]).output();
     let output = output.context("can't run Python to find `readabilipy`")?;
-    let folder =
+    let directory =
         PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("javascript/node_modules");
     // The server uses Readability if this directory is next to its script, and otherwise installs the newest version.
     let modules = comparison.modules().canonicalize().context("the packages from npm are missing")?;
-    if fs::read_link(&folder).ok().as_ref() != Some(&modules) {
-        let _old = fs::remove_file(&folder);
-        link(&modules, &folder).with_context(|| format!("`{}` can't be linked", folder.display()))?;
+    if fs::read_link(&directory).ok().as_ref() != Some(&modules) {
+        let _old = fs::remove_file(&directory);
+        link(&modules, &directory).with_context(|| format!("can't link `{}`", directory.display()))?;
     }
     // The server starts `node` by name.
     let node_dir = comparison.node_program().parent().map(Path::to_path_buf);

@@ -14,16 +14,16 @@ use crate::comparison::Comparison;
 
 mod calls; // random calls
 mod differences; // intended differences
-mod folder; // a directory on disk
+mod directory; // a directory on disk
 mod normal; // the normal form of answers
 mod odd; // fixed calls
 
-use folder::Folder;
+use directory::Directory;
 
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "filesystem",
     package: "@modelcontextprotocol/server-filesystem",
-    compared: "Calls of every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
+    compared: "Calls to every tool on generated directories: missing, empty, large, binary and non-UTF-8 \
                files, files with CRLF or without a final newline, names with spaces and accents, links, \
                edits that match exactly, except for white space, or not at all, moves onto existing files, \
                many kinds of patterns, and invalid arguments. After each call that can change something, \
@@ -37,11 +37,11 @@ pub(super) const SUBJECT: Subject = Subject {
 /// The tools that can change files.
 const WRITE_TOOLS: [&str; 4] = ["write_file", "edit_file", "create_directory", "move_file"];
 
-/// Both directories, and calls of both servers in them.
+/// Both directories, and calls to both servers in them.
 struct Both<'a, 'b> {
     comparison: &'a mut Comparison<'b>,
-    theirs: Folder,
-    ours: Folder,
+    theirs: Directory,
+    ours: Directory,
 }
 
 impl Both<'_, '_> {
@@ -52,17 +52,17 @@ impl Both<'_, '_> {
 
     /// Writes a file to both directories.
     fn write(&self, below: &str, content: &[u8]) -> Result<()> {
-        [&self.theirs, &self.ours].into_iter().try_for_each(|folder| folder.write(below, content))
+        [&self.theirs, &self.ours].into_iter().try_for_each(|directory| directory.write(below, content))
     }
 
     /// Creates a symlink in both directories.
     fn link(&self, target: &str, below: &str) -> Result<()> {
-        [&self.theirs, &self.ours].into_iter().try_for_each(|folder| folder.link(target, below))
+        [&self.theirs, &self.ours].into_iter().try_for_each(|directory| directory.link(target, below))
     }
 
     /// Empties both directories.
     fn clear(&self) -> Result<()> {
-        [&self.theirs, &self.ours].into_iter().try_for_each(Folder::clear)
+        [&self.theirs, &self.ours].into_iter().try_for_each(Directory::clear)
     }
 
     /// Calls a tool of both servers, and compares the directories if the tool can change files.
@@ -83,7 +83,7 @@ impl Both<'_, '_> {
 }
 
 fn check(comparison: &mut Comparison<'_>) -> Result<()> {
-    let root = comparison.folder().canonicalize()?;
+    let root = comparison.directory().canonicalize()?;
     let [theirs, ours] = [root.join("theirs"), root.join("ours")].map(|path: PathBuf| {
         std::fs::create_dir(&path)?;
         std::io::Result::Ok(path)
@@ -97,7 +97,7 @@ fn check(comparison: &mut Comparison<'_>) -> Result<()> {
     comparison.start(official, &allow(&grant))?;
     comparison.normalize_with(|_, method, answer| normal::answer(method, answer));
     comparison.compare_lists();
-    let [theirs, ours] = [theirs, ours].map(Folder::new);
+    let [theirs, ours] = [theirs, ours].map(Directory::new);
     for (name, check) in odd::CHECKS {
         let theirs = theirs.clone();
         let ours = ours.clone();

@@ -11,7 +11,7 @@ use crate::random::Random;
 pub(super) const SUBJECT: Subject = Subject {
     plugin: "memory",
     package: "@modelcontextprotocol/server-memory",
-    compared: "Sequences of calls of all nine tools, each starting with an empty graph. They use few \
+    compared: "Sequences of calls to all nine tools, each starting with an empty graph. They use few \
                names, so that the same entities come up repeatedly, texts in many scripts, and invalid \
                arguments. After each change, the whole graph is compared, through the tool and through the \
                resource, and so are the notifications to a subscriber.",
@@ -91,7 +91,7 @@ fn check(comparison: &mut Comparison<'_>) -> Result<()> {
 /// Starts both servers with an empty graph. `name` must be unused.
 fn start(comparison: &mut Comparison<'_>, name: &str) -> Result<()> {
     let mut official = comparison.node("server-memory/dist/index.js");
-    official.env("MEMORY_FILE_PATH", comparison.folder().join(format!("{name}.jsonl")));
+    official.env("MEMORY_FILE_PATH", comparison.directory().join(format!("{name}.jsonl")));
     comparison.start(official, "allow.state = true\n")
 }
 

@@ -25,9 +25,9 @@ const NUMBERS: [&str; 4] = ["thoughtNumber", "totalThoughts", "revisesThought", 
 
 const DIFFERENCES: &[Difference] = &[
     Difference {
-        description: "The schema allows numbers as strings of digits.",
-        reason: "The official server accepts them although its schema doesn't. The gateway validates \
-                 arguments against the schema, so the schema includes everything that is accepted.",
+        description: "The schema also accepts numbers as strings of digits.",
+        reason: "The official server accepts such strings, although its schema doesn't allow them. The gateway \
+                 validates arguments against the plugin's schema, so that schema has to allow them.",
         matches: |mismatch| {
             let place = |number: &&str, word: &str| {
                 mismatch.is_tool_property(TOOL, &format!("/inputSchema/properties/{number}/{word}"))
@@ -71,7 +71,7 @@ fn is_digits(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Are the answers equal except for the order of branches, some of which have numeric names?
+/// Returns true if the answers are equal except for the order of branches, some of which have numeric names.
 fn is_order_of_branches(mismatch: &Mismatch<'_>) -> bool {
     let sorted = |answer: &Value| {
         let mut state = answer["structuredContent"].clone();

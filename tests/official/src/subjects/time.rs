@@ -38,7 +38,7 @@ const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// Does the official server's message mention its files, and ours an unknown zone?
+/// Returns true if the official server's message mentions its files, and ours an unknown zone.
 fn is_odd_zone(mismatch: &Mismatch<'_>) -> bool {
     let [theirs, ours] =
         [mismatch.theirs, mismatch.ours].map(|text| text.and_then(Value::as_str).unwrap_or_default());

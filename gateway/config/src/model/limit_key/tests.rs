@@ -21,7 +21,7 @@ fn limit_keys_match_the_key_table() {
             ValueKind::Size(number) => (LimitUnit::Bytes, number.max),
             ValueKind::Duration(number) => (LimitUnit::Milliseconds, number.max * 1000),
             ValueKind::Integer(number) => (LimitUnit::Items, number.max),
-            _ => panic!("{name} is no number"),
+            _ => panic!("{name} isn't a number"),
         };
         assert_eq!((unit, max), expected, "{name}");
     }

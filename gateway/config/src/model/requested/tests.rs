@@ -35,9 +35,9 @@ fn misfits(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
 }
 
 /// Lines that grant a capability.
-fn granting(need: GuestCapability, folder: &Path) -> String {
+fn granting(need: GuestCapability, directory: &Path) -> String {
     match need {
-        GuestCapability::Files => format!("allow.dirs = [{{ host = {folder:?}, guest = \"/a\" }}]"),
+        GuestCapability::Files => format!("allow.dirs = [{{ host = {directory:?}, guest = \"/a\" }}]"),
         GuestCapability::Http => "allow.http = [\"https://example.com\"]".to_owned(),
         GuestCapability::State => "allow.state = true".to_owned(),
         GuestCapability::Variables => "allow.env = [\"LANG\"]".to_owned(),
@@ -48,9 +48,9 @@ fn granting(need: GuestCapability, folder: &Path) -> String {
 
 #[test]
 fn requested_grants_give_no_warning() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
-        let table = table(&granting(need, folder.path()));
+        let table = table(&granting(need, directory.path()));
         assert_eq!(misfits(&table, &[need]), [], "{need:?}");
         let found = table.compare_with_imports(&needing(&[need]));
         assert!(found.len() == 1 && found[0].granted.len() == 1, "{found:?}");
@@ -59,9 +59,9 @@ fn requested_grants_give_no_warning() {
 
 #[test]
 fn warns_about_unused_grants() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
-        let table = table(&granting(need, folder.path()));
+        let table = table(&granting(need, directory.path()));
         let misfits = misfits(&table, &[]);
         assert!(misfits.len() == 1 && misfits[0].message.contains(need.config_key()), "{misfits:?}");
     }

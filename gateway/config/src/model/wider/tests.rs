@@ -35,8 +35,8 @@ fn grants(place: &Path, allow: &str) -> Grants {
 #[track_caller]
 fn wider(place: &Path, before: &str, now: &str) -> Vec<String> {
     let wider = grants(place, now).widened_grants(&grants(place, before));
-    let folder = place.canonicalize().unwrap();
-    wider.iter().map(|phrase| phrase.replace(&*folder.to_string_lossy(), "@")).collect()
+    let directory = place.canonicalize().unwrap();
+    wider.iter().map(|phrase| phrase.replace(&*directory.to_string_lossy(), "@")).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::parse_config;
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ui/config").canonicalize().unwrap()
 }
 
@@ -28,7 +28,7 @@ fn read(file: &Path, text: &str) -> LoadedConfig {
 /// Resolves a file and reads the result from another directory.
 #[track_caller]
 fn written(text: &str) -> (LoadedConfig, String, LoadedConfig) {
-    let before = read(&folder().join("gateway.toml"), text);
+    let before = read(&directory().join("gateway.toml"), text);
     let written = resolved_config(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
     let again = read(Path::new("/elsewhere/gateway.toml"), &written);
     assert!(again.config.is_some(), "{:?}\n{written}", again.problems);
@@ -37,7 +37,7 @@ fn written(text: &str) -> (LoadedConfig, String, LoadedConfig) {
 
 #[test]
 fn reads_back_as_the_same_configuration() {
-    let good = std::fs::read_to_string(folder().join("good.toml")).unwrap();
+    let good = std::fs::read_to_string(directory().join("good.toml")).unwrap();
     let short =
         "version = 1\n[plugins.b]\nsource = 'files/time.wasm'\n[plugins.a]\nsource = 'files/time.wasm'\n";
     for text in [good.as_str(), short] {
@@ -72,7 +72,7 @@ fn keeps_references_and_variables() {
     for part in [
         "name = \"${LANG}\"",
         "{ env = \"GATEWAY_TOKEN\" }",
-        &format!("key = {{ file = {:?} }}", folder().join("files/secret.txt")),
+        &format!("key = {{ file = {:?} }}", directory().join("files/secret.txt")),
         "https://x:${LANG}@example.com",
         "\"a b\" = [1, { c = 0x10 }]",
         "password = \"*****\" # redacted",
@@ -91,7 +91,7 @@ fn redacts_secrets_of_headers_and_urls() {
          headers.x-a = { env = 'LANG', prefix = '${OTHER_TOKEN}' }\n\
          headers.x-b = { env = 'LANG', prefix = 'hunter2' }\n\
          headers.x-c = { env = 'LANG', prefix = 'Bearer ' }\n";
-    let before = read(&folder().join("gateway.toml"), text);
+    let before = read(&directory().join("gateway.toml"), text);
     let written = resolved_config(&before, &environment()).unwrap_or_else(|| panic!("{:?}", before.problems));
     for part in [
         "https://ok.example/bot${OTHER_TOKEN}/get",

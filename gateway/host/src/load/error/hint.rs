@@ -176,5 +176,5 @@ fn imports_hint(imports: &[String]) -> &'static str {
     if imports.iter().any(|name| name.starts_with("wasi:") && name.contains("@0.3")) {
         return "build it for wasm32-wasip2";
     }
-    "plugins can import WASI 0.2 and moongate:plugin; build it without the others"
+    "plugins can import only WASI 0.2 and moongate:plugin; build it without other imports"
 }

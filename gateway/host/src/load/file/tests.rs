@@ -32,7 +32,7 @@ fn just_written(inode: u64, content: &[u8]) -> ReadAttempt {
 fn absent() -> LoadError {
     LoadError::Read {
         path: "x.wasm".into(),
-        why: ReadFailure::NotFound { link: None, folder: None, near: None },
+        why: ReadFailure::NotFound { link: None, directory: None, near: None },
     }
 }
 

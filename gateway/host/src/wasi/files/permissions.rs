@@ -1,4 +1,4 @@
-//! A file that replaces another by a rename takes over its permissions.
+//! A file that replaces another by a rename inherits its permissions.
 //!
 //! Programs replace a file atomically in three steps: write a new file next to it, copy the permissions, rename. WASI
 //! has no permissions, so a component can't do the second step: a script would no longer be executable, and a private
@@ -29,7 +29,7 @@ pub(super) async fn transfer(files: &mut FilesCtxView<'_>, old: Location<'_>, ne
     let Some(new) = file(files, new).await else { return };
     let result = tokio::task::spawn_blocking(move || copy_permissions(&old, &new)).await;
     if let Ok(Err(error)) = result {
-        tracing::debug!(%error, "permissions of a replaced file are lost");
+        tracing::debug!(%error, "can't preserve the permissions of a replaced file");
     }
 }
 

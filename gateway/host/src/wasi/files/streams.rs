@@ -1,7 +1,7 @@
 //! Streams of files with a quota, around WASI's own.
 //!
 //! WASI's streams start to read or write on a separate thread on every request, and a call can have a thousand of them.
-//! These streams wait for their turn. A blocking call of the guest starts no thread, because the guest waits anyway.
+//! These streams wait for their turn. A blocking call by the guest starts no thread, because the guest waits anyway.
 
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;

@@ -103,7 +103,7 @@ impl RequestSender {
         let permit = permit.map_err(|error| no_address(io::Error::other(error)))?;
         let found = self.outbound.resolver.resolve(name, permit).await.map_err(no_address)?;
         if found.is_empty() {
-            return Err(no_address(io::Error::other("the resolver found none")));
+            return Err(no_address(io::Error::other("the resolver returned no addresses")));
         }
         // A connection to an IPv4-mapped IPv6 address goes to the IPv4 address.
         Ok(found.into_iter().map(|address| address.to_canonical()).collect())

@@ -1,4 +1,4 @@
-//! The number of requests of each plugin, across all its configurations and versions.
+//! The number of requests that each plugin sent, across all its configurations and versions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use moongate_model::names::PluginId;
 use wasmtime_wasi_http::Error;
 
-/// The number of requests of a plugin, by outcome.
+/// The number of requests that a plugin sent, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestCounts {
     /// Requests that got a response.

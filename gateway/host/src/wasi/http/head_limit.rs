@@ -76,7 +76,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
             return Poll::Ready(Ok(()));
         }
         self.limit.exceeded.store(true, Ordering::Release);
-        Poll::Ready(Err(io::Error::other("too much before the response")))
+        Poll::Ready(Err(io::Error::other("the informational responses are too large")))
     }
 }
 

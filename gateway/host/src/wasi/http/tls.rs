@@ -141,7 +141,7 @@ pub(super) fn log_untrusted(
         }
         FirstTime::LimitReached => tracing::warn!(
             %plugin,
-            "more TLS certificates are not trusted; further ones aren't logged"
+            "more TLS certificates are not trusted; these aren't logged"
         ),
         FirstTime::No => {}
     }

@@ -35,7 +35,7 @@ pub(super) enum DatabaseError {
     #[error("another process has locked it for too long")]
     Busy,
     #[error(transparent)]
-    Folder(#[from] PrivateDirError),
+    Directory(#[from] PrivateDirError),
     #[error("can't use `{}`: {reason}", file.display())]
     Io { file: PathBuf, reason: io::Error },
     #[error("`{}` is not a regular file", .0.display())]
@@ -67,7 +67,7 @@ impl DatabaseError {
             Self::Busy => {
                 "close other programs that use the file, such as a backup or an SQLite shell".to_owned()
             }
-            Self::Folder(error) => error.hint(),
+            Self::Directory(error) => error.hint(),
             Self::Io { reason, .. } => io_hint(reason).to_owned(),
             Self::NotAFile(_) => "move it away, or choose another directory".to_owned(),
             Self::Foreign(_) => {

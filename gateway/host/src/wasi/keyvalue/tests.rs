@@ -26,21 +26,21 @@ fn granted(stores: &KeyValueStores, id: &str, state: StateGrant) -> Arc<KeyValue
     }
 }
 
-fn on_disk(folder: &Path) -> KeyValueStores {
-    KeyValueStores::new(Some(folder.join("state")))
+fn on_disk(directory: &Path) -> KeyValueStores {
+    KeyValueStores::new(Some(directory.join("state")))
 }
 
 /// An empty store of each kind.
 struct Both {
-    _folder: TempDir,
+    _directory: TempDir,
     stores: [Arc<KeyValueStore>; 2],
 }
 
 impl Both {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let stores = [KeyValueStores::default(), on_disk(folder.path())];
-        Self { stores: stores.map(|stores| granted(&stores, "a", StateGrant::Own)), _folder: folder }
+        let directory = TempDir::new().unwrap();
+        let stores = [KeyValueStores::default(), on_disk(directory.path())];
+        Self { stores: stores.map(|stores| granted(&stores, "a", StateGrant::Own)), _directory: directory }
     }
 
     fn each(&self) -> impl Iterator<Item = &Arc<KeyValueStore>> {
@@ -65,8 +65,8 @@ impl KeyValueStore {
 
 #[tokio::test]
 async fn a_plugin_has_a_store_only_if_granted() {
-    let folder = TempDir::new().unwrap();
-    for stores in [KeyValueStores::default(), on_disk(folder.path())] {
+    let directory = TempDir::new().unwrap();
+    for stores in [KeyValueStores::default(), on_disk(directory.path())] {
         let name = StoreName::new("a").unwrap();
         assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
         let own = granted(&stores, "a", StateGrant::Own);
@@ -74,7 +74,7 @@ async fn a_plugin_has_a_store_only_if_granted() {
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await.as_deref(), Some("own"));
         assert_eq!(granted(&stores, "b", StateGrant::Own).text("key").await, None);
         let shared = granted(&stores, "a", StateGrant::Shared(name.clone()));
-        assert_eq!(shared.text("key").await, None, "a name is no plugin");
+        assert_eq!(shared.text("key").await, None, "a name isn't a plugin");
         shared.set("key".into(), b"shared".into(), PLENTY).await.unwrap();
         let same = granted(&stores, "b", StateGrant::Shared(name));
         assert_eq!(same.text("key").await.as_deref(), Some("shared"));
@@ -154,7 +154,7 @@ async fn the_limit_includes_keys_and_values() {
             assert_eq!(set, Err(KeyValueError::Full(limit)), "{key}");
         }
         assert_eq!(kept.increment("c".into(), 1, limit).await, Err(KeyValueError::Full(limit)));
-        assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "what was there stays");
+        assert_eq!(kept.get("a".into()).await.unwrap().unwrap().len(), 4, "existing data is kept");
         assert_eq!(kept.size().await, limit);
         // A change that makes it smaller works even if the limit was lowered.
         kept.set("a".into(), vec![0; 3], 1).await.unwrap();
@@ -200,7 +200,7 @@ async fn increments_are_64_bit() {
                 Err(KeyValueError::NotANumber),
                 "{text:?}"
             );
-            assert_eq!(kept.text("n").await.as_deref(), Some(text), "it stays as it is");
+            assert_eq!(kept.text("n").await.as_deref(), Some(text), "the value is unchanged");
         }
     }
 }

@@ -28,8 +28,8 @@ impl CatalogDiff {
         let mut lines: Vec<String> = all.by_ref().take(MAX_NAMES_PER_LINE).map(warning).collect();
         match all.count() {
             0 => {}
-            1 => lines.push("the hints of 1 more tool got weaker".to_owned()),
-            more => lines.push(format!("the hints of {more} more tools got weaker")),
+            1 => lines.push("the hints of 1 more tool became weaker".to_owned()),
+            more => lines.push(format!("the hints of {more} more tools became weaker")),
         }
         lines
     }
@@ -70,7 +70,7 @@ impl fmt::Display for ItemChange {
 
 fn warning(change: &ItemChange) -> String {
     let hints: Vec<_> = change.weaker_hints.iter().map(|hint| hint.as_str()).collect();
-    format!("the hints of tool `{}` got weaker: {}", change.name, hints.join(", "))
+    format!("the hints of tool `{}` became weaker: {}", change.name, hints.join(", "))
 }
 
 /// The first names, and the number of the others.

@@ -207,7 +207,11 @@ fn reports_reordered_items() {
         first.name = "w".parse().unwrap();
         it.tools.insert(0, first);
     });
-    assert_eq!(moved.lines(), ["new tool: `a_w`", "removed tool: `a_x`"], "what stayed has its order");
+    assert_eq!(
+        moved.lines(),
+        ["new tool: `a_w`", "removed tool: `a_x`"],
+        "the remaining items keep their order"
+    );
 }
 
 #[test]
@@ -248,7 +252,7 @@ fn warns_of_weaker_hints_with_protocol_defaults() {
     });
     assert_eq!(
         changed.warnings(),
-        ["the hints of tool `a_x` got weaker: not read-only → read-only, destructive → not destructive"]
+        ["the hints of tool `a_x` became weaker: not read-only → read-only, destructive → not destructive"]
     );
 }
 
@@ -304,7 +308,7 @@ fn summarises_large_differences() {
         "{line}"
     );
     assert_eq!((diff.weakened_tools().count(), diff.warnings().len()), (1_000, 21));
-    assert_eq!(diff.warnings()[20], "the hints of 980 more tools got weaker");
+    assert_eq!(diff.warnings()[20], "the hints of 980 more tools became weaker");
     let long = format!("x://h/{}", "l".repeat(4_000));
     let long = catalog(vec![FakePlugin::new("a").resource(&long).member(|_| {})]);
     let line = CatalogDiff::between(&catalog(Vec::new()), &long).to_string();

@@ -37,9 +37,9 @@ pub(super) struct SchemaCost {
     width: u64,
     /// The number of them that nest.
     nesting: u64,
-    /// Whether the schema refers back to itself.
+    /// True if the schema refers back to itself.
     is_recursive: bool,
-    /// Whether it has `anyOf` or `oneOf`.
+    /// True if it has `anyOf` or `oneOf`.
     has_choices: bool,
     /// The number of places in its regular expressions where a match of one string can be in progress.
     pattern_places: u64,
@@ -154,7 +154,7 @@ struct CostWalk<'s> {
     /// The nesting depth of the schemas being examined.
     level: usize,
     recursive: bool,
-    /// Whether any schema has `anyOf` or `oneOf`.
+    /// True if any schema has `anyOf` or `oneOf`.
     choices: bool,
     /// The number of regular expressions so far. Each can take a tenth of a second to compile.
     patterns: usize,

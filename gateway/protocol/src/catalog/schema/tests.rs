@@ -165,9 +165,9 @@ fn limits_size_depth_and_duplicate_keys() {
     let error = Schema::compile(&long, bounds).unwrap_err();
     assert_eq!(error.message, "it is 2.0 KiB long; at most 1.0 KiB are allowed");
     let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": [inner] }));
-    assert_eq!(compile(&deep).unwrap_err().message, "it nests deeper than 64 levels");
+    assert_eq!(compile(&deep).unwrap_err().message, "it is nested deeper than 64 levels");
     let error = Schema::compile(&Json::from_value(&json!({ "items": { "items": { "items": {} } } })), bounds);
-    assert_eq!(error.unwrap_err().message, "it nests deeper than 3 levels");
+    assert_eq!(error.unwrap_err().message, "it is nested deeper than 3 levels");
     let twice = Json::parse(r#"{"type":"object","type":"array"}"#).unwrap();
     let error = Schema::compile(&twice, bounds).unwrap_err();
     assert!(error.message.contains("duplicate key"), "{error}");
@@ -268,7 +268,7 @@ fn rejects_values_that_nest_too_deep() {
     let node = (0..20).fold(json!({ "$ref": "#/$defs/n" }), |inner, _| json!({ "allOf": [inner] }));
     let schema = json!({ "$defs": { "n": { "properties": { "c": node } } }, "$ref": "#/$defs/n" });
     let value = (0..100).fold(json!({}), |inner, _| json!({ "c": inner }));
-    assert_eq!(misfit(&schema, &value).message, "the value nests too deep for this schema");
+    assert_eq!(misfit(&schema, &value).message, "the value is nested too deeply for this schema");
     let simple = json!({ "properties": { "c": { "allOf": [{ "$ref": "#" }] } } });
     compile(&simple).unwrap().check(&value).unwrap();
 }

@@ -98,7 +98,7 @@ fn fallback_has_old_names_and_new_grants() {
     let before = a.with_permissions_of(Arc::clone(&plugin), &config).unwrap();
     assert!(Arc::ptr_eq(before.plugin(), &plugin) && before.is_same_load(&a));
     assert_eq!((before.policy().prefix.as_str(), before.policy().place.clone()), ("a", 5..6));
-    assert!(!before.policy().instructions, "what was taken away stays away");
+    assert!(!before.policy().instructions, "revoked permissions stay revoked");
 
     let member = CatalogPlugin::new(again("a"), Arc::new(config.clone())).unwrap();
     let rival = with("rival", &["b_x"]);
@@ -112,7 +112,7 @@ fn fallback_has_old_names_and_new_grants() {
 
     assert!(a.with_permissions_of(again("c"), &config).is_none());
     assert!(a.with_permissions_of(plugin, &bare_policy(&PluginId::new("c").unwrap())).is_none());
-    assert!(a.with_plugin(Arc::new(FakePlugin::new("a"))).is_none(), "it has another manifest");
+    assert!(a.with_plugin(Arc::new(FakePlugin::new("a"))).is_none(), "the manifest differs");
     assert!(a.with_plugin(again("a")).is_some_and(|member| member.policy().instructions));
 }
 
@@ -203,11 +203,11 @@ fn check(candidates: &[CatalogCandidate], build: &CatalogBuild, old: &Catalog) {
     let id = |candidate: &CatalogCandidate| candidate.current().id().as_str().to_owned();
     let served: Vec<_> = candidates.iter().zip(&build.versions).filter(|(_, pick)| pick.is_some()).collect();
     let in_order: Vec<_> = served.iter().map(|(candidate, _)| id(candidate)).collect();
-    assert_eq!(ids(&build.catalog), in_order, "the order is that of the file");
+    assert_eq!(ids(&build.catalog), in_order, "plugins are in the order of the file");
     let (mut names, all) = (tools(&build.catalog), build.catalog.tools().len());
     names.sort_by_key(|(_, name)| *name);
     names.dedup_by_key(|(_, name)| *name);
-    assert_eq!(names.len(), all, "a name means two things");
+    assert_eq!(names.len(), all, "a name is ambiguous");
     for (candidate, pick) in candidates.iter().zip(&build.versions) {
         let said: Vec<_> = build.refused.iter().filter(|no| no.plugin.as_str() == id(candidate)).collect();
         match pick {

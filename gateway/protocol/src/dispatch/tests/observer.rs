@@ -1,4 +1,4 @@
-//! Each call of a plugin is reported once, however it ends.
+//! Each call to a plugin is reported once, however it ends.
 
 use std::sync::Mutex;
 

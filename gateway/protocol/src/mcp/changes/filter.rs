@@ -67,7 +67,7 @@ fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
     Ok(uris)
 }
 
-/// The member for changes of a kind's lists.
+/// The member for changes to a kind's lists.
 fn member(kind: ListKind) -> &'static str {
     match kind {
         ListKind::Tools => "toolsListChanged",

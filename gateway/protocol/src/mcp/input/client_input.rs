@@ -69,11 +69,9 @@ impl ClientInput<'_> {
         let RequestContext { revision, cancel, peer, .. } = self.exchange;
         let mut ready = Vec::with_capacity(asked.len());
         for (_, question) in asked {
-            let params = question.params(member.id(), *revision).map_err(|lacks| {
-                let why =
-                    format!("the client can't be asked: its revision ({revision}) doesn't support {lacks}");
-                RequestError::unanswered(member, why)
-            })?;
+            let params = question
+                .params(member.id(), *revision)
+                .map_err(|error| error.into_request_error(member, *revision))?;
             ready.push((question, params));
         }
         if ready.is_empty() {
@@ -191,10 +189,9 @@ impl ClientInput<'_> {
         let revision = self.exchange.revision;
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {
-            let params = question.params(member.id(), revision);
-            let params = params.map_err(|lacks| {
-                RequestError::unanswered(member, format!("the client doesn't support {lacks}"))
-            })?;
+            let params = question
+                .params(member.id(), revision)
+                .map_err(|error| error.into_request_error(member, revision))?;
             requests.push((question.key.as_str(), question.method(), params));
         }
         let carried = RoundState {

@@ -75,12 +75,12 @@ impl Form {
     }
 
     /// The `requestedSchema` in the form of `revision`. The error names the missing feature.
-    pub(super) fn schema(&self, revision: Revision) -> Result<Value, String> {
+    pub(super) fn schema(&self, revision: Revision) -> Result<Value, &'static str> {
         if revision.has(Feature::RichForms) {
             return Ok(form_schema(&self.fields, &self.required, Field::latest_schema));
         }
         if self.fields.iter().any(|field| field.kind == FieldKind::MultipleChoice) {
-            return Err("choosing several values in a form".to_owned());
+            return Err("choosing several values in a form");
         }
         Ok(form_schema(&self.fields, &self.required, Field::schema_2025_06_18))
     }

@@ -23,7 +23,7 @@ pub fn fuzz_question(bytes: &[u8]) {
     let [method, params, answer] = [(); 3].map(|()| lines.next().unwrap_or_default());
     let ask = |params| InputRequest { key: "k".to_owned(), method: method.to_owned(), params };
     let Ok(question) = Question::read(&ask(Json::parse(params).ok())) else { return };
-    let plugin = PluginId::new("p").expect("it is a name");
+    let plugin = PluginId::new("p").expect("a valid name");
     for revision in Revision::ALL {
         let Ok(Some(written)) = question.params(&plugin, revision) else { continue };
         let again = Question::read(&ask(Some(written.clone())));
@@ -35,8 +35,12 @@ pub fn fuzz_question(bytes: &[u8]) {
             assert!(!message.contains(is_hidden_in_block), "{message:?}");
         }
     }
-    if let Ok(heard) = question.accept(answer) {
-        assert_eq!(question.accept(heard.get()).as_ref(), Ok(&heard), "what is heard is no answer");
+    if let Ok(accepted) = question.accept(answer) {
+        assert_eq!(
+            question.accept(accepted.get()).as_ref(),
+            Ok(&accepted),
+            "an accepted answer must be accepted again unchanged"
+        );
     }
 }
 

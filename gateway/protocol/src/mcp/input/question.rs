@@ -4,11 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::call::{Capabilities, InputRequest};
+use crate::catalog::CatalogPlugin;
 use crate::json::{Json, parse_strict};
 use crate::names::PluginId;
 use crate::policy::ClientFeature;
 use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
+use super::super::errors::{ProtocolError, RequestError};
 use super::super::revision::{Feature, Revision};
 use super::MAX_ANSWER_BYTES;
 use super::form::Form;
@@ -45,6 +47,28 @@ enum QuestionKind {
     DroppedSampling { tools: bool },
     /// A request for the client's working directories.
     Roots,
+}
+
+/// A valid question that can't be sent to the client.
+#[derive(Debug)]
+pub(super) enum QuestionParamsError {
+    /// The client's revision doesn't have this feature.
+    Unsupported(&'static str),
+    /// The gateway failed; one sentence.
+    Internal(&'static str),
+}
+
+impl QuestionParamsError {
+    /// The error of the request that asked the question.
+    pub(super) fn into_request_error(self, plugin: &CatalogPlugin, revision: Revision) -> RequestError {
+        match self {
+            Self::Unsupported(feature) => RequestError::unanswered(
+                plugin,
+                format!("the client can't be asked: its revision ({revision}) doesn't support {feature}"),
+            ),
+            Self::Internal(message) => RequestError::Protocol(ProtocolError::internal(message)),
+        }
+    }
 }
 
 impl Question {
@@ -126,9 +150,12 @@ impl Question {
         missing.map(|(name, _)| name).collect()
     }
 
-    /// The parameters in the form of `revision`, with the plugin's id wherever possible. The error names the missing
-    /// feature.
-    pub(super) fn params(&self, plugin: &PluginId, revision: Revision) -> Result<Option<Json>, String> {
+    /// The parameters in the form of `revision`, with the plugin's id wherever possible.
+    pub(super) fn params(
+        &self,
+        plugin: &PluginId,
+        revision: Revision,
+    ) -> Result<Option<Json>, QuestionParamsError> {
         let mut params = Map::new();
         let mut its_meta = None;
         let mut has_meta = revision.has(Feature::QuestionMeta);
@@ -138,7 +165,10 @@ impl Question {
                     params.insert("mode".to_owned(), "form".into());
                 }
                 params.insert("message".to_owned(), sanitise::signed_message(plugin, message).into());
-                params.insert("requestedSchema".to_owned(), form.schema(revision)?);
+                params.insert(
+                    "requestedSchema".to_owned(),
+                    form.schema(revision).map_err(QuestionParamsError::Unsupported)?,
+                );
                 its_meta = meta.as_ref();
             }
             QuestionKind::Page { message, url, meta } => {
@@ -151,11 +181,13 @@ impl Question {
                 its_meta = meta.as_ref();
             }
             QuestionKind::Sampling { asked, meta } => {
-                params = asked.params(revision)?;
+                params = asked.params(revision).map_err(QuestionParamsError::Unsupported)?;
                 its_meta = meta.as_ref();
             }
             QuestionKind::DroppedSampling { .. } => {
-                return Err("repeating a question that is too long to keep".to_owned());
+                return Err(QuestionParamsError::Internal(
+                    "the question was too long to keep, so the client can't be asked again",
+                ));
             }
             QuestionKind::Roots => has_meta = revision.has(Feature::ItemMeta),
         }
@@ -232,7 +264,7 @@ fn elicitation_action(answer: &Map<String, Value>) -> Result<&str, String> {
 /// The URL of a page for the user, who must see where it leads. Letters of other scripts can look like those of a
 /// trusted host, and escapes in a host are decoded.
 fn check_url(given: Option<&Value>) -> Result<String, String> {
-    const WHAT: &str = "`url` must be an `https:` or `http:` URL that names a host in ASCII (`xn--` for other scripts), and neither a user nor invisible characters";
+    const WHAT: &str = "`url` must be an `https:` or `http:` URL with an ASCII host (`xn--` for other scripts), no user name and no invisible characters";
     let url = given.and_then(Value::as_str).ok_or(WHAT)?;
     let lower = url.to_ascii_lowercase();
     let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).ok_or(WHAT)?;
@@ -264,10 +296,11 @@ fn json_text(answer: &str) -> Result<Json, String> {
     Json::parse(answer).map_err(|error| error.to_string())
 }
 
-/// An unguessable id. The gateway isn't notified when the user is done with the page, so nothing refers to the id
-/// later.
-fn elicitation_id() -> Result<String, String> {
+/// An unguessable id. Nothing refers to it later, because the gateway isn't notified when the user is done with the
+/// page.
+fn elicitation_id() -> Result<String, QuestionParamsError> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| "random ids, because no random bytes are available")?;
+    let failed = |_| QuestionParamsError::Internal("the system has no random bytes for the question's id");
+    getrandom::fill(&mut bytes).map_err(failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -26,7 +26,7 @@ const MAX_TOOLS: usize = 64;
 pub(super) struct SamplingRequest {
     messages: Vec<SamplingMessage>,
     tools: bool,
-    /// Whether it requests context from other servers.
+    /// True if it requests context from other servers.
     context: bool,
     /// The other members, validated.
     others: Map<String, Value>,
@@ -78,12 +78,12 @@ impl SamplingRequest {
     }
 
     /// The parameters in the form of `revision`. The error names the missing feature.
-    pub(super) fn params(&self, revision: Revision) -> Result<Map<String, Value>, String> {
+    pub(super) fn params(&self, revision: Revision) -> Result<Map<String, Value>, &'static str> {
         if self.tools && !revision.has(Feature::SamplingTools) {
-            return Err("tools in sampling requests".to_owned());
+            return Err("tools in sampling requests");
         }
         if !revision.has(Feature::Audio) && self.messages.iter().any(|turn| turn.blocks.has_audio()) {
-            return Err("audio in sampling requests".to_owned());
+            return Err("audio in sampling requests");
         }
         let messages: Vec<Value> = self.messages.iter().flat_map(|turn| turn.write(revision)).collect();
         let mut params = Map::new();

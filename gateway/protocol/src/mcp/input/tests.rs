@@ -162,7 +162,7 @@ impl Gateway {
         self.request(client, Method::CallTool, &params).await
     }
 
-    /// The number of calls of the plugin.
+    /// The number of calls to the plugin.
     fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }

@@ -18,7 +18,7 @@ use super::{View, role_name, write_later_members, write_optional};
 pub(in crate::mcp) struct ToolAnswer<'a> {
     /// The tool's result.
     pub(in crate::mcp) result: &'a ToolResult,
-    /// Whether structured results are wrapped for older revisions.
+    /// The wrapping of structured results for older revisions.
     pub(in crate::mcp) wrapping: structured::Wrapping,
     /// The gateway's identity.
     pub(in crate::mcp) server: &'a Identity,

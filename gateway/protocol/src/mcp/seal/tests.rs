@@ -8,10 +8,10 @@ fn opens_with_the_same_key_and_purpose_only() {
     let sealed = key.seal("a", b"text").unwrap();
     assert_eq!(key.open("a", &sealed).unwrap(), b"text");
     assert_eq!(SealingKey::shared("one").open("a", &sealed).unwrap(), b"text", "another gateway opens it");
-    assert_eq!(key.open("b", &sealed), None, "it is for something else");
+    assert_eq!(key.open("b", &sealed), None, "the purpose differs");
     assert_eq!(SealingKey::shared("two").open("a", &sealed), None);
     assert_eq!(SealingKey::random().unwrap().open("a", &sealed), None);
-    assert_ne!(sealed, key.seal("a", b"text").unwrap(), "equal texts can't be told to be equal");
+    assert_ne!(sealed, key.seal("a", b"text").unwrap(), "equal texts must not have equal seals");
 }
 
 #[test]

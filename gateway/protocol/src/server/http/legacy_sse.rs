@@ -25,7 +25,8 @@ use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_fou
 /// The maximum number of requests of one client that wait for their answer, or for the client to read it.
 const MAX_PENDING_REQUESTS: u32 = 64;
 
-/// The upper limit of connected clients, whatever is configured: each one occupies a connection for as long as it likes.
+/// The maximum number of connected clients, regardless of the configuration: each occupies a connection for as long as
+/// it wants.
 const MAX_LEGACY_SSE_CLIENTS: usize = 256;
 
 /// All connected clients.

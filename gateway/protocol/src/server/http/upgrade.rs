@@ -1,4 +1,4 @@
-//! Upgrade of a response to an event stream, once something is sent before the response.
+//! Upgrades a response to an event stream if something is sent before it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) enum Upgraded {
     Stopping,
 }
 
-/// Upgrades an answer that can't be resumed: a message is made only when the client reads it.
+/// Upgrades an answer that can't be resumed: a message is created only when the client reads it.
 pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: StreamLifetime) -> HttpAnswer {
     match messages.next().await {
         Some(OutgoingMessage::Response { message, status }) => HttpReply::new(status, message).into(),
@@ -45,7 +45,8 @@ pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: S
 }
 
 /// Upgrades the answer to a request in a session. The request runs in a task of its own, which continues if the client
-/// disconnects, and its messages are kept for a reconnect. At `closes_at`, the answer is upgraded in any case.
+/// disconnects, and its messages are kept for a reconnect. At `closes_at`, the answer becomes a stream even if nothing
+/// was sent yet.
 pub(super) async fn in_session(
     session: &Arc<Session>,
     messages: ResponseStream,
@@ -79,7 +80,7 @@ async fn run(
         None => None,
     };
     if upgraded.is_closed() {
-        while messages.next().await.is_some() {} // the request continues all the same
+        while messages.next().await.is_some() {} // the request still runs to its end
         return;
     }
     let (writer, reader) = session.open_stream(closes_at);

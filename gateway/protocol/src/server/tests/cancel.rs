@@ -121,7 +121,7 @@ async fn shutdown_cancels_calls_of_lost_connections() {
         _ = post(&server, &headers, &body) => panic!("answered"),
         () = started.cancelled() => {} // the connection is closed
     }
-    assert!(!cleaned_up.is_cancelled(), "it continues in its session");
+    assert!(!cleaned_up.is_cancelled(), "the call continues in its session");
     server.cancel_all();
     cleaned_up.cancelled().await;
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A gateway with a tool that wants its arguments repeated in headers.
+/// A gateway with a tool whose arguments clients repeat in headers.
 fn server() -> Arc<Server> {
     let annotated = |kind: &str, name: &str| json!({ "type": kind, "x-mcp-header": name });
     let schema = json!({
@@ -32,7 +32,7 @@ fn stateless(id: u64, method: &str, mut params: Value) -> Vec<u8> {
     request(id, method, &params)
 }
 
-/// The headers of every call of the tool, and more.
+/// The headers of every call to the tool, and more.
 fn with(more: &[(&'static str, &str)]) -> Pairs {
     let standard =
         [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "a_fine")];

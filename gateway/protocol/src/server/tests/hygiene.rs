@@ -1,4 +1,4 @@
-//! Details that clients stumble over; each one comes from a bug report.
+//! Details that clients trip over; each one comes from a bug report.
 
 use super::*;
 use crate::call::{Completion, CompletionTarget, ReadResult, ResourceBody, ResourceContents};

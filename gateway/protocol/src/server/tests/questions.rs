@@ -56,8 +56,8 @@ async fn next(messages: &mut ResponseStream) -> Option<Value> {
     Some(serde_json::from_slice(&message.into_message()).unwrap())
 }
 
-fn roots(id: &Value, folder: &str) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [{ "uri": format!("file:///{folder}") }] } })
+fn roots(id: &Value, directory: &str) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": [{ "uri": format!("file:///{directory}") }] } })
         .to_string()
         .into_bytes()
 }

@@ -107,7 +107,7 @@ pub(super) enum NextEvent {
     Event(u64, Arc<[u8]>),
     /// Nothing yet.
     Nothing {
-        /// Whether this reader's stream is the newest notification stream.
+        /// True if this reader's stream is the newest notification stream.
         is_newest: bool,
     },
     /// The stream has ended, was removed, or has another reader.

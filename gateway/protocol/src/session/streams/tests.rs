@@ -290,7 +290,7 @@ async fn unknown_events_resume_only_notification_streams() {
     let mut listening = ann.session.open_notification_stream(None);
     let (id, _) = read(now(&mut listening).unwrap().unwrap());
     let mut others = bob.session.resume(&id, None).unwrap();
-    assert_eq!(all(&mut others), (vec![], false), "nothing of another session is sent");
+    assert_eq!(all(&mut others), (vec![], false), "no events of another session are sent");
     drop(listening);
     tokio::time::advance(UNREAD_STREAM_TTL).await;
     ann.change(2);

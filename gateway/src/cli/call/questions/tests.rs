@@ -39,7 +39,7 @@ fn a_form_is_shown_with_its_fields_and_options() {
 }
 
 #[test]
-fn shows_questions_to_the_model_pages_and_folders() {
+fn shows_questions_to_the_model_pages_and_directories() {
     let model = only(&json!({ "method": "sampling/createMessage", "params": {
         "systemPrompt": "Be brief.",
         "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } },
@@ -54,6 +54,6 @@ fn shows_questions_to_the_model_pages_and_folders() {
     assert!(
         page.text().contains("the page: https://example.org/x\n    --answer q=opened, or --answer q=decline")
     );
-    let folders = only(&json!({ "method": "roots/list" }));
-    assert!(folders.text().contains("the client's folders\n    --answer q=./\n"));
+    let directories = only(&json!({ "method": "roots/list" }));
+    assert!(directories.text().contains("the client's directories\n    --answer q=./\n"));
 }

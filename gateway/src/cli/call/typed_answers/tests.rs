@@ -81,13 +81,13 @@ fn names_the_part_that_does_not_fit_the_form() {
 }
 
 #[test]
-fn model_answers_are_text_and_folders_are_uris() {
+fn model_answers_are_text_and_directories_are_uris() {
     let poem = question("poem", "sampling/createMessage", json!({}));
     let said = answer(&poem, &["poem={\"x\": 1}"]).unwrap();
     assert_eq!((&said["role"], &said["content"]["text"]), (&json!("assistant"), &json!("{\"x\": 1}")));
     assert!(answer(&poem, &["poem.text=x"]).unwrap_err().contains("has no fields"));
-    let folders = question("f", "roots/list", Value::Null);
-    let roots = |typed: &[&str]| answer(&folders, typed).unwrap()["roots"].clone();
+    let directories = question("f", "roots/list", Value::Null);
+    let roots = |typed: &[&str]| answer(&directories, typed).unwrap()["roots"].clone();
     assert_eq!(
         roots(&["f=/a b", "f=file:///c"]),
         json!([{ "uri": "file:///a%20b" }, { "uri": "file:///c" }])
@@ -111,19 +111,19 @@ fn an_answer_is_used_once_for_its_own_question() {
 /// A tool can ask another question with the same key after it was answered.
 #[test]
 fn an_answer_to_one_kind_of_question_is_invalid_for_another() {
-    let folders = |key: &str| question(key, "roots/list", Value::Null);
+    let directories = |key: &str| question(key, "roots/list", Value::Null);
     let model = |key: &str| question(key, "sampling/createMessage", json!({}));
     let page = |key: &str| {
         question(key, "elicitation/create", json!({ "mode": "url", "url": "https://evil.example" }))
     };
     for typed in ["k=Ada", "k=true", "k=.", "k=~", "k={\"a\": \"/x\"}", "k=https://example.org", "k=a/b"] {
-        let why = answer(&folders("k"), &[typed]).unwrap_err();
+        let why = answer(&directories("k"), &[typed]).unwrap_err();
         assert!(why.contains("start its path with `/`, `./` or `../`, or its URI with `file://`"), "{why}");
     }
     for typed in ["k=accept", "k=true", "k={}", "k="] {
         assert!(answer(&page("k"), &[typed]).unwrap_err().contains("isn't `opened`"), "{typed}");
     }
-    for question in [folders("k.sure"), model("k.sure"), page("k.sure"), model("k.sure=a")] {
+    for question in [directories("k.sure"), model("k.sure"), page("k.sure"), model("k.sure=a")] {
         let why = answer(&question, &["k.sure=a=/x"]).unwrap_err();
         assert!(why.contains("could be for a field of a form"), "{why}");
         assert!(question.answers().is_empty(), "{}", question.text());
@@ -143,8 +143,11 @@ fn the_shown_answer_includes_defaults() {
     assert!(shown.starts_with(r#"{"sure":true,"#) && shown.contains(r#""pay":1000 (default)"#), "{shown}");
     assert!(shown.len() < 500 && shown.contains("\"b\\n\":\"\\u{202e}\" (default)"), "{shown}");
     assert_eq!(whole_answer(&sure, &["sure=decline"]).unwrap().shown, "decline");
-    let folders = question("f", "roots/list", Value::Null);
-    assert_eq!(whole_answer(&folders, &["f=/a b", "f=file:///c"]).unwrap().shown, "file:///a%20b, file:///c");
+    let directories = question("f", "roots/list", Value::Null);
+    assert_eq!(
+        whole_answer(&directories, &["f=/a b", "f=file:///c"]).unwrap().shown,
+        "file:///a%20b, file:///c"
+    );
     let model = question("m", "sampling/createMessage", json!({}));
     assert_eq!(whole_answer(&model, &["m=Hi\n"]).unwrap().shown, r#""Hi\n""#);
 }

@@ -23,11 +23,11 @@ fn a_plugin_is_a_row_followed_by_its_problems() {
         plugins_table(&plugins),
         "PLUGIN  STATE    VERSION  CODE          SINCE                    OFFERS\n\
          time    serving  1.0.2    0123456789ab  2027-01-15 08:00:01 UTC  2 tools, 1 prompt\n\
-         \u{20} waits for `moongate reload`: new code, fedcba987654\n\
+         \u{20} run `moongate reload` to load new code: fedcba987654\n\
          notes   failed   -        -             -                        -\n\
          \u{20} it is truncated\n\
          \u{20} hint: rebuild it\n\
          \u{20} next retry at 2027-01-15 08:01:00 UTC\n\
-         \u{20} waits for `moongate reload`: wider grants, env `LANG`, dir `/notes`\n"
+         \u{20} run `moongate reload` to apply wider grants: env `LANG`, dir `/notes`\n"
     );
 }

@@ -1,4 +1,4 @@
-//! Changes of the configuration.
+//! Changes to the configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -222,7 +222,7 @@ async fn wider_grants_wait_and_other_changes_apply() {
     assert_eq!(
         gateway.tools(),
         ["a_say", "b_hear"],
-        "an earlier configuration stays in force, a new plugin isn't loaded"
+        "an earlier configuration stays in effect, a new plugin isn't loaded"
     );
     assert!(
         grants(gateway.plugin("a").pending_change.as_ref())

@@ -1,4 +1,4 @@
-//! Changes of components.
+//! Changes to components.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

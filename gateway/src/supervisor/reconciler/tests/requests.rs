@@ -1,4 +1,4 @@
-//! Reload requests of the operator.
+//! The operator's reload requests.
 
 use std::time::Duration;
 

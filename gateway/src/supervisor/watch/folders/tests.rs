@@ -1,4 +1,4 @@
-//! The watched folders, on a system that records requests.
+//! The watched directories, on a system that records requests.
 
 use std::sync::Mutex;
 
@@ -47,7 +47,7 @@ fn watches_replaced_and_lost_folders_again() {
     fake.take_requests();
     assert!(watches.fit(&at(2), LostWatches::default(), now()).grown);
     assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
-    // The new folder may have the old one's inode number.
+    // The new directory may have the old one's inode number.
     let gone = LostWatches { removed: BTreeSet::from(["/a".into()]), ..LostWatches::default() };
     assert!(watches.fit(&at(2), gone, now()).grown);
     assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
@@ -83,7 +83,7 @@ fn unwatchable_folder_matters_only_if_changes_are_expected() {
         watches.fit(&wanted(&steps), LostWatches::default(), now()),
         FitOutcome { grown: false, trouble }
     );
-    // The folder is gone again, which its parent reports.
+    // The directory is gone again, which its parent reports.
     fake.refuse("/b", WatchError::NotFound);
     assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome::default());
 }

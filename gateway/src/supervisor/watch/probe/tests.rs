@@ -1,4 +1,4 @@
-//! Paths to files, through symlinks and folders.
+//! Paths to files, through symlinks and directories.
 
 use std::os::unix::fs::symlink;
 
@@ -6,14 +6,14 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder whose own path contains no symlinks.
+/// A directory whose own path contains no symlinks.
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = fs::canonicalize(folder.path()).unwrap();
     (folder, path)
 }
 
-/// The steps below a folder, as relative paths.
+/// The steps below a directory, as relative paths.
 fn steps_below(probe: &FileProbe, root: &Path) -> Vec<String> {
     let below = probe.steps.iter().filter_map(|step| {
         let folder = step.folder.strip_prefix(root).ok()?;

@@ -121,8 +121,8 @@ fn does_not_wait_for_a_folder_on_a_stalled_mount() {
     assert_eq!(driver.next_mode(), WatchMode::Events);
     driver.watcher.helper.set_timeout(SECOND / 5);
     driver.set_files(&[&file()]);
-    let WatchMode::Polling(reason) = driver.next_mode() else { panic!("the folder is watched") };
-    assert!(reason.contains("not responding"), "{reason}");
+    let WatchMode::Polling(reason) = driver.next_mode() else { panic!("the directory is watched") };
+    assert!(reason.contains("isn't responding"), "{reason}");
     fake.change(&file(), 2);
     assert_eq!(driver.next_files(), paths(&[&file()]));
     driver.resume(&fake, Path::new("/d"));

@@ -100,12 +100,12 @@ impl FakeSystem {
         self.state().stamps.insert(file.to_owned(), stamp);
     }
 
-    /// Sets the time of the last change of all files.
+    /// Sets the time of the last change to all files.
     pub(in super::super) fn set_changed_at(&self, time: SystemTime) {
         self.state().changed_at = Some(time);
     }
 
-    /// Reports a change of a path.
+    /// Reports a change to a path.
     pub(in super::super) fn report(&self, path: &Path, change: ChangeKind) {
         self.sink().report(path, change);
     }
@@ -114,7 +114,7 @@ impl FakeSystem {
         self.state().sinks.last().expect("nothing was started").clone()
     }
 
-    /// Blocks probes of this file, and attempts to watch this folder.
+    /// Blocks probes of this file, and attempts to watch this directory.
     pub(in super::super) fn stall(&self, path: &Path) {
         self.state().stalled.insert(path.to_owned());
     }

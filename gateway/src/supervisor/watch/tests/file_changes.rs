@@ -21,7 +21,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Watches files, given by their paths in a folder that `fill` prepares.
+    /// Watches files, given by their paths in a directory that `fill` prepares.
     fn new(names: &[&str], fill: impl FnOnce(&Path)) -> Self {
         // The files are older than their reader.
         Self::reading_since(SystemTime::now() + NEVER, names, fill)
@@ -225,7 +225,7 @@ fn folder_is_recreated() {
         fs::write(fixture.path(PLUGIN), content).unwrap();
         fixture.assert_reported(PLUGIN, content);
     }
-    // The folder that is there now is watched, not the first one.
+    // The directory that is there now is watched, not the first one.
     fs::write(fixture.path(PLUGIN), "in place").unwrap();
     fixture.assert_reported(PLUGIN, "in place");
 }
@@ -254,7 +254,7 @@ fn folder_far_above_is_replaced() {
     fs::rename(fixture.path("app"), fixture.path("last")).unwrap();
     fs::rename(fixture.path("next"), fixture.path("app")).unwrap();
     fixture.assert_reported("app/a/b/plugin.wasm", "new");
-    // A change in the old folder would be reported first.
+    // A change in the old directory would be reported first.
     fs::write(fixture.path("last/a/b/plugin.wasm"), "x").unwrap();
     fs::write(fixture.path("app/a/b/plugin.wasm"), "newer").unwrap();
     fixture.assert_reported("app/a/b/plugin.wasm", "newer");

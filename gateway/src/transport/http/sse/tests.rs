@@ -28,5 +28,5 @@ async fn a_slow_reader_can_be_evicted() {
     // From here on, the client reads nothing.
     tokio::time::advance(Duration::from_secs(2)).await;
     assert!(poll!(&mut other).is_pending());
-    assert!(slot.evicted().now_or_never().is_some(), "it is evicted");
+    assert!(slot.evicted().now_or_never().is_some(), "the connection is evicted");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// A response of a site.
+/// A response from a site.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub(super) status: u16,

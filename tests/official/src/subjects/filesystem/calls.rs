@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Both;
-use super::folder::Contents;
+use super::directory::Contents;
 use crate::random::Random;
 
 /// The number of calls for each seed.
@@ -59,7 +59,7 @@ const PATTERNS: [&str; 12] = [
     "[ab].*",
 ];
 
-/// Fills both directories and makes random calls of all tools.
+/// Fills both directories and makes random calls to all tools.
 pub(super) fn random_calls(both: &mut Both<'_, '_>, random: &mut Random) -> Result<()> {
     both.clear()?;
     for _ in 0..4 + random.below(20) {
@@ -101,7 +101,7 @@ fn text(random: &mut Random) -> String {
 /// A random file, mostly an existing one.
 fn file(random: &mut Random, contents: &Contents) -> String {
     match random.below(10) {
-        0 => directory(random, contents),
+        0 => random_directory(random, contents),
         1 => format!("{}{}", random.pick(&DIRECTORIES), random.pick(&NAMES)),
         2 => format!("gone/{}", random.pick(&NAMES)),
         _ if contents.files.is_empty() => "a.txt".to_owned(),
@@ -110,7 +110,7 @@ fn file(random: &mut Random, contents: &Contents) -> String {
 }
 
 /// A random directory, mostly an existing one.
-fn directory(random: &mut Random, contents: &Contents) -> String {
+fn random_directory(random: &mut Random, contents: &Contents) -> String {
     match random.below(12) {
         0 => file(random, contents),
         1 => "gone".to_owned(),
@@ -132,9 +132,9 @@ fn written(both: &Both<'_, '_>, random: &mut Random, path: &str) -> String {
 
 fn call(both: &Both<'_, '_>, random: &mut Random, contents: &Contents) -> Result<(&'static str, Value)> {
     let a_file = file(random, contents);
-    let a_directory = directory(random, contents);
+    let a_directory = random_directory(random, contents);
     let path = written(both, random, &a_file);
-    let folder = written(both, random, &a_directory);
+    let directory = written(both, random, &a_directory);
     let lines = random.below(12);
     let patterns = random.some(2, |random| random.pick(&PATTERNS));
     Ok(match random.below(16) {
@@ -142,25 +142,27 @@ fn call(both: &Both<'_, '_>, random: &mut Random, contents: &Contents) -> Result
         1 => ("read_text_file", json!({ "path": path, "head": lines })),
         2 => ("read_text_file", json!({ "path": path, "tail": lines })),
         3 => ("read_media_file", json!({ "path": path })),
-        4 => ("read_multiple_files", json!({ "paths": [path, folder, file(random, contents)] })),
+        4 => ("read_multiple_files", json!({ "paths": [path, directory, file(random, contents)] })),
         5 | 6 => ("write_file", json!({ "path": path, "content": text(random) })),
         7 | 8 => ("edit_file", edit(both, random, &a_file, &path)?),
-        9 => {
-            ("create_directory", json!({ "path": if random.once_in(2) { folder + "/new/er" } else { path } }))
-        }
-        10 => ("list_directory", json!({ "path": folder })),
+        9 => (
+            "create_directory",
+            json!({ "path": if random.once_in(2) { directory + "/new/er" } else { path } }),
+        ),
+        10 => ("list_directory", json!({ "path": directory })),
         11 => {
             let sort = random.pick(&["name", "size"]);
-            ("list_directory_with_sizes", json!({ "path": folder, "sortBy": sort }))
+            ("list_directory_with_sizes", json!({ "path": directory, "sortBy": sort }))
         }
-        12 => ("directory_tree", json!({ "path": folder, "excludePatterns": patterns })),
+        12 => ("directory_tree", json!({ "path": directory, "excludePatterns": patterns })),
         13 => {
-            let target = if random.once_in(3) { directory(random, contents) } else { file(random, contents) };
+            let target =
+                if random.once_in(3) { random_directory(random, contents) } else { file(random, contents) };
             ("move_file", json!({ "source": path, "destination": written(both, random, &target) }))
         }
         14 => {
             let pattern = random.pick(&PATTERNS);
-            ("search_files", json!({ "path": folder, "pattern": pattern, "excludePatterns": patterns }))
+            ("search_files", json!({ "path": directory, "pattern": pattern, "excludePatterns": patterns }))
         }
         _ => ("get_file_info", json!({ "path": path })),
     })

@@ -122,18 +122,18 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// Is the mismatch in the text of an answer, structured or not?
+/// Returns true if the mismatch is in the text of an answer, structured or not.
 fn is_text(mismatch: &Mismatch<'_>) -> bool {
     mismatch.method == "tools/call" && matches!(mismatch.at, "/content/0/text" | "/structuredContent/content")
 }
 
-/// Is the mismatch in the errors of two failed calls?
+/// Returns true if the mismatch is in the errors of two failed calls.
 fn is_failure(mismatch: &Mismatch<'_>) -> bool {
     let failed = |answer: &Value| answer["isError"] == true;
     is_text(mismatch) && failed(mismatch.answers.0) && failed(mismatch.answers.1)
 }
 
-/// Is the mismatch in the files after a call?
+/// Returns true if the mismatch is in the files after a call.
 fn on_disk(mismatch: &Mismatch<'_>) -> bool {
     mismatch.method == "files afterwards"
 }
@@ -156,7 +156,7 @@ fn ours_whole<'a>(mismatch: &Mismatch<'a>) -> &'a str {
     mismatch.answers.1["content"][0]["text"].as_str().unwrap_or_default()
 }
 
-/// Is the plugin's text the official one with an additional first line, and does it end with a line break?
+/// Returns true if the plugin's text is the official one with an additional first line and ends with a line break.
 fn is_one_line_more(mismatch: &Mismatch<'_>) -> bool {
     ours(mismatch).ends_with('\n')
         && ours(mismatch).split_once('\n').is_some_and(|(_, rest)| rest == theirs(mismatch))

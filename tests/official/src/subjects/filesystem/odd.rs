@@ -288,9 +288,9 @@ fn lists(both: &mut Both<'_, '_>) -> Result<()> {
 }
 
 fn permissions(both: &mut Both<'_, '_>) -> Result<()> {
-    for folder in [&both.theirs, &both.ours] {
-        folder.write("run.sh", b"echo\n")?;
-        folder.executable("run.sh")?;
+    for directory in [&both.theirs, &both.ours] {
+        directory.write("run.sh", b"echo\n")?;
+        directory.executable("run.sh")?;
     }
     both.call("write_file", &json!({ "path": "run.sh", "content": "echo 2\n" }))
 }

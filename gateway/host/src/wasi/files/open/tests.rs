@@ -16,7 +16,7 @@ use crate::wasi::grant_audit::GrantAudit;
 /// A time that only a blocked operation exceeds.
 const FOREVER: Duration = Duration::from_secs(60);
 
-/// A folder with a file, a folder, a pipe, a socket, and links to them.
+/// A directory with a file, a directory, a pipe, a socket, and links to them.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

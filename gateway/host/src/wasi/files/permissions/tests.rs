@@ -1,4 +1,4 @@
-//! The permissions of a replacing file.
+//! The permissions of a file that replaces another.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,6 +32,6 @@ fn permissions_are_only_removed_except_to_execute() {
     assert_eq!(
         new.metadata().unwrap().permissions().mode() & 0o777,
         0o644,
-        "a file with a second name stays as it is"
+        "a file with a second name is unchanged"
     );
 }

@@ -15,17 +15,17 @@ impl DiskStore {
     }
 }
 
-fn file(folder: &TempDir) -> PathBuf {
-    folder.path().join("state").join(DATABASE_FILE)
+fn file(directory: &TempDir) -> PathBuf {
+    directory.path().join("state").join(DATABASE_FILE)
 }
 
 /// An existing state directory.
 fn prepared() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let dir = folder.path().join("state");
+    let directory = TempDir::new().unwrap();
+    let dir = directory.path().join("state");
     fs::create_dir(&dir).unwrap();
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
-    folder
+    directory
 }
 
 fn write_private(path: &Path, content: &[u8]) {
@@ -35,24 +35,24 @@ fn write_private(path: &Path, content: &[u8]) {
 
 /// A state directory with one key, which no gateway uses any more.
 async fn filled() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let directory = TempDir::new().unwrap();
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
     drop(kept);
     // The threads end a little later, and the last connection removes the log: of two that close at once, neither may
     // have been the last.
-    while file(&folder).with_extension("sqlite3-wal").exists() {
-        let last = Connection::open(file(&folder)).unwrap();
+    while file(&directory).with_extension("sqlite3-wal").exists() {
+        let last = Connection::open(file(&directory)).unwrap();
         let _ = last.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()));
         drop(last);
         tokio::task::yield_now().await;
     }
-    folder
+    directory
 }
 
 /// Checks that reading and writing fail for this reason.
-async fn is_refused(folder: &TempDir, why: &str) {
-    let stores = on_disk(folder.path());
+async fn is_refused(directory: &TempDir, why: &str) {
+    let stores = on_disk(directory.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     assert_eq!(kept.get("key".into()).await, Err(KeyValueError::Unavailable), "{why}");
     assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
@@ -63,14 +63,14 @@ async fn is_refused(folder: &TempDir, why: &str) {
 
 #[tokio::test]
 async fn state_outlives_the_host_and_is_private() {
-    let folder = filled().await;
-    let stores = on_disk(folder.path());
+    let directory = filled().await;
+    let stores = on_disk(directory.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(stores.problem().await, None);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-    assert_eq!(mode(&folder.path().join("state")), 0o700);
-    for entry in fs::read_dir(folder.path().join("state")).unwrap() {
+    assert_eq!(mode(&directory.path().join("state")), 0o700);
+    for entry in fs::read_dir(directory.path().join("state")).unwrap() {
         let path = entry.unwrap().path();
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
@@ -78,26 +78,26 @@ async fn state_outlives_the_host_and_is_private() {
 
 #[tokio::test]
 async fn the_directory_is_created_with_the_first_store() {
-    let folder = TempDir::new().unwrap();
-    let stores = on_disk(folder.path());
+    let directory = TempDir::new().unwrap();
+    let stores = on_disk(directory.path());
     assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
     assert_eq!(stores.problem().await, None);
-    assert!(!folder.path().join("state").exists());
+    assert!(!directory.path().join("state").exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn hosts_can_share_a_new_directory() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let tasks: Vec<_> = (0..4)
         .map(|_| {
-            let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+            let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
             tokio::spawn(async move { count(&kept, 25).await })
         })
         .collect();
     for task in tasks {
         task.await.unwrap();
     }
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     for key in ["sum", "swapped"] {
         assert_eq!(kept.text(key).await.as_deref(), Some("100"), "{key}");
     }
@@ -105,8 +105,8 @@ async fn hosts_can_share_a_new_directory() {
 
 #[tokio::test]
 async fn the_limit_holds_across_hosts() {
-    let folder = TempDir::new().unwrap();
-    let [one, two] = [0; 2].map(|_| granted(&on_disk(folder.path()), "a", StateGrant::Own));
+    let directory = TempDir::new().unwrap();
+    let [one, two] = [0; 2].map(|_| granted(&on_disk(directory.path()), "a", StateGrant::Own));
     let limit = 2 * ENTRY_OVERHEAD_BYTES + 2;
     one.set("a".into(), Vec::new(), limit).await.unwrap();
     two.set("b".into(), Vec::new(), limit).await.unwrap();
@@ -119,29 +119,29 @@ async fn the_limit_holds_across_hosts() {
 #[tokio::test]
 async fn refuses_directories_and_files_that_others_can_access() {
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    let folder = filled().await;
-    mode(&folder.path().join("state"), 0o770);
-    is_refused(&folder, "is writable by others (mode 770").await;
+    let directory = filled().await;
+    mode(&directory.path().join("state"), 0o770);
+    is_refused(&directory, "is writable by others (mode 770").await;
 
-    let folder = filled().await;
-    mode(&file(&folder), 0o644);
-    is_refused(&folder, "(mode 644 instead of 600)").await;
+    let directory = filled().await;
+    mode(&file(&directory), 0o644);
+    is_refused(&directory, "(mode 644 instead of 600)").await;
 
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("elsewhere")).unwrap();
-    symlink(folder.path().join("elsewhere"), folder.path().join("state")).unwrap();
-    is_refused(&folder, "isn't a directory, or is a symlink").await;
-    assert_eq!(fs::read_dir(folder.path().join("elsewhere")).unwrap().count(), 0);
+    let directory = TempDir::new().unwrap();
+    fs::create_dir(directory.path().join("elsewhere")).unwrap();
+    symlink(directory.path().join("elsewhere"), directory.path().join("state")).unwrap();
+    is_refused(&directory, "isn't a directory, or is a symlink").await;
+    assert_eq!(fs::read_dir(directory.path().join("elsewhere")).unwrap().count(), 0);
 
-    let folder = prepared();
-    write_private(&folder.path().join("elsewhere"), b"");
-    symlink(folder.path().join("elsewhere"), file(&folder)).unwrap();
-    is_refused(&folder, "is not a regular file").await;
-    assert_eq!(fs::read(folder.path().join("elsewhere")).unwrap(), b"");
+    let directory = prepared();
+    write_private(&directory.path().join("elsewhere"), b"");
+    symlink(directory.path().join("elsewhere"), file(&directory)).unwrap();
+    is_refused(&directory, "is not a regular file").await;
+    assert_eq!(fs::read(directory.path().join("elsewhere")).unwrap(), b"");
 
-    let folder = prepared();
-    fs::create_dir(file(&folder)).unwrap();
-    is_refused(&folder, "is not a regular file").await;
+    let directory = prepared();
+    fs::create_dir(file(&directory)).unwrap();
+    is_refused(&directory, "is not a regular file").await;
 }
 
 #[tokio::test]
@@ -153,10 +153,10 @@ async fn leaves_other_files_unchanged() {
         ),
         (b"short", "not a database"),
     ] {
-        let folder = prepared();
-        write_private(&file(&folder), content);
-        is_refused(&folder, why).await;
-        assert_eq!(fs::read(file(&folder)).unwrap(), content);
+        let directory = prepared();
+        write_private(&file(&directory), content);
+        is_refused(&directory, why).await;
+        assert_eq!(fs::read(file(&directory)).unwrap(), content);
     }
     for (statements, why) in [
         ("CREATE TABLE mine (a)", "the database of another program"),
@@ -166,32 +166,32 @@ async fn leaves_other_files_unchanged() {
             "newer version of Moongate (schema version 2",
         ),
     ] {
-        let folder = prepared();
-        write_private(&file(&folder), b"");
-        Connection::open(file(&folder)).unwrap().execute_batch(statements).unwrap();
-        let before = fs::read(file(&folder)).unwrap();
-        is_refused(&folder, why).await;
-        assert!(fs::read(file(&folder)).unwrap() == before, "{statements}");
+        let directory = prepared();
+        write_private(&file(&directory), b"");
+        Connection::open(file(&directory)).unwrap().execute_batch(statements).unwrap();
+        let before = fs::read(file(&directory)).unwrap();
+        is_refused(&directory, why).await;
+        assert!(fs::read(file(&directory)).unwrap() == before, "{statements}");
     }
 }
 
 #[tokio::test]
 async fn a_damaged_database_is_unused_until_replaced() {
-    let folder = filled().await;
-    let whole = fs::read(file(&folder)).unwrap();
+    let directory = filled().await;
+    let whole = fs::read(file(&directory)).unwrap();
     let mut damaged = whole.clone();
     damaged[4096..].fill(0xa5);
-    fs::write(file(&folder), &damaged).unwrap();
-    is_refused(&folder, "is damaged").await;
-    assert!(fs::read(file(&folder)).unwrap() == damaged);
+    fs::write(file(&directory), &damaged).unwrap();
+    is_refused(&directory, "is damaged").await;
+    assert!(fs::read(file(&directory)).unwrap() == damaged);
 
-    let stores = on_disk(folder.path());
+    let stores = on_disk(directory.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     assert!(kept.set("a".into(), Vec::new(), PLENTY).await.is_err());
     // Restore the backup.
-    let saved = folder.path().join("saved");
+    let saved = directory.path().join("saved");
     write_private(&saved, &whole);
-    fs::rename(&saved, file(&folder)).unwrap();
+    fs::rename(&saved, file(&directory)).unwrap();
     while stores.problem().await.is_some() {
         tokio::task::yield_now().await;
     }
@@ -200,22 +200,22 @@ async fn a_damaged_database_is_unused_until_replaced() {
 
 #[tokio::test]
 async fn a_removed_database_is_created_again() {
-    let folder = filled().await;
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let directory = filled().await;
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     // Both threads have the file open. A thread that is still opening it would find a partial file.
     kept.set("other".into(), b"old".into(), PLENTY).await.unwrap();
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
-    fs::remove_dir_all(folder.path().join("state")).unwrap();
+    fs::remove_dir_all(directory.path().join("state")).unwrap();
     kept.set("other".into(), b"new".into(), PLENTY).await.unwrap();
     assert_eq!(kept.text("key").await, None);
-    let another = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let another = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     assert_eq!(another.text("other").await.as_deref(), Some("new"));
 }
 
 #[tokio::test]
 async fn a_full_disk_is_an_error_and_keeps_data() {
-    let folder = filled().await;
-    let stores = on_disk(folder.path());
+    let directory = filled().await;
+    let stores = on_disk(directory.path());
     let kept = granted(&stores, "a", StateGrant::Own);
     let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // Limits the database to this many pages, like a full disk.
@@ -226,17 +226,17 @@ async fn a_full_disk_is_an_error_and_keeps_data() {
     assert_eq!(large, Err(KeyValueError::Unavailable));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
-    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "what didn't happen costs nothing");
+    assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "failed writes aren't counted");
     kept.set("small".into(), b"fits".into(), PLENTY).await.unwrap();
     assert_eq!(stores.problem().await, None);
 }
 
 #[tokio::test]
 async fn writers_wait_for_other_processes_and_readers_do_not() {
-    let folder = filled().await;
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let directory = filled().await;
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
-    let other = Connection::open(file(&folder)).unwrap();
+    let other = Connection::open(file(&directory)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let writer = {
         let kept = Arc::clone(&kept);
@@ -254,10 +254,10 @@ async fn writers_wait_for_other_processes_and_readers_do_not() {
 
 #[tokio::test]
 async fn a_locked_database_is_an_error_after_a_while() {
-    let folder = filled().await;
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let directory = filled().await;
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
-    let other = Connection::open(file(&folder)).unwrap();
+    let other = Connection::open(file(&directory)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Busy));
     other.execute_batch("COMMIT").unwrap();
@@ -266,12 +266,12 @@ async fn a_locked_database_is_an_error_after_a_while() {
 
 #[tokio::test]
 async fn the_write_ahead_log_stays_short() {
-    let folder = TempDir::new().unwrap();
-    let kept = granted(&on_disk(folder.path()), "a", StateGrant::Own);
+    let directory = TempDir::new().unwrap();
+    let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
     for _ in 0..200 {
         kept.set("key".into(), vec![1; MAX_VALUE_BYTES / 2], PLENTY).await.unwrap();
     }
-    let log = file(&folder).with_extension("sqlite3-wal");
-    let (size, log) = (fs::metadata(file(&folder)).unwrap().len(), fs::metadata(log).unwrap().len());
+    let log = file(&directory).with_extension("sqlite3-wal");
+    let (size, log) = (fs::metadata(file(&directory)).unwrap().len(), fs::metadata(log).unwrap().len());
     assert!(size < 4 << 20 && log < 20 << 20, "{size} and {log} bytes for half a MiB that is kept");
 }

@@ -11,7 +11,7 @@ use super::super::sanitise;
 /// The blocks of one message.
 #[derive(Debug)]
 pub(super) struct MessageBlocks {
-    /// Whether `content` was a list.
+    /// True if `content` was a list.
     list: bool,
     blocks: Vec<Map<String, Value>>,
 }

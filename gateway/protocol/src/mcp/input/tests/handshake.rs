@@ -64,7 +64,10 @@ async fn url_elicitation_has_an_id_in_2025_11_25() {
     assert_eq!(params["elicitationId"].as_str().unwrap().len(), 32);
     assert_eq!(params["url"], "https://example.com/a?b");
     let (older, _) = Client::answering(Revision::V2025_06_18, friendly);
-    assert!(told(&gateway, &older).await.contains("elicitation.url"), "it can't be declared there");
+    assert!(
+        told(&gateway, &older).await.contains("elicitation.url"),
+        "clients of this revision can't declare it"
+    );
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn rounds_carry_answers_and_plugin_state() {
     let answer = json!({ "first": accepted(&json!({ "x": "1" })) });
     let (questions, two) = asked(&gateway, &client, retry(&one, answer)).await;
     assert_eq!(questions["second"]["method"], "sampling/createMessage");
-    assert_eq!(questions["second"]["params"], sample(), "the model is asked just that");
+    assert_eq!(questions["second"]["params"], sample(), "the request to the model is passed on unchanged");
     assert!(questions.get("first").is_none());
     let result = gateway.call(&client, retry(&two, json!({ "second": said() }))).await.unwrap();
     assert_eq!(text(&result), r#""1" "Paris" B"#);
@@ -408,10 +408,7 @@ fn full_memory_of_used_states_blocks_new_ones() {
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
     assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::SpendError::Full);
     let other = state::StateClaim::new(member, &Principal::Anonymous, "tools/call", &Params::default());
-    assert!(
-        states.seal(&other, &state::RoundState::default(), now).is_ok(),
-        "another caller is no worse off"
-    );
+    assert!(states.seal(&other, &state::RoundState::default(), now).is_ok(), "other callers aren't affected");
     let later = now + Duration::from_secs(601);
-    assert!(seal(later).is_ok(), "what has expired is forgotten");
+    assert!(seal(later).is_ok(), "expired states are forgotten");
 }

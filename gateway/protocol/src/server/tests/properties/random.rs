@@ -8,7 +8,7 @@ use crate::call::{
 use crate::manifest::{Annotations, Icon, IconTheme, JsonMembers, Resource, Role, ToolHints};
 use crate::names::ResourceUri;
 
-/// Whether the plugin adds unknown members.
+/// Unknown members that the plugin adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     Some,

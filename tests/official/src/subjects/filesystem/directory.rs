@@ -12,7 +12,7 @@ const MODIFIED: Duration = Duration::from_secs(1_000_000_000);
 
 /// A directory of a server.
 #[derive(Debug, Clone)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct Directory(PathBuf);
 
 /// The content of a directory.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Contents {
     pub(super) directories: Vec<String>,
 }
 
-impl Folder {
+impl Directory {
     pub(super) fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -50,7 +50,7 @@ impl Folder {
     /// Writes a file, and creates its parent directories.
     pub(super) fn write(&self, below: &str, content: &[u8]) -> Result<()> {
         let path = self.0.join(below);
-        fs::create_dir_all(path.parent().context("a file is in a folder")?)?;
+        fs::create_dir_all(path.parent().context("a file is in a directory")?)?;
         fs::write(&path, content)?;
         let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + MODIFIED);
         File::options().write(true).open(&path)?.set_times(times)?;
@@ -70,7 +70,7 @@ impl Folder {
     /// Creates a symlink and its parent directories.
     pub(super) fn link(&self, target: &str, below: &str) -> Result<()> {
         let path = self.0.join(below);
-        fs::create_dir_all(path.parent().context("a link is in a folder")?)?;
+        fs::create_dir_all(path.parent().context("a link is in a directory")?)?;
         link(Path::new(target), &path)
     }
 
@@ -130,14 +130,14 @@ impl Folder {
 }
 
 /// Calls `each` with the relative path and the path of every entry below a directory, in the order of names.
-fn walk(folder: &Path, below: &str, each: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<()> {
+fn walk(directory: &Path, below: &str, each: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<()> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         names.push(entry?.file_name());
     }
     names.sort();
     for name in names {
-        let path = folder.join(&name);
+        let path = directory.join(&name);
         let name = name.to_string_lossy();
         let below = if below.is_empty() { name.into_owned() } else { format!("{below}/{name}") };
         each(&below, &path)?;
