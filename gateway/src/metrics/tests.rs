@@ -38,6 +38,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: PluginId::new(id).unwrap(),
         source: PathBuf::from("a.wasm"),
         state,
+        is_checking: false,
         digest: None,
         since: None,
         about: None,
