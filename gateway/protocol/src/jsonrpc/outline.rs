@@ -46,7 +46,7 @@ pub struct MessageScanner {
     /// The number of open brackets.
     depth: usize,
     string: StringState,
-    progress: Progress,
+    progress: ScanProgress,
     message: Option<OpenMessage>,
 }
 
@@ -60,7 +60,7 @@ enum StringState {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Progress {
+enum ScanProgress {
     /// Before the first bracket.
     #[default]
     Start,
@@ -75,7 +75,7 @@ enum Progress {
 #[derive(Debug, Default)]
 struct OpenMessage {
     start: usize,
-    position: Position,
+    position: MemberPosition,
     /// The name of the current member, or its start.
     name: Vec<u8>,
     /// The text of the id, or its start.
@@ -87,7 +87,7 @@ struct OpenMessage {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Position {
+enum MemberPosition {
     /// Before a member's name, or in it.
     #[default]
     Name,
@@ -148,7 +148,7 @@ impl MessageScanner {
             let is_cut = message.is_id();
             self.push(OpenMessage { ids: if is_cut { 0 } else { message.ids }, ..message }, self.at);
         }
-        self.outline.is_complete = self.progress == Progress::End;
+        self.outline.is_complete = self.progress == ScanProgress::End;
         self.outline
     }
 
@@ -165,24 +165,24 @@ impl MessageScanner {
 
     /// True while the bytes of a member's name or of the id are kept.
     fn keeps_text(&self) -> bool {
-        let is_kept = |message: &OpenMessage| message.position == Position::Name || message.is_id();
+        let is_kept = |message: &OpenMessage| message.position == MemberPosition::Name || message.is_id();
         self.depth == self.message_depth() && self.message.as_ref().is_some_and(is_kept)
     }
 
     fn byte(&mut self, byte: u8) {
         match self.progress {
-            Progress::Start => self.start(byte),
-            Progress::Reading if self.string == StringState::Outside => self.token(byte),
-            Progress::Reading => self.string_byte(byte),
-            Progress::End if !byte.is_ascii_whitespace() => self.progress = Progress::Invalid,
-            Progress::End | Progress::Invalid => {}
+            ScanProgress::Start => self.start(byte),
+            ScanProgress::Reading if self.string == StringState::Outside => self.token(byte),
+            ScanProgress::Reading => self.string_byte(byte),
+            ScanProgress::End if !byte.is_ascii_whitespace() => self.progress = ScanProgress::Invalid,
+            ScanProgress::End | ScanProgress::Invalid => {}
         }
     }
 
     fn start(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' => {
-                self.progress = Progress::Reading;
+                self.progress = ScanProgress::Reading;
                 self.outline.is_batch = byte == b'[';
                 self.depth = 1;
                 if byte == b'{' {
@@ -191,7 +191,7 @@ impl MessageScanner {
             }
             // A byte order mark, or white space.
             0xEF | 0xBB | 0xBF | b' ' | b'\t' | b'\r' | b'\n' => {}
-            _ => self.progress = Progress::Invalid,
+            _ => self.progress = ScanProgress::Invalid,
         }
     }
 
@@ -207,9 +207,9 @@ impl MessageScanner {
         let at = self.at;
         let Some(message) = self.member_of() else { return };
         match message.position {
-            Position::Name if is_inside => message.push_name(byte),
-            Position::Value if message.is_id() => message.push_id(byte, at),
-            Position::Name | Position::Value => {}
+            MemberPosition::Name if is_inside => message.push_name(byte),
+            MemberPosition::Value if message.is_id() => message.push_id(byte, at),
+            MemberPosition::Name | MemberPosition::Value => {}
         }
     }
 
@@ -235,7 +235,7 @@ impl MessageScanner {
                 }
                 self.depth -= 1;
                 if self.depth == 0 {
-                    self.progress = Progress::End;
+                    self.progress = ScanProgress::End;
                 }
             }
             _ => {}
@@ -264,25 +264,27 @@ impl OpenMessage {
     /// Handles a byte outside strings that isn't nested deeper.
     fn token(&mut self, byte: u8, at: usize) {
         match (byte, self.position) {
-            (b'"', Position::Name) => self.name.clear(),
-            (b':', Position::Name) => {
-                self.position = Position::Value;
+            (b'"', MemberPosition::Name) => self.name.clear(),
+            (b':', MemberPosition::Name) => {
+                self.position = MemberPosition::Value;
                 self.ids += usize::from(self.is_id());
             }
-            (b',' | b'}' | b']', Position::Value) => {
+            (b',' | b'}' | b']', MemberPosition::Value) => {
                 self.has_method |= self.name == b"method";
                 self.has_outcome |= self.name == b"result" || self.name == b"error";
-                self.position = Position::Name;
+                self.position = MemberPosition::Name;
                 self.name.clear();
             }
-            (byte, Position::Value) if self.is_id() && !byte.is_ascii_whitespace() => self.push_id(byte, at),
-            (_, Position::Name | Position::Value) => {}
+            (byte, MemberPosition::Value) if self.is_id() && !byte.is_ascii_whitespace() => {
+                self.push_id(byte, at)
+            }
+            (_, MemberPosition::Name | MemberPosition::Value) => {}
         }
     }
 
     /// True in the value of `id`.
     fn is_id(&self) -> bool {
-        self.position == Position::Value && self.name == b"id"
+        self.position == MemberPosition::Value && self.name == b"id"
     }
 
     fn push_name(&mut self, byte: u8) {
