@@ -145,8 +145,8 @@ impl MessageScanner {
     pub fn finish(mut self) -> MessageOutline {
         if let Some(message) = self.message.take() {
             // An id at the end of the text could be the start of a longer one.
-            let is_cut = message.is_id();
-            self.push(OpenMessage { ids: if is_cut { 0 } else { message.ids }, ..message }, self.at);
+            let ids = if message.is_id() { 0 } else { message.ids };
+            self.push(&OpenMessage { ids, ..message }, self.at);
         }
         self.outline.is_complete = self.progress == ScanProgress::End;
         self.outline
@@ -231,7 +231,7 @@ impl MessageScanner {
                 if self.depth == self.message_depth()
                     && let Some(message) = self.message.take()
                 {
-                    self.push(message, at + 1);
+                    self.push(&message, at + 1);
                 }
                 self.depth -= 1;
                 if self.depth == 0 {
@@ -246,7 +246,7 @@ impl MessageScanner {
         self.message = Some(OpenMessage { start: self.at, ..OpenMessage::default() });
     }
 
-    fn push(&mut self, message: OpenMessage, end: usize) {
+    fn push(&mut self, message: &OpenMessage, end: usize) {
         if self.outline.messages.len() == MAX_SCANNED_MESSAGES {
             return;
         }
