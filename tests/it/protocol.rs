@@ -14,3 +14,4 @@ mod questions_stateless;
 mod resumable_streams;
 mod stateless;
 mod stdio;
+mod unreadable_messages;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use moongate_config::LimitKey;
-use moongate_model::json::{Json, parse_strict};
+use moongate_model::json::{Json, check_strict};
 use moongate_model::manifest::{Annotations, Icon, IconTheme, JsonMembers, Role, is_reserved_key};
 use moongate_model::names::PluginId;
 
@@ -77,23 +77,17 @@ impl<T> At<T> for Result<T, ConvertError> {
 /// value adds some.
 const MAX_DEPTH: usize = text::MAX_JSON_DEPTH;
 
-/// One JSON value that isn't nested too deeply.
-fn value(given: String) -> Result<Json, ConvertError> {
+/// One JSON value that every client can read: some clients refuse the whole message if a value in it nests deep or
+/// contains a number out of range or a lone surrogate, and parsers disagree about the meaning of duplicate keys.
+///
+/// All JSON from plugins passes through here, except for schemas, which have their own limits.
+pub(crate) fn strict(given: String) -> Result<Json, ConvertError> {
     if text::json_depth(&given) > MAX_DEPTH {
         return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels")));
     }
     let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
-    // An unpaired surrogate escape makes some parsers reject the whole message.
-    if given.contains("\\ud") || given.contains("\\uD") {
-        serde_json::from_str::<serde_json::Value>(&given).map_err(invalid_json)?;
-    }
-    Json::parse(given).map_err(invalid_json)
-}
-
-/// One JSON value without duplicate keys, because parsers disagree about their meaning.
-fn strict(given: String) -> Result<Json, ConvertError> {
-    let json = value(given)?;
-    parse_strict(json.get()).map_err(|error| ConvertError::new(format!("invalid JSON: {error}")))?;
+    let json = Json::parse(given).map_err(invalid_json)?;
+    check_strict(json.get()).map_err(invalid_json)?;
     Ok(json)
 }
 

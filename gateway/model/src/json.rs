@@ -2,10 +2,13 @@
 //!
 //! JSON that the gateway only passes on stays text: numbers keep their digits and objects their order. [`Json`] is the
 //! proof that a string is one JSON value without raw line breaks, which RFC 8259 allows between tokens. Such a string
-//! can be spliced into a line of the stdio transport or a `data:` line of an event stream without ending it.
+//! can be spliced into a line of the stdio transport or a `data:` line of an event stream without ending it. It is also
+//! the proof that every escape is a character: programs that cut text by UTF-16 code units, such as those in JavaScript,
+//! leave halves of surrogate pairs, and strict parsers then refuse the whole message.
 //! [`parse_strict`] reads arguments before they are checked.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// One JSON value as text: valid, and without raw line breaks.
+/// One JSON value as text: valid, without raw line breaks, and without halves of surrogate pairs.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
@@ -21,7 +24,7 @@ pub struct Json(Box<RawValue>);
 impl Json {
     /// Accepts `text` if it is exactly one JSON value.
     ///
-    /// Line breaks between tokens are removed; everything else stays unchanged.
+    /// Line breaks between tokens become spaces, and lone surrogates `\ufffd`; everything else stays unchanged.
     ///
     /// # Errors
     /// The text isn't valid JSON. The error names the line and the column.
@@ -72,10 +75,15 @@ impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
         if raw.get().bytes().any(|byte| byte == b'\n' || byte == b'\r') {
             // A raw line break can only be between tokens: inside a string it would be invalid JSON.
-            let text = raw.get().replace(['\n', '\r'], " ");
+            let text = replace_lone_surrogates(raw.get()).replace(['\n', '\r'], " ");
             return Self(RawValue::from_string(text).expect("white space was replaced by white space"));
         }
-        Self(raw)
+        match replace_lone_surrogates(raw.get()) {
+            Cow::Borrowed(_) => Self(raw),
+            Cow::Owned(text) => {
+                Self(RawValue::from_string(text).expect("an escape was replaced by an escape"))
+            }
+        }
     }
 }
 
@@ -118,6 +126,16 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     let value = StrictSeed.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// Checks the same as [`parse_strict`] without building the value, which needs many times the memory of its text.
+///
+/// # Errors
+/// Those of [`parse_strict`].
+pub fn check_strict(text: &str) -> Result<(), serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    CheckSeed.deserialize(&mut deserializer)?;
+    deserializer.end()
 }
 
 /// The exact text of one member of an object. `None` if `text` isn't an object or doesn't have the member.
@@ -181,6 +199,49 @@ fn write_without(
         out.push_str(text);
     }
     Ok(())
+}
+
+/// Replaces each lone surrogate, an escape such as `\ud83d` without its other half, by `\ufffd`.
+///
+/// Both escapes have the same length, so every other byte keeps its position. Text without lone surrogates is borrowed.
+#[must_use]
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find('\\') {
+        let escape = at + found;
+        let (length, is_lone) = match code_unit(text, escape) {
+            Some(0xD800..=0xDBFF) => match code_unit(text, escape + 6) {
+                Some(0xDC00..=0xDFFF) => (12, false),
+                Some(_) | None => (6, true),
+            },
+            Some(0xDC00..=0xDFFF) => (6, true),
+            Some(_) => (6, false),
+            // The character after a backslash isn't an escape of its own, even if it is another backslash.
+            None => (1 + text[escape + 1..].chars().next().map_or(0, char::len_utf8), false),
+        };
+        at = escape + length;
+        if is_lone {
+            out.push_str(&text[copied..escape]);
+            out.push_str("\\ufffd");
+            copied = at;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// The code unit of the `\uXXXX` escape at `at`. `None` if there is no such escape.
+fn code_unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
+    digits.iter().try_fold(0, |unit, digit| {
+        let value = char::from(*digit).to_digit(16)?;
+        Some(unit << 4 | u16::try_from(value).ok()?)
+    })
 }
 
 /// The type of a value, in JSON Schema's terms.
@@ -312,6 +373,70 @@ impl<'de> Visitor<'de> for StrictSeed {
         Ok(Value::Object(object))
     }
 }
+
+/// Reads a value without keeping it, but rejects duplicate keys.
+#[derive(Clone, Copy)]
+struct CheckSeed;
+
+impl<'de> DeserializeSeed<'de> for CheckSeed {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for CheckSeed {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = members.next_key::<Key<'de>>()? {
+            members.next_value_seed(self)?;
+            if let Some(Key(duplicate)) = keys.replace(key) {
+                return Err(de::Error::custom(format_args!("duplicate key `{duplicate}`")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key, borrowed if it has no escapes.
+#[derive(PartialEq, Eq, Hash, Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! JSON-RPC 2.0 messages, independent of MCP.
 //!
 //! [`parse`] turns the bytes of one line or one body into messages: the envelope is checked, and `params` and `result`
-//! stay text. Invalid input becomes a [`MalformedMessage`], with the id if it is readable. It also determines whether the
-//! input may be answered at all. The writers append one line of JSON without its line end.
+//! stay text. Invalid input becomes a [`MalformedMessage`], with the id if it can be found, because a client waits for
+//! an answer with its id. It also determines whether the input may be answered at all. The writers append one line of
+//! JSON without its line end.
 //!
 //! Two rules are stricter than the specification, as MCP requires: an id is a string or an integer and never null, and
 //! its token is returned exactly as received.
@@ -15,6 +16,7 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 mod id;
+mod outline;
 mod read;
 mod scan;
 mod write;
@@ -26,7 +28,8 @@ pub use error::{
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_one;
 pub use id::{Id, IdError};
-pub use read::parse;
+pub use outline::{MessageOutline, MessageScanner};
+pub use read::{MessageText, parse};
 pub use write::{MissingId, write_error, write_notification, write_request, write_result};
 
 /// The limits of [`parse`]. The transport limits the total size; the depth is fixed ([`MAX_DEPTH`]).
@@ -44,7 +47,7 @@ pub const MAX_DEPTH: usize = 128;
 pub enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
-    /// A batch, never empty: each entry is a message or an error.
+    /// A batch, never empty: each entry is a message or an error. At most [`ParseLimits::max_batch`] are messages.
     Batch(Vec<Result<Message<'a>, MalformedMessage>>),
 }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
 use crate::changes::ChangeListener;
-use crate::jsonrpc::Response;
+use crate::jsonrpc::{MalformedMessage, Response};
 use crate::mcp::{InitializeParams, Peer, RequestContext, session_notification};
 use crate::names::Principal;
 
@@ -148,6 +148,11 @@ impl Session {
         if let Some(pending_requests) = &self.pending_requests {
             pending_requests.receive_response(answer);
         }
+    }
+
+    /// Handles a malformed message of the client. True if it answers a question, which then fails at once.
+    pub fn receive_malformed(&self, malformed: &MalformedMessage) -> bool {
+        self.pending_requests.as_ref().is_some_and(|pending| pending.receive_malformed(malformed))
     }
 
     /// The context of a request in this session.

@@ -95,7 +95,8 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// The plugins, in the order of `gateway.toml`.
 ///
 /// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
-/// - `state`: `loading`, `serving`, `degraded` (an earlier version serves) or `failed`.
+/// - `state`: `loading`, `serving`, `checking` (it serves, and a change is being read or compiled), `degraded` (an
+///   earlier version serves) or `failed`.
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
@@ -110,6 +111,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
         id,
         source,
         state,
+        is_checking,
         digest,
         since,
         about,
@@ -121,6 +123,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
     let OfferCounts { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
         PluginState::Loading => ("loading", None),
+        PluginState::Serving if *is_checking => ("checking", None),
         PluginState::Serving => ("serving", None),
         PluginState::Degraded(trouble) => ("degraded", Some(trouble)),
         PluginState::Failed(trouble) => ("failed", Some(trouble)),

@@ -29,6 +29,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: id.parse().unwrap(),
         source: PathBuf::from(format!("/plugins/{id}.wasm")),
         state,
+        is_checking: false,
         digest: Some(Digest::of(id.as_bytes())),
         since: Some(at(1)),
         about: Some(PluginAbout {

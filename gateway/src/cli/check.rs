@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use moongate_config::{
     ConfigSource, Diagnostic, DirGrant, DirMode, EntryKind, LoadedConfig, PluginConfig, ProcessEnvironment,
-    Severity, nearest_path,
+    nearest_path,
 };
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Value, json};

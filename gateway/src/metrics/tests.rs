@@ -53,6 +53,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: PluginId::new(id).unwrap(),
         source: PathBuf::from("a.wasm"),
         state,
+        is_checking: false,
         digest: None,
         since: None,
         about: None,

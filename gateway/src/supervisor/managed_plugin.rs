@@ -299,6 +299,11 @@ impl ManagedPlugin {
         retries.chain(self.checks.queued().and_then(|request| request.not_before)).min()
     }
 
+    /// True while a check runs.
+    pub(super) fn is_checking(&self) -> bool {
+        self.checks.running().is_some()
+    }
+
     /// True if a check is running or queued. Retries don't count.
     pub(super) fn is_busy(&self) -> bool {
         !matches!(self.checks, CheckQueue::Idle)

@@ -54,6 +54,8 @@ pub struct PluginStatus {
     pub source: PathBuf,
     /// Its state.
     pub state: PluginState,
+    /// True while its file is read or compiled, or its configuration is checked.
+    pub is_checking: bool,
     /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
     /// The time when that code became active.

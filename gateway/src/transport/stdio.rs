@@ -174,9 +174,9 @@ impl StdioPeer {
                 self.tap.received(&line);
                 self.server.stdio_line(&self.connection, &line)
             }
-            LineFrame::TooLong => {
+            LineFrame::TooLong(outline) => {
                 self.tap.oversized(MAX_LINE_BYTES);
-                LineReply::Ready(self.server.line_too_long(&self.connection, MAX_LINE_BYTES))
+                self.server.line_too_long(&self.connection, outline, MAX_LINE_BYTES)
             }
         };
         match reply {

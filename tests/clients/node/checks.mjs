@@ -69,7 +69,8 @@ export const CHECKS = {
         await structured(connection);
         await assert.rejects(connection.call('no_such_tool'), error => error.code === -32602);
         await manyAtOnce(connection);
-        return mirrored(connection);
+        const missing = [await unreadable(connection), await mirrored(connection)];
+        return missing.filter(Boolean).join('; ') || undefined;
     },
     read: async connection => {
         const one = async uri => (await connection.read(uri)).contents[0];
@@ -117,6 +118,10 @@ export const CHECKS = {
         await connection.callLogged('error', 'test_logging_tool');
         await connection.seen.until(() => logs.length > 0, 'the log message');
         assert.deepEqual(logs.map(log => log.level), ['error']);
+        logs.length = 0;
+        await connection.callLogged('error', 'zoo_cut_emoji');
+        await connection.seen.until(() => logs.length > 0, 'the log message that was cut');
+        assert.deepEqual(logs.map(log => log.data), ['cut \ufffd']);
     },
     elicitation: async connection => {
         if (connection.revision < '2025-06-18') {
@@ -246,6 +251,19 @@ async function manyAtOnce(connection) {
         assert.equal(textOf(result), `Called with ${JSON.stringify(args)}`);
     };
     await Promise.all(Array.from({ length: 32 }, (_, number) => one(number)));
+}
+
+/** Text that was cut inside an emoji reaches the tool, and a message above the limits fails before the time-out. */
+async function unreadable(connection) {
+    const cut = await connection.call('zoo_echo', { text: 'cut \ud83d' });
+    assert.equal(textOf(cut), 'cut \ufffd');
+    if (connection.unsupported.oversized) {
+        return connection.unsupported.oversized;
+    }
+    const started = performance.now();
+    await assert.rejects(connection.call('zoo_echo', { text: 'x'.repeat(11 << 20) }));
+    assert.ok(performance.now() - started < 30_000, 'the call waited for its time-out');
+    assert.equal(textOf(await connection.call('zoo_echo', { text: 'next' })), 'next');
 }
 
 /** An argument that is also sent as a header, in revisions that have this. */

@@ -19,10 +19,10 @@ class Checks:
         self.label = label
         self.failed = 0
 
-    async def check(self, name: str, body: Awaitable[None]) -> None:
-        """Runs one check. `body` raises an exception on failure."""
+    async def check(self, name: str, body: Awaitable[str | None]) -> None:
+        """Runs one check. `body` raises an exception on failure, and returns the part that isn't supported."""
         try:
-            await asyncio.wait_for(body, CHECK_TIMEOUT)
+            missing = await asyncio.wait_for(body, CHECK_TIMEOUT)
         except Unsupported as why:
             print(f"- {self.label} {name}: {why}", flush=True)
         except Exception as error:  # noqa: BLE001 - any failure is the check's result
@@ -31,4 +31,4 @@ class Checks:
             print(f"FAILED {self.label} {name}: {text}", flush=True)
             traceback.print_exc()
         else:
-            print(f"ok {self.label} {name}", flush=True)
+            print(f"ok {self.label} {name}{f': {missing}' if missing else ''}", flush=True)

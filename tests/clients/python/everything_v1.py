@@ -117,7 +117,10 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
     async with streams as (reads, writes, *_), ClientSession(reads, writes, **callbacks(seen)) as session:
         result = await session.initialize()
         await session.send_ping()
-        yield Sdk(session, revision, seen), result.protocolVersion
+        client = Sdk(session, revision, seen)
+        if target.transport != "stdio":
+            client.oversized = "not with messages above the size limit, because HTTP status 413 ends the client's connection"
+        yield client, result.protocolVersion
 
 
 async def main() -> int:

@@ -113,6 +113,9 @@ def filled(one: Wire) -> Any:
 class Connection(ABC):
     """A connected client. Each method raises `Refused` on a JSON-RPC error."""
 
+    # The reason that messages above the size limit end the connection.
+    oversized: str | None = None
+
     def __init__(self, revision: str, seen: Seen) -> None:
         self.revision = revision
         self.seen = seen
@@ -198,7 +201,7 @@ async def lists(client: Connection) -> None:
     assert "test_prompt_with_arguments" in named(await client.prompts())
 
 
-async def calls(client: Connection) -> None:
+async def calls(client: Connection) -> str | None:
     assert text_of(await client.call("test_simple_text")) == "This is a simple text response for testing."
     mixed = await client.call("test_multiple_content_types")
     assert [block["type"] for block in mixed["content"]] == ["text", "image", "resource"], mixed
@@ -215,6 +218,23 @@ async def calls(client: Connection) -> None:
         assert text_of(result) == f"region=r{number}, level={number}", (number, result)
 
     await asyncio.gather(*(one(number) for number in range(32)))
+    if client.oversized is None:
+        await too_long(client)
+    return client.oversized
+
+
+async def too_long(client: Connection) -> None:
+    """A message above the limits fails at once."""
+    try:
+        async with asyncio.timeout(30):
+            answer = await client.call("zoo_echo", {"text": "x" * (11 << 20)})
+    except TimeoutError:
+        raise AssertionError("the call waits for an answer") from None
+    except Exception:
+        pass
+    else:
+        raise AssertionError(f"expected an error, got {answer}")
+    assert text_of(await client.call("zoo_echo", {"text": "next"})) == "next"
 
 
 async def reads(client: Connection) -> None:
@@ -267,6 +287,10 @@ async def logs(client: Connection) -> None:
     await client.logged("error", "test_logging_tool")
     await client.seen.until(lambda: bool(seen), "the log message")
     assert named(seen, "level") == ["error"], seen
+    seen.clear()
+    await client.logged("error", "zoo_cut_emoji")
+    await client.seen.until(lambda: bool(seen), "the log message that was cut")
+    assert named(seen, "data") == ["cut \ufffd"], seen
 
 
 async def elicits(client: Connection) -> None:

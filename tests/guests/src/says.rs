@@ -2,7 +2,8 @@
 
 use std::io::{ErrorKind, Write};
 
-use moongate_sdk::{Context, LogLevel, changes, log, progress};
+use moongate_sdk::bindings::imports::moongate::plugin::log as log_import;
+use moongate_sdk::{Context, LogLevel, ToolResult, changes, log, progress};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,6 +54,17 @@ pub(crate) fn long_words(word: &str) -> &'static str {
     log::data(LogLevel::Warning, Some(word), &word);
     progress::report_with(1.0, 2.0, word);
     "the words were said"
+}
+
+/// Logs and returns halves of surrogate pairs, which programs leave that cut text by UTF-16 code units.
+pub(crate) fn cut_emoji() -> ToolResult {
+    log_import::write(LogLevel::Error, None, r#""cut \ud83d""#);
+    let cut = r#"{"cut \udc00":"cut \ud83d"}"#;
+    ToolResult {
+        structured: Some(cut.to_owned()),
+        meta: Some(vec![("example.com/cut".to_owned(), cut.to_owned())]),
+        ..ToolResult::text("see the structured content")
+    }
 }
 
 /// Reports progress `reports` times.

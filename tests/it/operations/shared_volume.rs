@@ -11,7 +11,7 @@ use serde_json::json;
 const STRANGER: u32 = 54_321;
 
 const KEEPER: &str =
-    "[gateway]\nstate = \"volume\"\n[plugins.keeper]\nsource = \"@keeper@\"\nallow.state = true\n";
+    "[gateway]\nstate = \"volume\"\n[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n";
 
 /// Gives a directory to a stranger, with a mode. `None` if this user can't.
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
@@ -51,7 +51,7 @@ fn started(workspace: &Workspace, cache: &Path) -> Stdio {
     Stdio::spawn_initialized(command, "2025-11-25")
 }
 
-/// Starts a gateway with its own cache, calls a tool of `keeper`, and returns the answer and the log.
+/// Starts a gateway with its own cache, calls a tool of `stateful`, and returns the answer and the log.
 #[track_caller]
 fn answer(workspace: &Workspace, cache: &Path, tool: &str, arguments: serde_json::Value) -> (String, String) {
     let mut stdio = started(workspace, cache);
@@ -69,7 +69,7 @@ fn works_in_a_volume_of_another_user_and_survives_new_group_permissions() {
     let Some(()) = given_away(&volume, volume_mode) else { return };
     let check = workspace.command(&["check"]).env("MOONGATE_CACHE_DIR", &volume).output().unwrap();
     assert!(check.status.success(), "{check:?}");
-    let (set, log) = answer(&workspace, &volume, "keeper_set", json!({ "key": "a", "value": "one" }));
+    let (set, log) = answer(&workspace, &volume, "stateful_set", json!({ "key": "a", "value": "one" }));
     assert!(set == "set" && !log.contains("WARN") && !log.contains("ERROR"), "{set}: {log}");
     let state = volume.join("moongate-state");
     let cache = volume.join("moongate-cache");
@@ -78,7 +78,7 @@ fn works_in_a_volume_of_another_user_and_survives_new_group_permissions() {
     assert_eq!((mode(&volume), files(&volume).len()), (volume_mode & 0o777, 2), "the volume changed");
     // The next start finds both, after the volume was mounted again.
     files(&volume).iter().for_each(|dir| give_to_group(dir));
-    let (value, log) = answer(&workspace, &volume, "keeper_get", json!({ "key": "a" }));
+    let (value, log) = answer(&workspace, &volume, "stateful_get", json!({ "key": "a" }));
     assert_eq!(value, "one", "{log}");
     assert_eq!((mode(&state), mode(&cache)), (0o700, 0o700));
 }
@@ -89,7 +89,7 @@ fn removes_new_group_permissions_and_deletes_exposed_code() {
     let state = workspace.path().join("volume");
     let cache = workspace.path().join("code");
     let Some(()) = given_away(&workspace.path().join("another"), 0o755) else { return };
-    assert_eq!(answer(&workspace, &cache, "keeper_set", json!({ "key": "a", "value": "one" })).0, "set");
+    assert_eq!(answer(&workspace, &cache, "stateful_set", json!({ "key": "a", "value": "one" })).0, "set");
     let [entry] = &files(&cache)[..] else { panic!("one entry: {:?}", files(&cache)) };
     let compiled = fs::metadata(entry).unwrap().ino();
     give_to_group(&state);
@@ -97,7 +97,7 @@ fn removes_new_group_permissions_and_deletes_exposed_code() {
     // A member of the group adds an entry of its own.
     let foreign = cache.join("foreign.cwasm");
     fs::write(&foreign, "code").unwrap();
-    let (value, log) = answer(&workspace, &cache, "keeper_get", json!({ "key": "a" }));
+    let (value, log) = answer(&workspace, &cache, "stateful_get", json!({ "key": "a" }));
     assert_eq!(value, "one", "{log}");
     for file in files(&state).iter().chain(&files(&cache)) {
         assert_eq!(mode(file), 0o600, "{}", file.display());
@@ -120,7 +120,7 @@ fn refuses_shared_directories_with_other_files() {
         "{report}"
     );
     let mut stdio = started(&workspace, &dir);
-    let failed = stdio.call("keeper_get", json!({ "key": "a" }));
+    let failed = stdio.call("stateful_get", json!({ "key": "a" }));
     assert_eq!(failed["result"]["isError"], true, "{failed}");
     let (_, _, log) = stdio.finish();
     assert!(log.contains("compiled code can't be cached"), "{log}");

@@ -14,18 +14,18 @@ fn zoo() -> Workspace {
 fn answers_invalid_lines_and_reads_the_next() {
     let workspace = Workspace::with_plugin("time");
     let mut stdio = Stdio::initialized(&workspace, "2025-06-18");
-    for (line, code) in [
-        (&b"{\n"[..], -32700),
-        (b"\xff\xfe\n", -32700),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x\n", -32700),
-        (b"42\n", -32600),
-        (b"[]\n", -32600),
-        (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}\n", -32600),
+    for (line, code, id) in [
+        (&b"{\n"[..], -32700, Value::Null),
+        (b"\xff\xfe\n", -32700, Value::Null),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x\n", -32700, json!(1)),
+        (b"42\n", -32600, Value::Null),
+        (b"[]\n", -32600, Value::Null),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}\n", -32600, Value::Null),
     ] {
         stdio.send_raw(line);
         let answer = stdio.receive();
         assert_eq!(answer["error"]["code"], code, "{answer}");
-        assert_eq!(answer.get("id"), Some(&Value::Null), "{answer}");
+        assert_eq!(answer.get("id"), Some(&id), "{answer}");
     }
     stdio.send_raw(b"\r\n   \n\n{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"ping\"}\r\n");
     assert_eq!(stdio.receive(), json!({ "jsonrpc": "2.0", "id": "x", "result": {} }));

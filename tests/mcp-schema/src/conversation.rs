@@ -89,7 +89,8 @@ impl Conversation {
     pub fn sent(&mut self, bytes: &[u8]) {
         let read = |bytes: &[u8]| {
             let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-            serde_json::from_slice::<Value>(text).ok()
+            let lenient = || serde_json::from_str(&with_readable_values(&String::from_utf8_lossy(text)));
+            serde_json::from_slice::<Value>(text).or_else(|_| lenient()).ok()
         };
         match read(bytes) {
             Some(message) => self.sent_message(&message),
@@ -399,4 +400,28 @@ fn without_id(message: &Value) -> Value {
         members.remove("id");
     }
     message
+}
+
+/// The text with `null` for `NaN`, and with U+FFFD for halves of surrogate pairs, which serde_json refuses.
+fn with_readable_values(text: &str) -> String {
+    let unit = |text: &str| {
+        let digits = text.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..0xE000).contains(unit))
+    };
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_pair =
+            unit(rest).is_some_and(|high| high < 0xDC00) && unit(&rest[6..]).is_some_and(|low| low >= 0xDC00);
+        let length = match (unit(rest), c) {
+            (Some(_), _) if is_pair => 12,
+            (Some(_), _) => 6,
+            (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (None, c) => c.len_utf8(),
+        };
+        let is_half = unit(rest).is_some() && !is_pair;
+        out.push_str(if is_half { "\\ufffd" } else { &rest[..length] });
+        rest = &rest[length..];
+    }
+    out.replace("NaN", "null")
 }

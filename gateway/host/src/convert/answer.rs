@@ -9,7 +9,7 @@ use moongate_model::call::{
 use moongate_model::json::Json;
 
 use super::content::{contents, messages, resource_contents};
-use super::{At as _, ConvertError, description, extra, meta, strict, value};
+use super::{At as _, ConvertError, description, extra, meta, strict};
 use crate::bindings::{completions, prompts, resources, tools, types};
 use crate::diagnostics::text;
 
@@ -23,7 +23,7 @@ pub(crate) fn tool_outcome(given: tools::CallOutcome) -> Result<Outcome<ToolResu
     let covered = ["content", "structuredContent", "isError", "resultType", "inputRequests", "requestState"];
     Ok(Outcome::Done(ToolResult {
         content: contents(content)?,
-        structured: structured.map(value).transpose().at("`structured`")?,
+        structured: structured.map(strict).transpose().at("`structured`")?,
         is_error: is_error.unwrap_or(false),
         meta: meta(its_meta)?,
         extra: extra(more, &covered)?,
@@ -103,7 +103,7 @@ fn need_input(given: types::NeedInput) -> Result<InputNeeded, ConvertError> {
 
 fn input_request(given: types::InputRequest) -> Result<InputRequest, ConvertError> {
     let types::InputRequest { key, method, params } = given;
-    let params = params.map(value).transpose().at("`params`")?;
+    let params = params.map(strict).transpose().at("`params`")?;
     if params.as_ref().is_some_and(|params| !params.is_object()) {
         return Err(ConvertError::new("`params` must be an object"));
     }

@@ -49,9 +49,10 @@ fn read(given: String, limits: &Limits) -> Result<(Json, Value), ConvertError> {
     }
     let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
     let given = text::clean_json(given);
-    let value = parse_strict(&given).map_err(invalid_json)?;
+    let json = Json::parse(given).map_err(invalid_json)?;
+    let value = parse_strict(json.get()).map_err(invalid_json)?;
     if !matches!(value, Value::Object(_) | Value::Bool(_)) {
         return Err(ConvertError::new("a schema must be an object, `true` or `false`"));
     }
-    Ok((Json::parse(given).map_err(invalid_json)?, value))
+    Ok((json, value))
 }

@@ -18,6 +18,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::bindings::{cancellation, changes, config_store, log, progress, request, types};
 use crate::change_inbox::CallChanges;
+use crate::convert;
 use crate::diagnostics::text;
 use crate::sandbox::quota::CountQuota;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
@@ -235,15 +236,11 @@ fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message:
 /// The maximum size of a log line's JSON value, in bytes.
 const MAX_JSON_BYTES: usize = 64 << 10;
 
-/// The data of a log line as JSON. Data that isn't JSON, or is nested too deeply, becomes a string, as does the start
-/// of data that is too large.
+/// The data of a log line as JSON. Data that isn't strict JSON becomes a string, as does the start of data that is too
+/// large.
 fn line_data(data: String) -> Json {
-    match serde_json::from_str::<&serde_json::value::RawValue>(&data) {
-        Ok(value) if data.len() <= MAX_JSON_BYTES && text::json_depth(&data) <= text::MAX_JSON_DEPTH => {
-            Json::from(value)
-        }
-        Ok(_) | Err(_) => Json::string(&text::clean_block(data, text::MAX_MESSAGE_BYTES)),
-    }
+    let json = if data.len() <= MAX_JSON_BYTES { convert::strict(data.clone()).ok() } else { None };
+    json.unwrap_or_else(|| Json::string(&text::clean_block(data, text::MAX_MESSAGE_BYTES)))
 }
 
 impl log::Host for ContractState {

@@ -28,7 +28,7 @@ use self::descriptor_grants::DescriptorGrants;
 use self::error::{stream_error_code, system_error};
 use self::lookups::Lookups;
 use self::open::OpenRequest;
-use self::quota::{FileQuota, OpenFilePermit, QuotaExceeded};
+use self::quota::{FileQuota, QuotaExceeded};
 use self::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
 

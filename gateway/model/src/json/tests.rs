@@ -9,6 +9,28 @@ fn removes_line_breaks_between_tokens() {
 }
 
 #[test]
+fn replaces_lone_surrogates() {
+    for (text, expected) in [
+        (r#""\ud83d""#, r#""\ufffd""#),
+        (r#"{"\uDC00":["x\ud83dy\n","\ud83d\\"]}"#, r#"{"\ufffd":["x\ufffdy\n","\ufffd\\"]}"#),
+        (r#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+        (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+        (r#""\ud83d\u0041""#, r#""\ufffd\u0041""#),
+        (r#""\\ud83d \ud83d\ude00 \u00e4 🌙""#, r#""\\ud83d \ud83d\ude00 \u00e4 🌙""#),
+    ] {
+        assert_eq!(Json::parse(text).unwrap().get(), expected);
+        assert_eq!(serde_json::from_str::<Json>(text).unwrap().get(), expected);
+        assert_eq!(matches!(replace_lone_surrogates(text), Cow::Borrowed(_)), text == expected);
+        serde_json::from_str::<Value>(expected).unwrap();
+    }
+    assert_eq!(Json::parse("[\n\"\\ud83d\"]").unwrap().get(), r#"[ "\ufffd"]"#);
+    // Text that isn't JSON stays as it is, too.
+    for text in ["\\", "\\ud8", "\\🌙", "\\u🌙"] {
+        assert_eq!(replace_lone_surrogates(text), text);
+    }
+}
+
+#[test]
 fn keeps_digits_and_order() {
     let text = r#"{"z":12345678901234567890123,"a":1.0,"m":[1e2]}"#;
     assert_eq!(Json::parse(text).unwrap().get(), text);
@@ -25,16 +47,20 @@ fn refuses_duplicate_keys_at_any_depth() {
     for text in [r#"{"a":1,"a":1}"#, r#"{"x":[{"b":{"a":1,"\u0061":2}}]}"#] {
         let error = parse_strict(text).unwrap_err().to_string();
         assert!(error.contains("duplicate key `a`"), "{error}");
+        assert_eq!(check_strict(text).unwrap_err().to_string(), error);
     }
     let fine = r#"{"a":{"a":[{"a":1},{"a":-2.5}]},"b":null,"c":true}"#;
     assert_eq!(parse_strict(fine).unwrap(), serde_json::from_str::<Value>(fine).unwrap());
+    check_strict(fine).unwrap();
 }
 
 #[test]
 fn refuses_deep_nesting_and_large_numbers() {
-    assert!(parse_strict(&"[".repeat(200)).is_err());
-    assert!(parse_strict("1e400").is_err());
-    assert!(parse_strict("[1] x").is_err());
+    for text in ["[".repeat(200) + &"]".repeat(200), "1e400".to_owned(), "9".repeat(400), "[1] x".to_owned()]
+    {
+        let error = parse_strict(&text).unwrap_err().to_string();
+        assert_eq!(check_strict(&text).unwrap_err().to_string(), error);
+    }
 }
 
 #[test]

@@ -3,20 +3,28 @@
 use serde_json::value::RawValue;
 
 use super::{
-    Incoming, MalformedMessage, Message, MissingId, Notification, ParseLimits, Request, Response, parse,
-    write_error, write_notification, write_request, write_result,
+    Incoming, MalformedMessage, Message, MessageOutline, MessageScanner, MessageText, MissingId,
+    Notification, ParseLimits, Request, Response, parse, write_error, write_notification, write_request,
+    write_result,
 };
 
-/// Parses `bytes`. Accepted messages are written on one line and parse back to the same message.
+/// Parses `bytes`. Accepted messages are written on one line and parse back to the same message. Scanning in two pieces
+/// finds the same ids as scanning at once.
 ///
 /// # Panics
 /// The property is violated.
 pub fn fuzz_one(bytes: &[u8]) {
     let limits = ParseLimits { max_batch: 8 };
-    match parse(bytes, limits) {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let mut scanner = MessageScanner::default();
+    scanner.read(first);
+    scanner.read(second);
+    assert_eq!(scanner.finish(), MessageOutline::of(bytes), "pieces don't matter");
+    match parse(&MessageText::new(bytes), limits) {
         Ok(Incoming::Single(message)) => round_trip(&message, limits),
         Ok(Incoming::Batch(entries)) => {
-            assert!(!entries.is_empty() && entries.len() <= limits.max_batch, "the batch's size was checked");
+            let accepted = entries.iter().flatten().count();
+            assert!(!entries.is_empty() && accepted <= limits.max_batch, "the batch's size was checked");
             for entry in &entries {
                 match entry {
                     Ok(message) => round_trip(message, limits),
@@ -55,7 +63,8 @@ fn write(message: &Message<'_>) -> Vec<u8> {
 fn round_trip(message: &Message<'_>, limits: ParseLimits) {
     let first = write(message);
     assert!(!first.contains(&b'\n') && !first.contains(&b'\r'), "one line");
-    let Ok(Incoming::Single(again)) = parse(&first, limits) else {
+    let text = MessageText::new(&first);
+    let Ok(Incoming::Single(again)) = parse(&text, limits) else {
         panic!("the written message can't be parsed")
     };
     same(message, &again);
@@ -92,7 +101,8 @@ fn same(a: &Message<'_>, b: &Message<'_>) {
 fn answer(malformed: &MalformedMessage, limits: ParseLimits) {
     let mut out = Vec::new();
     write_error(&mut out, malformed.id.as_ref(), MissingId::Null, &malformed.error);
-    let Ok(Incoming::Single(Message::Response(back))) = parse(&out, limits) else {
+    let text = MessageText::new(&out);
+    let Ok(Incoming::Single(Message::Response(back))) = parse(&text, limits) else {
         panic!("our own error can't be parsed")
     };
     assert_eq!(back.id, malformed.id);

@@ -13,7 +13,7 @@ use super::read::string;
 ///
 /// It keeps its token: peers compare text, so `9007199254740993` must not be rounded, and `1.0` must not become `1`.
 /// Two ids are equal if they are strings of the same characters, however escaped, or numbers with the same token; `1`
-/// and `"1"` are different, and so are `1` and `1.0`.
+/// and `"1"` are different, and so are `1` and `1.0`. A lone surrogate is no character, so its escape is compared.
 #[derive(Clone)]
 pub struct Id {
     token: Arc<str>,
@@ -58,9 +58,10 @@ impl Id {
         }
         match token.as_bytes().first() {
             Some(b'"') => {
-                let unescaped = match string(raw).ok_or(IdError::Type)? {
-                    Cow::Borrowed(_) => None,
-                    Cow::Owned(text) => Some(text.into()),
+                let unescaped = match string(raw) {
+                    Some(Cow::Owned(text)) => Some(text.into()),
+                    // Without escapes, or with half of a surrogate pair: its token is compared.
+                    Some(Cow::Borrowed(_)) | None => None,
                 };
                 Ok(Self { token: token.into(), unescaped })
             }

@@ -10,45 +10,105 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::json::Json;
+use crate::json::{self, Json};
 
-use super::scan::scan;
+use super::outline::{MessageOutline, ScannedMessage};
+use super::scan::check_depth;
 use super::{
     ErrorObject, Id, IdError, Incoming, MalformedMessage, Message, MessageKind, Notification, ParseLimits,
     Request, Response,
 };
 
-/// Parses one line or one body. A leading byte order mark is skipped.
-///
-/// # Errors
-/// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty or oversized
-/// batch, or something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
-pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Incoming<'_>, MalformedMessage> {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| parse_failure(format_args!("UTF-8: invalid byte at {}", error.valid_up_to())))?;
-    scan(text).map_err(|flaw| parse_failure(format_args!("readable JSON: {flaw}")))?;
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let whole = TopLevelSeed { limits }
-        .deserialize(&mut deserializer)
-        .and_then(|whole| deserializer.end().map(|()| whole))
-        .map_err(|error| parse_failure(format_args!("JSON: {error}")))?;
-    match whole {
-        TopLevel::MessageSeed(entry) => entry.check().map(Incoming::Single),
-        TopLevel::Many(_, 0) => Err(invalid_message("a batch must not be empty")),
-        TopLevel::Many(_, count) if count > limits.max_batch => Err(invalid_message(format!(
-            "the batch contains {count} messages; at most {} are allowed",
-            limits.max_batch
-        ))),
-        TopLevel::Many(entries, _) => {
-            Ok(Incoming::Batch(entries.into_iter().map(BatchEntry::check).collect()))
+/// The bytes of one line or one body, with `\ufffd` for lone surrogates: programs that cut text by UTF-16 code units,
+/// such as those in JavaScript, send them, and their users want the call to work. Ids are kept, because they are
+/// returned exactly as received.
+#[derive(Debug)]
+pub struct MessageText<'a>(Cow<'a, [u8]>);
+
+impl<'a> MessageText<'a> {
+    /// Borrows the bytes, except if they contain a lone surrogate.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        match std::str::from_utf8(bytes).map(json::replace_lone_surrogates) {
+            Ok(Cow::Owned(replaced)) => {
+                let mut replaced = replaced.into_bytes();
+                for (_, id) in MessageOutline::of(bytes).messages.into_iter().filter_map(|message| message.id)
+                {
+                    replaced[id.clone()].copy_from_slice(&bytes[id]);
+                }
+                Self(Cow::Owned(replaced))
+            }
+            Ok(Cow::Borrowed(_)) | Err(_) => Self(Cow::Borrowed(bytes)),
         }
     }
 }
 
-fn parse_failure(why: fmt::Arguments<'_>) -> MalformedMessage {
-    let error = ErrorObject::parse_error(format!("the message is not {why}"));
-    MalformedMessage { id: None, error, kind: MessageKind::Unknown }
+/// Parses one line or one body. A leading byte order mark is skipped.
+///
+/// In a batch with an invalid message, the others are read nevertheless.
+///
+/// # Errors
+/// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty batch, or
+/// something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
+pub fn parse<'a>(text: &'a MessageText<'_>, limits: ParseLimits) -> Result<Incoming<'a>, MalformedMessage> {
+    let bytes = text.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text.0);
+    match parse_top_level(bytes, limits) {
+        Ok(TopLevel::MessageSeed(entry)) => entry.check().map(Incoming::Single),
+        Ok(TopLevel::Many(_, 0)) => Err(invalid_message("a batch must not be empty")),
+        Ok(TopLevel::Many(_, count)) if count > limits.max_batch => {
+            let most = limits.max_batch;
+            let why = format!("the batch contains {count} messages; at most {most} are allowed");
+            MessageOutline::of(bytes).refuse(&ErrorObject::invalid_request(why))
+        }
+        Ok(TopLevel::Many(entries, _)) => {
+            Ok(Incoming::Batch(entries.into_iter().map(BatchEntry::check).collect()))
+        }
+        Err(error) => parse_separately(bytes, limits, &error),
+    }
+}
+
+/// Parses what may be a batch with invalid messages, after an error in the whole text. If the array itself is invalid,
+/// all its messages are refused.
+fn parse_separately<'a>(
+    bytes: &'a [u8],
+    limits: ParseLimits,
+    error: &ErrorObject,
+) -> Result<Incoming<'a>, MalformedMessage> {
+    let outline = MessageOutline::of(bytes);
+    let MessageOutline { messages, is_batch: true, is_complete: true } = &outline else {
+        return outline.refuse(error);
+    };
+    if messages.is_empty() || messages.len() > limits.max_batch {
+        return outline.refuse(error);
+    }
+    let parse_one = |message: &ScannedMessage| {
+        let bytes = &bytes[message.span.clone()];
+        match parse_top_level(bytes, limits) {
+            Ok(TopLevel::MessageSeed(entry)) => entry.check(),
+            Ok(TopLevel::Many(..)) => Err(invalid_message("a message must be an object")),
+            Err(error) => Err(MalformedMessage {
+                id: message.id.as_ref().map(|(id, _)| id.clone()),
+                error,
+                kind: message.kind,
+            }),
+        }
+    };
+    Ok(Incoming::Batch(messages.iter().map(parse_one).collect()))
+}
+
+fn parse_top_level(bytes: &[u8], limits: ParseLimits) -> Result<TopLevel<'_>, ErrorObject> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| parse_failure(format_args!("UTF-8: invalid byte at {}", error.valid_up_to())))?;
+    check_depth(text).map_err(|flaw| parse_failure(format_args!("readable JSON: {flaw}")))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    TopLevelSeed { limits }
+        .deserialize(&mut deserializer)
+        .and_then(|whole| deserializer.end().map(|()| whole))
+        .map_err(|error| parse_failure(format_args!("JSON: {error}")))
+}
+
+fn parse_failure(why: fmt::Arguments<'_>) -> ErrorObject {
+    ErrorObject::parse_error(format!("the message is not {why}"))
 }
 
 fn invalid_message(why: impl Into<String>) -> MalformedMessage {

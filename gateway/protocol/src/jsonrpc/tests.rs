@@ -9,7 +9,7 @@ const LIMITS: ParseLimits = ParseLimits { max_batch: 3 };
 
 /// One line per message: its kind with id, method and params, or the code and id of the error.
 fn seen(bytes: &[u8]) -> String {
-    match parse(bytes, LIMITS) {
+    match parse(&MessageText::new(bytes), LIMITS) {
         Ok(Incoming::Single(message)) => message_seen(&message),
         Ok(Incoming::Batch(entries)) => {
             let all: Vec<_> = entries
@@ -60,9 +60,9 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
         "response 1 no (-1)",
     ),
     ("1 not JSON", b"{nope}", "-32700 -"),
-    ("1 cut short", br#"{"jsonrpc":"2.0","id":1,"method":"#, "-32700 -"),
+    ("1 cut short", br#"{"jsonrpc":"2.0","id":1,"method":"#, "-32700 1"),
     ("1 nothing", b"", "-32700 -"),
-    ("2 not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", "-32700 -"),
+    ("2 not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", "-32700 1"),
     ("3 byte order mark", b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"method\":\"n\"}", "notification n -"),
     ("3 two of them", b"\xEF\xBB\xBF\xEF\xBB\xBF{}", "-32700 -"),
     ("4 carriage return", b"{\"jsonrpc\":\"2.0\",\"method\":\"n\"}\r", "notification n -"),
@@ -143,8 +143,31 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
     ),
     ("35 params twice", br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#, "-32600 1"),
     ("35 result twice", br#"{"jsonrpc":"2.0","id":1,"result":1,"result":1}"#, "-32600 1"),
-    ("37 half a pair", br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":"\ud800"}}"#, "-32700 -"),
-    ("37 the other half", br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":"\uDC00"}}"#, "-32700 -"),
+    (
+        "37 half a pair",
+        br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":"\ud800"}}"#,
+        r#"request 1 a {"x":"\ufffd"}"#,
+    ),
+    (
+        "37 the other half, in a key",
+        br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"\uDC00":1}}"#,
+        r#"request 1 a {"\ufffd":1}"#,
+    ),
+    (
+        "37 both halves in the wrong order",
+        br#"{"jsonrpc":"2.0","id":1,"method":"\ude00\ud83d","params":["\ud83d\ud83d\ude00"]}"#,
+        "request 1 \u{fffd}\u{fffd} [\"\\ufffd\\ud83d\\ude00\"]",
+    ),
+    (
+        "37 in ids, which are returned as received",
+        br#"[{"jsonrpc":"2.0","id":"\ud83d","method":"\ud83d"},{"jsonrpc":"2.0","method":"a","id":"\udc00"}]"#,
+        "batch[request \"\\ud83d\" \u{fffd} -; request \"\\udc00\" a -]",
+    ),
+    (
+        "37 in an answer",
+        br#"{"jsonrpc":"2.0","id":"s-1","result":{"a":"\ud83d"}}"#,
+        r#"response "s-1" {"a":"\ufffd"}"#,
+    ),
     (
         "37 a whole pair",
         br#"{"jsonrpc":"2.0","method":"n","params":["\ud83d\ude00"]}"#,
@@ -155,9 +178,9 @@ const CORNERS: &[(&str, &[u8], &str)] = &[
         br#"{"jsonrpc":"2.0","method":"n","params":["\\ud800"]}"#,
         r#"notification n ["\\ud800"]"#,
     ),
-    ("38 NaN", br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":NaN}}"#, "-32700 -"),
-    ("38 trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"a",}"#, "-32700 -"),
-    ("38 comment", br#"{"jsonrpc":"2.0","id":1,/* */"method":"a"}"#, "-32700 -"),
+    ("38 NaN", br#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":NaN}}"#, "-32700 1"),
+    ("38 trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"a",}"#, "-32700 1"),
+    ("38 comment", br#"{"jsonrpc":"2.0","id":1,/* */"method":"a"}"#, "-32700 1"),
     (
         "39 a number outside the range of floats passes as text",
         br#"{"jsonrpc":"2.0","method":"n","params":[1e400]}"#,
@@ -179,6 +202,64 @@ fn parses_every_corner_of_the_grammar() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Text that can't be parsed, and the ids and kinds of the errors.
+const UNREADABLE: &[(&str, &[u8], &str)] = &[
+    ("id last", br#"{"method":"a","params":{"id":7,"x":NaN},"jsonrpc":"2.0","id":"b"}"#, r#"-32700 "b""#),
+    ("white space", b"\xEF\xBB\xBF { \"id\" : 1 , \"method\" : x }", "-32700 1"),
+    ("a nested id", br#"{"method":"a","params":{"id":7},}"#, "-32700 -"),
+    ("an id in a string", br#"{"method":"\",\"id\":7","params":x}"#, "-32700 -"),
+    ("two ids", br#"{"id":1,"id":2,"method":x}"#, "-32700 -"),
+    ("two ids, cut short", br#"{"id":1,"method":"a","id":2"#, "-32700 -"),
+    ("an id that is cut short", br#"{"method":"a","id":12"#, "-32700 -"),
+    ("an id in two parts", br#"{"id":1 2,"method":"a"}"#, "-32700 -"),
+    ("an id of another type", br#"{"id":{"id":1},"method":x}"#, "-32700 -"),
+    ("an id that isn't UTF-8", b"{\"id\":\"\xFF\",\"method\":\"a\"}", "-32700 -"),
+    ("text after the message", br#"{"id":1,"method":"a"} {"id":2}"#, "-32700 1"),
+    ("an unclosed string", br#"{"id":1,"method":"a,"params":{}}"#, "-32700 1"),
+    ("a closing bracket too many", br#"{"id":1,"params":{}}}"#, "-32700 1"),
+    ("a NUL", b"{\"id\":1,\"method\":\"a\0\"}", "-32700 1"),
+    ("an answer", br#"{"id":"s-1","result":{"x":NaN}}"#, r#"-32700 "s-1" silent"#),
+    ("a refusal", br#"{"error":{"code":1,},"id":"s-1"}"#, r#"-32700 "s-1" silent"#),
+    (
+        "one message of a batch",
+        br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"id":2,"method":"a","params":[NaN]},{"jsonrpc":"2.0","id":3,"method":"a"}]"#,
+        "batch[request 1 a -; -32700 2; request 3 a -]",
+    ),
+    (
+        "a value beside messages",
+        br#"[{"jsonrpc":"2.0","id":1,"method":"a"},[{"id":5}],1e400]"#,
+        "batch[request 1 a -]",
+    ),
+    ("a batch that is cut short", br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"id":2,"#, "batch[-32700 1; -32700 2]"),
+    ("text after a batch", br#"[{"jsonrpc":"2.0","id":1,"method":"a"}]]"#, "batch[-32700 1]"),
+    (
+        "too many messages",
+        br#"[{"id":1,"method":"a"},{"method":"a"},{"id":3},{"id":4,"result":1}]"#,
+        "batch[-32600 1; -32600 -; -32600 3; -32600 4 silent]",
+    ),
+];
+
+#[test]
+fn finds_ids_in_text_that_cant_be_parsed() {
+    let wrong: Vec<String> = UNREADABLE
+        .iter()
+        .filter_map(|(name, bytes, expected)| {
+            let seen = seen(bytes);
+            (seen != *expected).then(|| format!("{name}: {seen} instead of {expected}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn finds_the_id_of_a_message_that_nests_too_deep() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let request = format!(r#"{{"method":"a","params":{deep},"jsonrpc":"2.0","id":1}}"#);
+    assert_eq!(seen(request.as_bytes()), "-32700 1");
+    let batch = format!(r#"[{request},{{"jsonrpc":"2.0","id":2,"method":"a"}}]"#);
+    assert_eq!(seen(batch.as_bytes()), "batch[-32700 1; request 2 a -]");
+}
+
 #[test]
 fn limits_the_length_of_ids() {
     let with_id = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
@@ -196,7 +277,8 @@ fn limits_the_depth_of_raw_text() {
         format!(r#"{{"jsonrpc":"2.0","method":"n","params":{open}{}}}"#, "]".repeat(levels - 1))
     };
     let deep = nested(MAX_DEPTH);
-    let Ok(Incoming::Single(Message::Notification(it))) = parse(deep.as_bytes(), LIMITS) else {
+    let text = MessageText::new(deep.as_bytes());
+    let Ok(Incoming::Single(Message::Notification(it))) = parse(&text, LIMITS) else {
         panic!("{}", seen(deep.as_bytes()))
     };
     // Every later reader can read a message that passes here.
@@ -222,19 +304,16 @@ fn compares_ids_by_value_and_returns_their_token() {
 #[test]
 fn borrows_methods_without_escapes() {
     let bytes = br#"{"jsonrpc":"2.0","method":"tools/call"}"#;
-    let Ok(Incoming::Single(Message::Notification(it))) = parse(bytes, LIMITS) else { panic!() };
+    let text = MessageText::new(bytes);
+    let Ok(Incoming::Single(Message::Notification(it))) = parse(&text, LIMITS) else { panic!() };
     assert!(matches!(it.method, Cow::Borrowed("tools/call")));
 }
 
 #[test]
 fn error_messages_name_the_problem() {
-    let said = |text: &str| parse(text.as_bytes(), LIMITS).unwrap_err().error.message;
+    let said = |text: &str| parse(&MessageText::new(text.as_bytes()), LIMITS).unwrap_err().error.message;
     assert_eq!(said("[1,2,3,4]"), "the batch contains 4 messages; at most 3 are allowed");
     assert_eq!(said("{\"id\":1,}"), "the message is not JSON: trailing comma at line 1 column 9");
-    assert_eq!(
-        said(r#"["\ud800"]"#),
-        "the message is not readable JSON: the escape at byte 2 is half of a surrogate pair"
-    );
     assert_eq!(
         said(r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#),
         "`id` must not be null; omit it to send a notification"

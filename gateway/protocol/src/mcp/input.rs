@@ -117,6 +117,9 @@ pub enum QuestionError {
     /// The client answered with an error.
     #[error("the client refused: {}", .0.message)]
     Refused(ErrorObject),
+    /// The client answered, but the message is malformed or too long.
+    #[error("the client's answer can't be read: {}", .0.message)]
+    Unreadable(ErrorObject),
     /// The client didn't answer in time.
     #[error("the client didn't answer within {}", humantime::format_duration(*.0))]
     TimedOut(Duration),

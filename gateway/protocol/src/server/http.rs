@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::time::Instant;
 
-use crate::jsonrpc::{ErrorObject, MalformedMessage, MessageKind, MissingId};
+use crate::jsonrpc::{ErrorObject, Incoming, MalformedMessage, MessageKind, MessageOutline, MissingId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
@@ -171,13 +171,15 @@ impl HttpReply {
 
     /// The answer to a malformed message. A malformed notification is accepted and ignored. A malformed response is
     /// rejected without its id, which is one of the gateway's and would look like the client's own.
-    fn malformed(error: &MalformedMessage, unknown: MissingId) -> Self {
+    fn malformed(error: MalformedMessage, session: Option<&Session>, unknown: MissingId) -> Self {
+        let is_answer = session.is_some_and(|session| session.receive_malformed(&error));
         match error.kind {
-            MessageKind::Unknown | MessageKind::Request => Self::new(400, malformed(error, unknown)),
             MessageKind::Notification => Self::accepted(),
-            MessageKind::Response => {
-                let nameless = MalformedMessage { id: None, ..error.clone() };
-                Self::new(400, malformed(&nameless, MissingId::Omit))
+            MessageKind::Unknown | MessageKind::Request if !is_answer => {
+                Self::new(400, malformed(&error, unknown))
+            }
+            MessageKind::Unknown | MessageKind::Request | MessageKind::Response => {
+                Self::new(400, malformed(&MalformedMessage { id: None, ..error }, MissingId::Omit))
             }
         }
     }
@@ -253,6 +255,24 @@ impl Server {
     fn closes_at(&self, session: &Session) -> Option<Instant> {
         let known = session.initialize_params().revision.has(Feature::Priming);
         self.close_streams_after.filter(|_| known).map(|after| Instant::now() + after)
+    }
+}
+
+/// The answer to a body of which only the outline is known. A batch gets one error for all its messages: its sender
+/// learns from the HTTP status that none was served.
+fn refuse_body(outline: MessageOutline, why: &str, session: Option<&Session>) -> Vec<u8> {
+    let error = ErrorObject::invalid_request(why);
+    match outline.refuse(&error) {
+        Err(single) => HttpReply::malformed(single, session, MissingId::Omit).body,
+        Ok(Incoming::Single(_)) => Vec::new(), // never: everything is refused
+        Ok(Incoming::Batch(entries)) => {
+            for entry in entries.iter().filter_map(|entry| entry.as_ref().err()) {
+                if let Some(session) = session {
+                    session.receive_malformed(entry);
+                }
+            }
+            malformed(&MalformedMessage { id: None, error, kind: MessageKind::Unknown }, MissingId::Omit)
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::DiscardSink;
 use crate::dispatch::NetworkTransport;
-use crate::jsonrpc::{self, Incoming, Message, MissingId, Request};
+use crate::jsonrpc::{
+    self, ErrorObject, Incoming, MalformedMessage, Message, MessageOutline, MessageText, MissingId, Request,
+};
 use crate::mcp::envelope::{self, RequestEnvelope};
 use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, RequestContext, Revision,
@@ -75,12 +77,22 @@ impl StdioConnection {
         self.session.wait().await.next_notification().await
     }
 
-    fn session(&self) -> Option<Arc<Session>> {
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
         self.session.get().cloned()
     }
 
     pub(super) fn revision(&self) -> Option<Revision> {
         self.session().map(|session| session.initialize_params().revision)
+    }
+
+    /// Handles a malformed message.
+    fn malformed(&self, error: &MalformedMessage) -> LineReply {
+        let is_answer = self.session().is_some_and(|session| session.receive_malformed(error));
+        if error.wants_answer() && !is_answer {
+            LineReply::Ready(malformed(error, self.unknown_id()))
+        } else {
+            LineReply::None
+        }
     }
 
     /// The placeholder for an unreadable id, in the revision of the handshake, else of the first stateless request.
@@ -119,33 +131,44 @@ impl Server {
     /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let unknown = || connection.unknown_id();
-        match jsonrpc::parse(line, PARSE_LIMITS) {
-            Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
-            Err(_) => LineReply::None,
+        let text = MessageText::new(line);
+        self.stdio_incoming(connection, jsonrpc::parse(&text, PARSE_LIMITS))
+    }
+
+    /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
+    pub fn line_too_long(
+        &self,
+        connection: &Arc<StdioConnection>,
+        outline: MessageOutline,
+        limit: usize,
+    ) -> LineReply {
+        let why = format!("the line is longer than {limit} bytes");
+        self.stdio_incoming(connection, outline.refuse(&ErrorObject::invalid_request(why)))
+    }
+
+    fn stdio_incoming(
+        &self,
+        connection: &Arc<StdioConnection>,
+        incoming: Result<Incoming<'_>, MalformedMessage>,
+    ) -> LineReply {
+        match incoming {
+            Err(error) => connection.malformed(&error),
             Ok(Incoming::Single(message)) => {
                 self.stdio_message(connection, message, StreamSupport::Supported)
             }
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
                 if let Some(why) = if allowed { batch_error(&entries) } else { Some(NO_BATCHES) } {
-                    return LineReply::Ready(stray_error(&ProtocolError::invalid_request(why), unknown()));
+                    let error = ProtocolError::invalid_request(why);
+                    return LineReply::Ready(stray_error(&error, connection.unknown_id()));
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
                     Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
-                    Err(error) if error.wants_answer() => LineReply::Ready(malformed(&error, unknown())),
-                    Err(_) => LineReply::None,
+                    Err(error) => connection.malformed(&error),
                 });
                 batch_reply(replies.collect())
             }
         }
-    }
-
-    /// The answer to a line above the transport's limit of `limit` bytes.
-    #[must_use]
-    pub fn line_too_long(&self, connection: &Arc<StdioConnection>, limit: usize) -> Vec<u8> {
-        let error = ProtocolError::invalid_request(format!("the line is longer than {limit} bytes"));
-        stray_error(&error, connection.unknown_id())
     }
 
     fn stdio_message(

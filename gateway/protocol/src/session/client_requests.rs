@@ -13,11 +13,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::json::Json;
-use crate::jsonrpc::{self, ErrorObject, Id, Response};
+use crate::jsonrpc::{self, Id, MalformedMessage, MessageKind, Response};
 use crate::mcp::{MAX_OPEN_QUESTIONS, Peer, PendingQuestion, QUESTION_TIMEOUT, QuestionError, SideMessage};
 
 /// The client's answer.
-type QuestionAnswer = Result<Json, ErrorObject>;
+type QuestionAnswer = Result<Json, QuestionError>;
 
 /// The open questions of one session.
 #[derive(Debug)]
@@ -88,11 +88,30 @@ impl PendingRequests {
 
     /// Handles an answer. It is ignored if no question is waiting for it.
     pub fn receive_response(&self, answer: &Response<'_>) {
-        let waiting = answer.id.as_ref().and_then(|id| self.lock().waiting.remove(id));
-        if let Some(waiting) = waiting {
-            // Fails if the question has just been dropped.
-            let _ = waiting.send(answer.outcome.clone().map(Json::from));
+        if let Some(id) = &answer.id {
+            self.resolve(id, || match &answer.outcome {
+                Ok(result) => Ok(Json::from(*result)),
+                Err(refusal) => Err(QuestionError::Refused(refusal.clone())),
+            });
         }
+    }
+
+    /// Handles a malformed message. True if it answers a question, which then fails at once.
+    pub fn receive_malformed(&self, malformed: &MalformedMessage) -> bool {
+        let MalformedMessage { id, error, kind } = malformed;
+        match (id, kind) {
+            (Some(id), MessageKind::Response | MessageKind::Unknown) => {
+                self.resolve(id, || Err(QuestionError::Unreadable(error.clone())))
+            }
+            (Some(_), MessageKind::Request | MessageKind::Notification) | (None, _) => false,
+        }
+    }
+
+    /// Answers a question. False if none with this id is waiting.
+    fn resolve(&self, id: &Id, answer: impl FnOnce() -> QuestionAnswer) -> bool {
+        let waiting = self.lock().waiting.remove(id);
+        // Sending fails if the question has just been dropped.
+        waiting.map(|waiting| waiting.send(answer())).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, OpenQuestions> {
@@ -128,7 +147,7 @@ impl ClientRequester {
         };
         match answer {
             Ok(Ok(Ok(answer))) => self.reserve(&answer).map(|()| answer),
-            Ok(Ok(Err(refusal))) => Err(QuestionError::Refused(refusal)),
+            Ok(Ok(Err(error))) => Err(error),
             Ok(Err(_)) => Err(QuestionError::Closed),
             Err(_) => {
                 question.withdrawal = Some("no answer in time");

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
 use moongate_protocol::server::StreamSupport;
 use tokio::time::timeout;
 
@@ -104,35 +105,83 @@ fn is_json(value: &str) -> bool {
     })
 }
 
-/// Reads a body of at most `limit` bytes.
+/// A body with a message.
+#[derive(Debug)]
+pub(super) enum MessageBody {
+    /// The body.
+    Complete(Bytes),
+    /// A body over the limit, which was discarded except for its outline.
+    TooLarge(MessageOutline),
+}
+
+/// Reads a body with a message, of at most `most` bytes. The ids in a larger one are found, so that they can be
+/// answered: many clients write the id last.
+///
+/// # Errors
+/// The body takes too long, or is incomplete.
+pub(super) async fn read_message(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<MessageBody, Rejection> {
+    let mut scanner = MessageScanner::default();
+    let mut stream = body.into_data_stream();
+    if has_length_above(headers, most) {
+        // A client that waits for permission to send the body (100-continue) needn't send it to be refused.
+        if headers.contains_key(EXPECT) {
+            tokio::spawn(drain(stream, drop));
+            return Ok(MessageBody::TooLarge(scanner.finish()));
+        }
+    } else {
+        match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
+            Ok(Ok(Collected::Complete(body))) => return Ok(MessageBody::Complete(body)),
+            Ok(Ok(Collected::TooLarge(pieces))) => pieces.iter().for_each(|piece| scanner.read(piece)),
+            Ok(Err(rejection)) => return Err(rejection),
+            Err(_) => return Err(Rejection::BodyTimeout),
+        }
+    }
+    drain(stream, |piece| scanner.read(&piece)).await;
+    Ok(MessageBody::TooLarge(scanner.finish()))
+}
+
+/// Reads a body of at most `most` bytes.
 ///
 /// # Errors
 /// The body is too large, takes too long, or is incomplete.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Rejection> {
     let mut stream = body.into_data_stream();
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > most as u64) {
-        tokio::spawn(drain(stream));
-        return Err(Rejection::BodyTooLarge(most));
-    }
-    match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
-        Ok(Err(rejection @ Rejection::BodyTooLarge(_))) => {
-            tokio::spawn(drain(stream));
-            Err(rejection)
+    if !has_length_above(headers, most) {
+        match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
+            Ok(Ok(Collected::Complete(body))) => return Ok(body),
+            Ok(Ok(Collected::TooLarge(_))) => {}
+            Ok(Err(rejection)) => return Err(rejection),
+            Err(_) => return Err(Rejection::BodyTimeout),
         }
-        Ok(read) => read,
-        Err(_) => Err(Rejection::BodyTimeout),
     }
+    tokio::spawn(drain(stream, drop));
+    Err(Rejection::BodyTooLarge(most))
 }
 
-async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Rejection> {
+fn has_length_above(headers: &HeaderMap, most: usize) -> bool {
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    length.is_some_and(|length| length > most as u64)
+}
+
+/// The outcome of [`collect`].
+enum Collected {
+    Complete(Bytes),
+    /// The pieces up to the limit and the first one above it.
+    TooLarge([Bytes; 2]),
+}
+
+async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Collected, Rejection> {
     let mut whole: Option<BytesMut> = None;
     let mut first = Bytes::new();
     while let Some(piece) = stream.next().await {
         let piece = piece.map_err(|_| Rejection::IncompleteBody)?;
         let before = whole.as_ref().map_or(first.len(), BytesMut::len);
         if before + piece.len() > most {
-            return Err(Rejection::BodyTooLarge(most));
+            return Ok(Collected::TooLarge([whole.map_or(first, BytesMut::freeze), piece]));
         }
         match &mut whole {
             Some(whole) => whole.extend_from_slice(&piece),
@@ -145,15 +194,16 @@ async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Bytes, Reje
             }
         }
     }
-    Ok(whole.map_or(first, BytesMut::freeze))
+    Ok(Collected::Complete(whole.map_or(first, BytesMut::freeze)))
 }
 
-/// Reads and discards the rest of a rejected body.
-async fn drain(mut stream: BodyDataStream) {
+/// Reads the rest of a rejected body; `take` gets each piece.
+async fn drain(mut stream: BodyDataStream, mut take: impl FnMut(Bytes)) {
     let drain = async {
         let mut taken = 0;
         while let Some(Ok(piece)) = stream.next().await {
             taken += piece.len();
+            take(piece);
             if taken > MAX_DRAINED_BYTES {
                 return;
             }

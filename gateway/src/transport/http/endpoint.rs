@@ -18,7 +18,7 @@ use moongate_model::names::Principal;
 use moongate_protocol::server::{Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server};
 
 use crate::transport::http::auth::TokenAuthenticator;
-use crate::transport::http::body::{self, AcceptedTypes, ResponseFormat};
+use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
@@ -89,9 +89,7 @@ impl Endpoint {
     }
 
     fn refuse(&self, head: &request::Parts, rejection: Rejection) -> Response {
-        let error = rejection.error();
-        self.tap(head, None).refused(rejection.status().as_u16(), &error);
-        rejection.respond(error)
+        reject(rejection, rejection.error(), &self.tap(head, None))
     }
 
     /// Answers a request whose host and origin were checked.
@@ -105,7 +103,15 @@ impl Endpoint {
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;
-                let body = body::read(&head.headers, body, self.max_body).await?;
+                let body = match body::read_message(&head.headers, body, self.max_body).await? {
+                    MessageBody::Complete(body) => body,
+                    MessageBody::TooLarge(outline) => {
+                        let rejection = Rejection::BodyTooLarge(self.max_body);
+                        let why = rejection.message();
+                        let error = self.server.refuse_post(&principal, &headers, outline, &why);
+                        return Ok(reject(rejection, error, &tap));
+                    }
+                };
                 tap.received(&body);
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
@@ -148,9 +154,19 @@ pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Re
     let (head, _) = request.into_parts();
     let answer = async {
         let is_preflight = origin::is_preflight(&head);
-        if is_preflight { Ok(origin::preflight_response(&head, METHODS)) } else { Err(Rejection::Path) }
+        if is_preflight {
+            Ok(origin::preflight_response(&head, ALLOWED_METHODS))
+        } else {
+            Err(Rejection::Path)
+        }
     };
     endpoint.with_origin_check(&head, answer).await
+}
+
+/// The response to a rejected request; `error` is its body.
+pub(super) fn reject(rejection: Rejection, error: Vec<u8>, tap: &Tap) -> Response {
+    tap.refused(rejection.status().as_u16(), &error);
+    rejection.respond(error)
 }
 
 pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Response {

@@ -9,9 +9,9 @@ use axum::http::{Method, request};
 use axum::response::Response;
 use moongate_protocol::server::{LegacySseConnection, StreamSupport};
 
-use crate::transport::http::body::{self, ResponseFormat};
+use crate::transport::http::body::{self, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::endpoint::{Endpoint, respond};
+use crate::transport::http::endpoint::{Endpoint, reject, respond};
 use crate::transport::http::origin;
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
@@ -76,10 +76,19 @@ impl Endpoint {
             return Err(Rejection::Method(MESSAGES_METHODS));
         }
         body::check_type(&head.headers)?;
-        let body = body::read(&head.headers, body, self.max_body).await?;
+        let body = body::read_message(&head.headers, body, self.max_body).await?;
         let query = head.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix(SESSION_PARAMETER)).unwrap_or_default();
         let tap = self.tap(head, Some(&principal)).in_session(id);
+        let body = match body {
+            MessageBody::Complete(body) => body,
+            MessageBody::TooLarge(outline) => {
+                let rejection = Rejection::BodyTooLarge(self.max_body);
+                let why = rejection.message();
+                let error = self.server.refuse_legacy_message(&principal, id, outline, &why);
+                return Ok(reject(rejection, error, &tap));
+            }
+        };
         tap.received(&body);
         Ok(respond(self.server.post_legacy_message(&principal, id, &body), ResponseFormat::Json, &tap))
     }

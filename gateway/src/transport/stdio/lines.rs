@@ -1,10 +1,12 @@
 //! Splits a byte stream into lines, with a length limit. Used by `stdio` only.
 //!
-//! The encoding is checked by the server.
+//! The encoding is checked by the server. Of a line above the limit, only the ids are kept, and it is reported at its
+//! end: many clients write the id last.
 
 use std::io;
 
-use bytes::{Buf as _, BytesMut};
+use bytes::BytesMut;
+use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The size of a read, in bytes: the capacity of a pipe on Linux.
@@ -21,8 +23,8 @@ const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 pub(super) enum LineFrame {
     /// A line that isn't blank, without its line ending.
     Line(BytesMut),
-    /// A line over the limit, which was discarded.
-    TooLong,
+    /// A line over the limit, which was discarded except for its outline.
+    TooLong(MessageOutline),
 }
 
 /// A byte stream as lines.
@@ -34,20 +36,14 @@ pub(super) struct LineReader<R> {
     searched: usize,
     /// The maximum length of a line, in bytes.
     max: usize,
-    state: ReadState,
-}
-
-#[derive(Debug, PartialEq, Eq, Clone, Copy)]
-enum ReadState {
-    Reading,
-    /// The current line is too long, and its rest is discarded.
-    Skipping,
-    Ended,
+    /// Scans the current line, which is too long and is discarded.
+    skipping: Option<MessageScanner>,
+    has_ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(input: R, max: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, max, state: ReadState::Reading }
+        Self { input, buffer: BytesMut::new(), searched: 0, max, skipping: None, has_ended: false }
     }
 
     /// The next complete line.
@@ -57,14 +53,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let Some(end) = end.map(|at| at + self.searched) else { return self.rest() };
             let mut line = self.buffer.split_to(end + 1);
             self.searched = 0;
-            match self.state {
-                ReadState::Skipping => self.state = ReadState::Reading,
-                ReadState::Reading | ReadState::Ended => {
-                    line.truncate(end);
-                    if let Some(frame) = self.frame(line) {
-                        return Some(frame);
-                    }
-                }
+            line.truncate(end);
+            if let Some(frame) = self.frame(line) {
+                return Some(frame);
             }
         }
     }
@@ -73,7 +64,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     ///
     /// Cancel-safe.
     pub(super) async fn fill(&mut self) -> io::Result<bool> {
-        if self.state == ReadState::Ended {
+        if self.has_ended {
             return Ok(false);
         }
         if self.buffer.is_empty() && self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
@@ -81,13 +72,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
         self.buffer.reserve(READ_BYTES);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
-            if self.state == ReadState::Skipping {
-                // Other lines may follow the rest of that line.
-                let end = memchr::memchr(b'\n', &self.buffer).map_or(self.buffer.len(), |at| at + 1);
-                self.buffer.advance(end);
-                self.searched = 0;
-            }
-            self.state = ReadState::Ended;
+            self.has_ended = true;
         }
         Ok(true)
     }
@@ -97,7 +82,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     ///
     /// Cancel-safe.
     pub(super) async fn ended(&mut self) {
-        while self.state != ReadState::Ended {
+        while !self.has_ended {
             if self.buffer.len() >= MAX_READ_AHEAD_BYTES {
                 std::future::pending::<()>().await;
             }
@@ -110,36 +95,29 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Handles a buffer without a line ending: the line is too long, or the last one, or incomplete.
     fn rest(&mut self) -> Option<LineFrame> {
-        match self.state {
-            ReadState::Ended => {
-                self.searched = 0;
-                let line = self.buffer.split();
-                self.frame(line)
-            }
-            ReadState::Skipping => {
-                self.buffer.clear();
-                self.searched = 0;
-                None
-            }
-            ReadState::Reading if self.buffer.len() > self.max + 1 => {
-                self.buffer.clear();
-                self.searched = 0;
-                self.state = ReadState::Skipping;
-                Some(LineFrame::TooLong)
-            }
-            ReadState::Reading => {
-                self.searched = self.buffer.len();
-                None
-            }
+        if self.has_ended {
+            self.searched = 0;
+            let line = self.buffer.split();
+            return self.frame(line);
         }
+        if self.skipping.is_some() || self.buffer.len() > self.max + 1 {
+            self.skipping.get_or_insert_default().read(&self.buffer);
+            self.buffer.clear();
+        }
+        self.searched = self.buffer.len();
+        None
     }
 
-    fn frame(&self, mut line: BytesMut) -> Option<LineFrame> {
+    /// Handles a whole line, or the rest of one that is too long.
+    fn frame(&mut self, mut line: BytesMut) -> Option<LineFrame> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        if line.len() > self.max {
-            return Some(LineFrame::TooLong);
+        let skipping = self.skipping.take();
+        if skipping.is_some() || line.len() > self.max {
+            let mut scanner = skipping.unwrap_or_default();
+            scanner.read(&line);
+            return Some(LineFrame::TooLong(scanner.finish()));
         }
         (!line.trim_ascii().is_empty()).then_some(LineFrame::Line(line))
     }

@@ -1,5 +1,5 @@
 //! A plugin with hostile text everywhere: each text contains invisible characters, characters that reverse the text
-//! or control a terminal, and a forged line.
+//! or control a terminal, and a forged line. Each JSON text contains halves of surrogate pairs.
 //!
 //! It is written by hand, because `#[plugin]` would refuse much of it. The setting `describes` makes it misbehave
 //! when it describes itself (`moods`).
@@ -25,6 +25,18 @@ pub struct Malformed;
 
 moongate_sdk::export!(Malformed: tools, resources, prompts, completions);
 
+/// A JSON string that was cut inside an emoji.
+const CUT: &str = r#""cut \ud83d""#;
+
+/// A JSON object with halves of surrogate pairs in a key and a value.
+const CUT_OBJECT: &str = r#"{"cut \udc00":"cut \ud83d"}"#;
+
+/// JSON texts that strict parsers refuse, or read differently.
+fn unreadable() -> [String; 4] {
+    let deep = "[".repeat(101) + &"]".repeat(101);
+    [r#"{"out of range":1e400}"#.to_owned(), "9".repeat(5_000), r#"{"a":1,"a":2}"#.to_owned(), deep]
+}
+
 /// A text with the name of its place on both sides of the hostile characters.
 fn strange(place: &str) -> String {
     format!("{place} begins{TRAPS}{place} ends")
@@ -40,6 +52,7 @@ fn meta(place: &str) -> Option<Vec<(String, String)>> {
     Some(vec![
         (format!("example.com/{}", strange("key")), json!(strange(place)).to_string()),
         ("example.com/escaped".to_owned(), r#""\u202e\u001b[31m\udb40\udc41""#.to_owned()),
+        (format!("example.com/cut-{}", place.replace(' ', "-")), CUT_OBJECT.to_owned()),
     ])
 }
 
@@ -77,14 +90,25 @@ fn tool(name: &str) -> Tool {
         }),
         icons: icons(),
         meta: meta("tool meta"),
-        ..Tool::new(name, strange("tool description"), schema.to_string())
+        ..Tool::new(
+            name,
+            strange("tool description"),
+            with_cut(&schema.to_string(), "examples", &format!("[{CUT_OBJECT}]")),
+        )
     }
 }
 
+/// The JSON text of an object, with one more member.
+fn with_cut(object: &str, key: &str, value: &str) -> String {
+    let rest = object.strip_prefix('{').unwrap_or_default();
+    format!("{{\"{key}\":{value},{rest}")
+}
+
 /// Tools with a hostile text in different places.
-const TOOLS: [&str; 13] = [
+const TOOLS: [&str; 15] = [
     "log",
     "log_no_json",
+    "log_unreadable",
     "progress",
     "panic_strangely",
     "print",
@@ -96,10 +120,12 @@ const TOOLS: [&str; 13] = [
     "lack",
     "ask",
     "answer",
+    "answer_unreadable",
 ];
 
 fn fault(place: &str) -> Fault {
-    Fault { message: strange(place), at: some("pointer"), data: Some(json!(strange("data")).to_string()) }
+    let data = with_cut(&json!({ "data": strange("data") }).to_string(), "cut", CUT);
+    Fault { message: strange(place), at: some("pointer"), data: Some(data) }
 }
 
 impl Plugin for Malformed {
@@ -120,7 +146,7 @@ impl Plugin for Malformed {
         moods::tools(TOOLS.into_iter().map(tool).collect())
     }
 
-    fn call_tool(&self, ctx: &Context, name: &str, _args: &str) -> Result<CallOutcome, Failure> {
+    fn call_tool(&self, ctx: &Context, name: &str, args: &str) -> Result<CallOutcome, Failure> {
         match name {
             "log" => {
                 let data = json!({ strange("log key"): strange("log value") }).to_string();
@@ -131,6 +157,13 @@ impl Plugin for Malformed {
                     &json!(strange("message")).to_string(),
                 );
                 log::write(LogLevel::Error, None, r#""\u202e\u001b[2J escaped \ud83d\ude00""#);
+                log::write(LogLevel::Error, None, CUT);
+                log::write(LogLevel::Error, None, CUT_OBJECT);
+            }
+            "log_unreadable" => {
+                for data in unreadable() {
+                    log::write(LogLevel::Error, None, &data);
+                }
             }
             "log_no_json" => log::write(LogLevel::Error, None, &format!("{{ \"broken\": {TRAPS}")),
             "progress" => progress::report(1.0, Some(2.0), Some(&strange("progress"))),
@@ -154,6 +187,12 @@ impl Plugin for Malformed {
                 )]));
             }
             "ask" => return ask(ctx),
+            "answer_unreadable" => {
+                let which = serde_json::from_str::<serde_json::Value>(args).ok();
+                let which = which.and_then(|args| usize::try_from(args["which"].as_u64()?).ok());
+                let structured = which.and_then(|which| unreadable().get(which).cloned());
+                return Ok(CallOutcome::Done(ToolResult { structured, ..ToolResult::text("") }));
+            }
             _ => {}
         }
         Ok(CallOutcome::Done(answer()))
@@ -264,8 +303,13 @@ fn answer() -> ToolResult {
             Content::text(strange("result")),
             Content::Image(picture),
             Content::Link(resource("malformed://text")),
+            Content::Other(format!("{{\"type\":\"text\",\"text\":{CUT}}}")),
+            Content::Other(format!("{{\"type\":\"hologram\",\"data\":{CUT_OBJECT}}}")),
         ],
-        structured: Some(format!("{{\r\n\"said\":\n{}}}\r\n", json!(strange("structured")))),
+        structured: Some(format!(
+            "{{\r\n\"said\":\n{},\"cut\":{CUT_OBJECT}}}\r\n",
+            json!(strange("structured"))
+        )),
         meta: meta("result meta"),
         ..ToolResult::text("")
     }
@@ -299,7 +343,7 @@ fn ask(ctx: &Context) -> Result<CallOutcome, Failure> {
     let request = InputRequest {
         key: "form".to_owned(),
         method: "elicitation/create".to_owned(),
-        params: Some(params.to_string()),
+        params: Some(params.to_string().replacen("question begins", "question begins \\ud83d", 1)),
     };
     Ok(CallOutcome::NeedInput(NeedInput { requests: vec![request], state: None, meta: None, extra: None }))
 }

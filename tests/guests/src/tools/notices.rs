@@ -30,6 +30,12 @@ impl Notices {
         says::long_words(&output::letters(bytes.unwrap_or(1 << 20)))
     }
 
+    /// Log and return text that was cut inside an emoji. For clients with strict JSON parsers.
+    #[tool]
+    fn cut_emoji(&self) -> ToolResult {
+        says::cut_emoji()
+    }
+
     /// Report progress: by default 100,000 times. For the limit of progress reports.
     #[tool]
     fn progress_flood(&self, reports: Option<u32>) -> String {

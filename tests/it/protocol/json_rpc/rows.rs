@@ -80,15 +80,15 @@ const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p}"#;
 
 pub(super) const PARSING: &[Row] = &[
     row(1, "not JSON", b"{nope}", Error(PARSE, "?"), BAD_REQUEST),
-    row(1, "cut short", br#"{"jsonrpc":"2.0","id":1,"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(2, "not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", Error(PARSE, "?"), BAD_REQUEST),
+    row(1, "cut short", br#"{"jsonrpc":"2.0","id":1,"#, Error(PARSE, "1"), BAD_REQUEST),
+    row(2, "not UTF-8", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xFF\"}", Error(PARSE, "1"), BAD_REQUEST),
     // Unambiguous input is accepted.
     row(3, "byte order mark", b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}", Result("1"), OK),
     row(4, "carriage return", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"@m\",\"params\":@p}\r", Result("1"), OK),
     row(4, "blank line", b" \r", Nothing, BAD_REQUEST).over_http(Error(PARSE, "?")),
     row(4, "empty", b"", Nothing, BAD_REQUEST).over_http(Error(PARSE, "?")),
     row(5, "two messages", br#"{"jsonrpc":"2.0","method":"n"}{"jsonrpc":"2.0","method":"n"}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(5, "trailing garbage", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p} x"#, Error(PARSE, "?"), BAD_REQUEST),
+    row(5, "trailing garbage", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p} x"#, Error(PARSE, "1"), BAD_REQUEST),
     row(
         6,
         "printed on several lines",
@@ -97,15 +97,17 @@ pub(super) const PARSING: &[Row] = &[
         OK,
     )
     .over_http(Result("1")),
-    row(36, "nesting too deep", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@deep}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(37, "half a surrogate pair", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":"\ud800"}}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(38, "NaN", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":NaN}}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(38, "Infinity", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":-Infinity}}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(38, "comment", br#"{"jsonrpc":"2.0","id":1,/* x */"method":"@m","params":@p}"#, Error(PARSE, "?"), BAD_REQUEST),
-    row(38, "trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,}"#, Error(PARSE, "?"), BAD_REQUEST),
+    row(36, "nesting too deep", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@deep}"#, Error(PARSE, "1"), BAD_REQUEST),
+    row(37, "half a surrogate pair", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":"\ud800"}}"#, Result("1"), OK).when(Handshake),
+    row(37, "half a surrogate pair in `_meta`", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"_meta":{@e"\udc00":"\ud800"}}}"#, Result("1"), OK),
+    row(37, "half a surrogate pair in a name", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\ud800"}}"#, Error(PARAMS, "1"), OK).when(Handshake),
+    row(38, "NaN", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":NaN}}"#, Error(PARSE, "1"), BAD_REQUEST),
+    row(38, "Infinity", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":-Infinity}}"#, Error(PARSE, "1"), BAD_REQUEST),
+    row(38, "comment", br#"{"jsonrpc":"2.0","id":1,/* x */"method":"@m","params":@p}"#, Error(PARSE, "1"), BAD_REQUEST),
+    row(38, "trailing comma", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":@p,}"#, Error(PARSE, "1"), BAD_REQUEST),
     // The message is readable, its parameters aren't: no program can represent the number.
     row(39, "number out of range", br#"{"jsonrpc":"2.0","id":1,"method":"@m","params":{"x":1e400}}"#, Error(PARAMS, "1"), BAD_IF_STATELESS),
-    row(40, "raw control character", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\x00\"}", Error(PARSE, "?"), BAD_REQUEST),
+    row(40, "raw control character", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\x00\"}", Error(PARSE, "1"), BAD_REQUEST),
     row(40, "NUL in a method", br#"{"jsonrpc":"2.0","id":1,"method":"a\u0000b","params":@p}"#, Error(METHOD, "1"), OK).when(Handshake),
     row(40, "NUL in a name", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\u0000b"}}"#, Error(PARAMS, "1"), OK).when(Handshake),
     row(41, "line breaks from a plugin", br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zoo_structured_with_newlines","_meta":{@e"x/y":1}}}"#, Result("1"), OK),
@@ -138,7 +140,16 @@ pub(super) const BATCH: &[Row] = &[
         Error(INVALID, "?"),
         BAD_REQUEST,
     ),
-    row(14, "batch too large", b"@many", Error(INVALID, "?"), BAD_REQUEST),
+    row(14, "batch too large", b"@many", Error(INVALID, "?"), BAD_REQUEST).when(NoBatches),
+    row(14, "batch too large", b"@many", Batch(&[Error(INVALID, "1"); 101]), OK).when(Batches),
+    row(
+        14,
+        "batch with an invalid message",
+        br#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"ping","params":{"x":NaN},"id":2},{"jsonrpc":"2.0","id":3,"method":"ping"}]"#,
+        Batch(&[Result("1"), Error(PARSE, "2"), Result("3")]),
+        OK,
+    )
+    .when(Batches),
 ];
 
 pub(super) const MEMBERS: &[Row] = &[

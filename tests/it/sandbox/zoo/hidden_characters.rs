@@ -1,5 +1,6 @@
 //! Hidden characters are removed from every string that a model, a terminal or a log displays: names, descriptions,
-//! instructions, messages and log lines. The result of a call is data and is passed through unchanged.
+//! instructions, messages and log lines. The result of a call is data and is passed through, except for JSON that some
+//! clients can't read: they would refuse the whole message.
 
 use moongate_tests::{
     Http, Stdio, Workspace, component, initialize_params, is_unsafe_character, request, stateless_request,
@@ -36,9 +37,10 @@ const REQUESTS: &[(&str, &str)] = &[
 ];
 
 /// Tools of the plugin, each of which sends text in a different place.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 13] = [
     "log",
     "log_no_json",
+    "log_unreadable",
     "progress",
     "panic_strangely",
     "print",
@@ -73,6 +75,22 @@ const PLACES: [&str; 19] = [
     "broken",
     "custom",
 ];
+
+/// The places where every client receives a text that was cut inside an emoji, as they are in the message.
+const CUT_PLACES: [&str; 8] = [
+    r#""examples":[{"cut �":"cut �"}]"#,
+    r#""example.com/cut-read-meta":{"cut �":"cut �"}"#,
+    r#""example.com/cut-prompt-result-meta":{"cut �":"cut �"}"#,
+    r#""example.com/cut-result-meta":{"cut �":"cut �"}"#,
+    r#""text":"cut �""#,
+    r#""data":{"cut":"cut �""#,
+    r#""data":"cut �""#,
+    r#""data":{"cut �":"cut �"}"#,
+];
+
+/// The additional ones in revisions that have metadata of tools and structured content.
+const NEWER_CUT_PLACES: [&str; 2] =
+    [r#""example.com/cut-tool-meta":{"cut �":"cut �"}"#, r#""cut":{"cut �":"cut �"}"#];
 
 /// The additional places in revisions that have titles and progress messages.
 const TITLE_PLACES: [&str; 5] =
@@ -207,7 +225,10 @@ fn removes_hidden_characters_in_every_revision() {
                 "{revision}: no message has the {place}: {all}"
             );
         }
-        let is_asked = all.contains("question begins") && all.contains("label begins");
+        for place in CUT_PLACES.iter().chain(NEWER_CUT_PLACES.iter().filter(|_| has_titles)) {
+            assert!(all.contains(place), "{revision}: no message has {place}: {all}");
+        }
+        let is_asked = all.contains("question begins �") && all.contains("label begins");
         assert_eq!(is_asked, has_titles, "{revision}: {all}");
         let (_, status, log) = client.stdio.finish();
         assert!(status.success());
@@ -224,6 +245,35 @@ fn assert_log_clean(log: &str) {
     for line in log.lines() {
         assert!(!line.contains(is_unsafe_character), "{line:?}");
         assert!(!line.starts_with("2026-01-01"), "a forged line: {line:?}");
+    }
+}
+
+#[test]
+fn replaces_half_an_emoji_in_results_and_log_messages() {
+    let workspace = Workspace::with_plugin("zoo");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("logging/setLevel", json!({ "level": "error" }));
+    let answer = stdio.call("zoo_cut_emoji", json!({}));
+    let cut = json!({ "cut \u{fffd}": "cut \u{fffd}" });
+    assert_eq!(answer["result"]["structuredContent"], cut, "{answer}");
+    assert_eq!(answer["result"]["_meta"]["example.com/cut"], cut, "{answer}");
+    let logged = stdio.take_queued().remove(0);
+    assert_eq!(logged["params"]["data"], "cut \u{fffd}", "{logged}");
+}
+
+#[test]
+fn refuses_results_that_clients_cant_read() {
+    let workspace = Workspace::new(GATEWAY);
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    for (which, reason) in [
+        (0, "number out of range"),
+        (1, "number out of range"),
+        (2, "duplicate key `a`"),
+        (3, "nested deeper than 100 levels"),
+    ] {
+        let answer = stdio.call("malformed_answer_unreadable", json!({ "which": which }));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(text(&answer).contains(reason), "{answer}");
     }
 }
 

@@ -12,7 +12,7 @@ use futures_util::stream;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::dispatch::NetworkTransport;
-use crate::jsonrpc::{self, Incoming, Message};
+use crate::jsonrpc::{self, Incoming, Message, MessageOutline, MessageText};
 use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
@@ -20,7 +20,7 @@ use crate::server::stdio::{LineReply, StdioConnection};
 use crate::server::{PARSE_LIMITS, Server, unknown_id};
 use crate::session::{SseEvent, random_id};
 
-use super::{EventStream, HttpReply, StreamLifetime, session_not_found};
+use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_found};
 
 /// The maximum number of requests of one client that wait for their answer, or for the client to read it.
 const MAX_PENDING_REQUESTS: u32 = 64;
@@ -111,15 +111,34 @@ impl Server {
         Ok(LegacySseConnection { id, events: EventStream::new(events, StreamLifetime::UntilResponse) })
     }
 
+    /// The answer to a message above the transport's limit, of which only the outline is known. `why` is the error's
+    /// message.
+    #[must_use]
+    pub fn refuse_legacy_message(
+        &self,
+        principal: &Principal,
+        id: &str,
+        outline: MessageOutline,
+        why: &str,
+    ) -> Vec<u8> {
+        let session = self.legacy_client(principal, id).and_then(|client| client.connection.session());
+        refuse_body(outline, why, session.as_deref())
+    }
+
+    fn legacy_client(&self, principal: &Principal, id: &str) -> Option<Arc<LegacySseClient>> {
+        self.legacy_clients.lock().get(id).filter(|client| client.principal == *principal).cloned()
+    }
+
     /// Handles a message that a client posted. The answer is sent on its stream.
     #[must_use]
     pub fn post_legacy_message(self: &Arc<Self>, principal: &Principal, id: &str, body: &[u8]) -> HttpReply {
-        let client =
-            self.legacy_clients.lock().get(id).filter(|client| client.principal == *principal).cloned();
-        let Some(client) = client else { return HttpReply::stray(&session_not_found()) };
-        let expects_answer = match jsonrpc::parse(body, PARSE_LIMITS) {
+        let Some(client) = self.legacy_client(principal, id) else {
+            return HttpReply::stray(&session_not_found());
+        };
+        let expects_answer = match jsonrpc::parse(&MessageText::new(body), PARSE_LIMITS) {
             Err(error) => {
-                return HttpReply::malformed(&error, unknown_id(client.connection.revision()));
+                let unknown = unknown_id(client.connection.revision());
+                return HttpReply::malformed(error, client.connection.session().as_deref(), unknown);
             }
             Ok(Incoming::Single(Message::Request(_)) | Incoming::Batch(_)) => true,
             Ok(Incoming::Single(Message::Notification(_) | Message::Response(_))) => false,

@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::NetworkTransport;
-use crate::jsonrpc::{self, Incoming, MalformedMessage, Message, Notification, Request};
+use crate::jsonrpc::{
+    self, Incoming, MalformedMessage, Message, MessageOutline, MessageText, Notification, Request,
+};
 use crate::mcp::envelope::{self, RequestEnvelope};
 use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
@@ -19,8 +21,9 @@ use crate::mcp::{
 use crate::session::Session;
 
 use super::upgrade::{self, Upgraded};
-use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime};
-use crate::server::headers::{self, Header, SESSION_ID_HEADER};
+use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
+use crate::names::Principal;
+use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::receive_notification;
@@ -38,8 +41,11 @@ impl Server {
     pub async fn post(self: &Arc<Self>, post: HttpPost<'_>) -> HttpAnswer {
         let claimed_revision = ClaimedRevision::of(post.headers);
         let unknown = unknown_id(claimed_revision.revision());
-        match jsonrpc::parse(post.body, PARSE_LIMITS) {
-            Err(error) => HttpReply::malformed(&error, unknown).into(),
+        match jsonrpc::parse(&MessageText::new(post.body), PARSE_LIMITS) {
+            Err(error) => {
+                let session = self.session(post.principal, post.headers, claimed_revision).ok();
+                HttpReply::malformed(error, session.as_deref(), unknown).into()
+            }
             Ok(Incoming::Single(Message::Request(request))) => {
                 self.post_request(post, claimed_revision, &request).await
             }
@@ -61,6 +67,21 @@ impl Server {
             }
             Ok(Incoming::Batch(entries)) => self.post_batch(post, claimed_revision, entries).await.into(),
         }
+    }
+
+    /// The answer to a POST whose body is above the transport's limit, and of which only the outline is known. `why` is
+    /// the error's message.
+    #[must_use]
+    pub fn refuse_post(
+        &self,
+        principal: &Principal,
+        headers: &dyn Headers,
+        outline: MessageOutline,
+        why: &str,
+    ) -> Vec<u8> {
+        let claimed_revision = ClaimedRevision::of(headers);
+        let session = self.session(principal, headers, claimed_revision).ok();
+        refuse_body(outline, why, session.as_deref())
     }
 
     fn post_notification(
@@ -285,7 +306,10 @@ impl Server {
             let session = Arc::clone(&session);
             async move {
                 match entry {
-                    Err(error) => error.wants_answer().then(|| malformed(&error, unknown)),
+                    Err(error) => {
+                        let is_answer = session.receive_malformed(&error);
+                        (error.wants_answer() && !is_answer).then(|| malformed(&error, unknown))
+                    }
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
                         let params = match self.read_params(&request) {

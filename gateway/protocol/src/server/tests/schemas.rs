@@ -70,12 +70,12 @@ async fn null_for_an_optional_argument_is_absent() {
             "items": { "type": "array", "items": item },
         },
     });
-    let mut fake = Fake::new("a").tool("fine", &schema, Some(&json!({ "type": "object" })));
+    let mut fake = FakePlugin::new("a").tool("fine", &schema, Some(&json!({ "type": "object" })));
     fake.on_tool = Some(Box::new(|_, (_, text)| {
         let structured = Some(Json::parse(text).unwrap());
         ready(Ok(Outcome::Done(ToolResult { structured, ..ToolResult::default() })))
     }));
-    let server = serving(catalog(vec![fake.member(|_| ())]));
+    let server = serving(catalog(vec![fake.into_catalog_plugin(|_| ())]));
     let call = |arguments: Value| json!({ "name": "a_fine", "arguments": arguments });
     for (given, received) in [
         (json!({ "limit": null, "cleared": null }), json!({ "cleared": null })),

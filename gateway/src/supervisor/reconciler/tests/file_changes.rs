@@ -203,6 +203,8 @@ async fn slow_compile_does_not_hold_up_others() {
     gateway.put("/a", "slow new");
     gateway.report("/a").await;
     gateway.put("/b", "known");
+    gateway.status.wait_for(|status| status.plugins[0].is_checking).await.unwrap();
+    assert_eq!((gateway.plugin("a").state, gateway.plugin("b").is_checking), (PluginState::Serving, false));
     let begun = Instant::now();
     gateway.report("/b").await;
     gateway.catalog.mark_unchanged();
@@ -211,6 +213,7 @@ async fn slow_compile_does_not_hold_up_others() {
     assert_eq!(gateway.tools(), ["a_old", "b_known"]);
     gateway.settle().await;
     assert_eq!(gateway.tools(), ["a_new", "b_known"]);
+    assert!(!gateway.plugin("a").is_checking);
 }
 
 #[tokio::test(start_paused = true)]

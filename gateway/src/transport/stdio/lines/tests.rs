@@ -1,5 +1,7 @@
 //! Lines that arrive in pieces of any size.
 
+use moongate_protocol::jsonrpc::{ErrorObject, Id};
+
 use super::*;
 
 /// An input that returns its bytes in pieces of this size.
@@ -29,7 +31,7 @@ async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
         while let Some(frame) = lines.take() {
             out.push(match frame {
                 LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                LineFrame::TooLong => "<too long>".to_owned(),
+                LineFrame::TooLong(_) => "<too long>".to_owned(),
             });
         }
         if !lines.fill().await.unwrap() {
@@ -56,18 +58,19 @@ async fn reports_a_line_over_the_limit_once() {
 }
 
 #[tokio::test]
-async fn discards_a_long_line_while_skipping_it() {
-    let mut lines = LineReader::new(tokio::io::repeat(b'x'), 1000);
-    let mut reports = 0;
-    for _ in 0..200 {
-        assert!(lines.fill().await.unwrap());
-        while let Some(frame) = lines.take() {
-            assert_eq!(frame, LineFrame::TooLong);
-            reports += 1;
-        }
+async fn keeps_only_the_id_of_a_long_line() {
+    let head = br#"{"jsonrpc":"2.0","params":""#.chain(tokio::io::repeat(b'x').take(20 << 20));
+    let mut lines = LineReader::new(head.chain(&b"\",\"id\":7}\nnext\n"[..]), 1000);
+    let mut frames = Vec::new();
+    while lines.fill().await.unwrap() {
+        frames.extend(std::iter::from_fn(|| lines.take()));
+        assert!(lines.buffer.capacity() < 4 * READ_BYTES, "{}", lines.buffer.capacity());
     }
-    assert_eq!(reports, 1);
-    assert!(lines.buffer.capacity() < 4 * READ_BYTES, "{}", lines.buffer.capacity());
+    let next = LineFrame::Line(BytesMut::from("next"));
+    let [LineFrame::TooLong(outline), second] = &frames[..] else { panic!("{frames:?}") };
+    assert_eq!(*second, next);
+    let refused = outline.clone().refuse(&ErrorObject::invalid_request("too long")).unwrap_err();
+    assert_eq!(refused.id, Some(Id::from(7)));
 }
 
 #[tokio::test]
@@ -83,7 +86,7 @@ async fn sees_the_end_ahead_without_losing_lines() {
             while let Some(frame) = lines.take() {
                 taken.push(match frame {
                     LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                    LineFrame::TooLong => "<too long>".to_owned(),
+                    LineFrame::TooLong(_) => "<too long>".to_owned(),
                 });
                 lines.ended().await;
             }
