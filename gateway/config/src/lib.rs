@@ -33,9 +33,9 @@ pub use grants::fuzz_grant;
 pub use load::{LoadedConfig, load_config, parse_config};
 pub use model::{
     ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, InstancePolicy, InvalidTargetError, LimitKey, Limits, MatchBoundary, NeedMatch, PluginConfig,
-    ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField, StateGrant,
-    ToolFilter, dir_grant_entry, grant_line, is_localhost_name, is_public_address, is_same_header,
+    HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey, Limits, MatchBoundary, NeedMatch,
+    PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField,
+    StateGrant, dir_grant_entry, grant_line, is_localhost_name, is_public_address, is_same_header,
     readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};

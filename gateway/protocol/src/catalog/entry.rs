@@ -28,7 +28,7 @@ pub struct PromptEntry {
 #[derive(Debug, Clone)]
 pub struct ResourceEntry {
     pub(super) member: Arc<CatalogPlugin>,
-    /// The index in the manifest's resources.
+    /// The index in the member's offered resources.
     pub(super) index: usize,
 }
 
@@ -36,7 +36,7 @@ pub struct ResourceEntry {
 #[derive(Debug, Clone)]
 pub struct TemplateEntry {
     pub(super) member: Arc<CatalogPlugin>,
-    /// The index in the manifest's templates.
+    /// The index in the member's offered templates.
     pub(super) index: usize,
 }
 
@@ -132,13 +132,13 @@ impl ResourceEntry {
     /// The plugin's description of the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
-        &self.member.plugin().manifest().resources[self.index]
+        &self.member.plugin().manifest().resources[self.member.offer().resources[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().resources[self.index]
+        self.member.offer().resources[self.index].digest
     }
 }
 
@@ -152,12 +152,12 @@ impl TemplateEntry {
     /// The plugin's description of the template.
     #[must_use]
     pub fn template(&self) -> &ResourceTemplate {
-        &self.member.plugin().manifest().templates[self.index]
+        &self.member.plugin().manifest().templates[self.member.offer().templates[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.member.offer().templates[self.index]
+        self.member.offer().templates[self.index].digest
     }
 }

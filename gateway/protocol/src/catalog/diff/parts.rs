@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
 
-use super::super::catalog_plugin::debug_digest;
+use super::super::offer::debug_digest;
 use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A part of an item.
