@@ -3,6 +3,7 @@
 mod conflicts;
 mod contract;
 mod file_watching;
+mod left_out;
 mod list_refresh;
 mod live_reload;
 mod load_errors;

@@ -24,7 +24,7 @@ pub use http_grant::{
 };
 pub use limit_key::LimitKey;
 pub use limits::Limits;
-pub use moongate_model::policy::{ClientFeature, ToolFilter};
+pub use moongate_model::policy::{ClientFeature, ItemFilter};
 pub use moongate_model::secret::{MatchBoundary, Secret};
 pub use plugin::{InstancePolicy, PluginConfig, ReloadPolicy, SourceField};
 pub use public_address::{is_public_address, reached_addresses};

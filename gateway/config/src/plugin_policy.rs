@@ -12,6 +12,8 @@ impl PluginConfig {
             place: self.span.clone(),
             prefix: self.prefix.clone(),
             tools: self.tools.clone(),
+            prompts: self.prompts.clone(),
+            resources: self.resources.clone(),
             uris: self.uris.clone(),
             portable_schemas: self.portable_schemas,
             client_features: self.allow.client.clone(),
@@ -38,6 +40,8 @@ impl PluginConfig {
             instances: _,
             prefix,
             tools,
+            prompts,
+            resources,
             uris,
             portable_schemas,
             allow: _,
@@ -46,7 +50,7 @@ impl PluginConfig {
             setting_origins: _,
             spans: _,
         } = other.clone();
-        Self { prefix, tools, uris, portable_schemas, ..self.clone() }
+        Self { prefix, tools, prompts, resources, uris, portable_schemas, ..self.clone() }
     }
 
     fn plugin_settings(&self) -> PluginSettings {

@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod gateway;
 pub(crate) mod http;
+mod item_filter;
 pub(crate) mod limits;
 pub(crate) mod plugin;
 pub(crate) mod settings;

@@ -22,7 +22,7 @@ mod other;
 mod schema;
 
 pub(crate) use answer::{completion, failure, prompt_outcome, read_outcome, target, tool_outcome};
-pub(crate) use manifest::{info, prompts, resources, templates, tools};
+pub(crate) use manifest::{InvalidItem, info, prompts, resources, templates, tools};
 
 /// The error for an invalid value from a plugin, with the path to the value.
 #[derive(Debug, Clone, PartialEq, Eq)]

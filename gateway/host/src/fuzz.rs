@@ -69,12 +69,14 @@ fn answer<G, T: Send + 'static>(
 
 fn manifest(arbitrary: &mut Arbitrary<'_>) -> Result<Manifest, ConvertError> {
     let limits = Limits::default();
+    let mut invalid = Vec::new();
     Ok(Manifest {
         info: convert::info(arbitrary.info(), &limits)?,
-        tools: convert::tools(arbitrary.list(Arbitrary::tool), &limits)?,
-        resources: convert::resources(arbitrary.list(Arbitrary::resource), &limits)?,
-        templates: convert::templates(arbitrary.list(Arbitrary::template), &limits)?,
-        prompts: convert::prompts(arbitrary.list(Arbitrary::prompt), &limits)?,
+        tools: convert::tools(arbitrary.list(Arbitrary::tool), &limits, &mut invalid)?,
+        resources: convert::resources(arbitrary.list(Arbitrary::resource), &limits, &mut invalid)?,
+        templates: convert::templates(arbitrary.list(Arbitrary::template), &limits, &mut invalid)?,
+        prompts: convert::prompts(arbitrary.list(Arbitrary::prompt), &limits, &mut invalid)?,
+        rejected: invalid.into_iter().map(|item| item.into_rejected(None)).collect(),
         has_completions: true,
     })
 }

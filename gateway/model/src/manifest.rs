@@ -4,7 +4,7 @@
 //! nor on MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
 
 use crate::json::Json;
-use crate::names::{PromptName, ResourceUri, ToolName};
+use crate::names::{PromptName, ResourceUri, ToolName, is_uri_scheme};
 use crate::text::is_hidden_in_uri;
 
 mod interfaces;
@@ -42,8 +42,59 @@ pub struct Manifest {
     pub templates: Vec<ResourceTemplate>,
     /// Its prompts, in the plugin's own order.
     pub prompts: Vec<Prompt>,
+    /// Items that the gateway can't offer.
+    pub rejected: Vec<RejectedItem>,
     /// True if it suggests values for arguments.
     pub has_completions: bool,
+}
+
+/// The kinds of items that a plugin offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+    /// A resource.
+    Resource,
+    /// A resource template.
+    Template,
+}
+
+impl ItemKind {
+    /// The kind in words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+            Self::Template => "resource template",
+        }
+    }
+
+    /// The table of a plugin's configuration that selects items of this kind.
+    #[must_use]
+    pub fn config_table(self) -> &'static str {
+        match self {
+            Self::Tool => "tools",
+            Self::Prompt => "prompts",
+            Self::Resource | Self::Template => "resources",
+        }
+    }
+}
+
+/// An item that the gateway can't offer. The plugin's other items aren't affected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedItem {
+    /// Its kind.
+    pub kind: ItemKind,
+    /// The plugin's own name for it: a name, a URI or a template. It can contain anything.
+    pub name: String,
+    /// The reason.
+    pub reason: String,
+    /// How to fix it. `None` means that only the plugin can.
+    pub fix: Option<String>,
 }
 
 /// A plugin's name, version and presentation.
@@ -227,11 +278,9 @@ pub enum UriTemplateError {
     /// The template contains characters that URIs can't contain.
     #[error("it contains characters that URIs can't contain; write them as `%` escapes (RFC 3986)")]
     NoUri,
-    /// The prefix before the first `{` is too short.
-    #[error(
-        "the part before its first `{{` must contain at least a scheme and an authority, or a scheme and one character of the path"
-    )]
-    ShortPrefix,
+    /// The template has no literal scheme.
+    #[error("the part before its first `{{` must contain a scheme, such as `notes:`")]
+    NoScheme,
 }
 
 impl UriTemplate {
@@ -239,8 +288,7 @@ impl UriTemplate {
     ///
     /// # Errors
     /// The text contains white space, invisible characters or characters that URIs can't contain. Or its braces don't
-    /// match, it has no variable, or its literal prefix is shorter than scheme and authority (`test://host`), or scheme
-    /// and one path character (`urn:a`).
+    /// match, it has no variable, or a variable comes before the end of the scheme.
     pub fn new(text: &str) -> Result<Self, UriTemplateError> {
         if text.chars().any(|c| c.is_whitespace() || is_hidden_in_uri(c)) {
             return Err(UriTemplateError::Hidden);
@@ -262,13 +310,12 @@ impl UriTemplate {
         if !text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte)) {
             return Err(UriTemplateError::NoUri);
         }
-        let says_enough = ResourceUri::new(literal).is_ok()
-            && match literal.split_once("://") {
-                Some((_, rest)) => !rest.is_empty(),
-                None => true,
-            };
-        if !says_enough {
-            return Err(UriTemplateError::ShortPrefix);
+        if !literal.split_once(':').is_some_and(|(scheme, _)| is_uri_scheme(scheme)) {
+            return Err(UriTemplateError::NoScheme);
+        }
+        // Any variable can begin with a letter.
+        if ResourceUri::new(&format!("{literal}x")).is_err() {
+            return Err(UriTemplateError::NoUri);
         }
         Ok(Self { text: text.to_owned(), prefix })
     }

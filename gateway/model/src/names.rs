@@ -1,7 +1,7 @@
 //! Names as types: plugins, tools, prompts, resources, digests, principals.
 //!
 //! Each name is validated once, when it is created. [`PublicName::join`] is the only rule that joins a plugin's prefix
-//! with the plugin's own name for a tool. Public names are looked up, never split.
+//! with the plugin's own name for a tool or prompt. Public names are looked up, never split.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,17 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::text::{is_hidden_in_uri, quotable};
+use crate::text::{is_hidden, is_hidden_in_uri, quotable};
+
+/// The number of hexadecimal digits that identify a shortened public name.
+const DIGEST_SUFFIX_DIGITS: usize = 8;
 
 /// The longest public name, in characters. Hosts reject a tool list that contains a longer one.
 pub const MAX_PUBLIC_NAME: usize = 64;
+
+/// The longest name that a plugin can give a tool or a prompt, in characters: MCP recommends no more for tools
+/// (2025-11-25, server/tools).
+pub const MAX_OWN_NAME: usize = 128;
 
 /// A longer public name, in characters, can become too long when a host adds its own prefix (Claude Code adds
 /// `mcp__<server>__` and allows 64 in total).
@@ -42,6 +49,14 @@ pub enum NameError {
         /// The first character that isn't allowed.
         found: char,
     },
+    /// The text contains a character that isn't allowed in a plugin's own names.
+    #[error("`{name}` contains {}", in_words(*found))]
+    BadOwnCharacter {
+        /// The name, with unprintable characters escaped.
+        name: String,
+        /// The first character that isn't allowed.
+        found: char,
+    },
     /// The text isn't an absolute URI.
     #[error("invalid URI `{uri}`: {reason}")]
     BadUri {
@@ -55,18 +70,39 @@ pub enum NameError {
     BadDigest(String),
 }
 
-/// Checks the alphabet that all names share, `[A-Za-z0-9_-]`, and the length.
-fn check(text: &str, most: usize) -> Result<(), NameError> {
+/// Reports whether `c` is in the alphabet of the gateway's names, which all hosts accept: `[A-Za-z0-9_-]`.
+fn is_portable(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Checks the alphabet of the gateway's names, and the length.
+fn check_portable(text: &str, most: usize) -> Result<(), NameError> {
     if text.is_empty() {
         return Err(NameError::Empty);
     }
-    if let Some(found) = text.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || *c == '-')) {
+    if let Some(found) = text.chars().find(|c| !is_portable(*c)) {
         return Err(NameError::BadCharacter { name: quotable(text), found });
     }
-    if text.len() > most {
-        return Err(NameError::TooLong { name: quotable(text), length: text.len(), most });
+    check_length(text, most)
+}
+
+/// Checks a plugin's own name: visible characters, except the two that messages and the configuration use around and
+/// instead of names.
+fn check_own(text: &str, most: usize) -> Result<(), NameError> {
+    if text.trim().is_empty() {
+        return Err(NameError::Empty);
     }
-    Ok(())
+    if let Some(found) = text.chars().find(|c| is_hidden(*c) || matches!(c, '`' | '*')) {
+        return Err(NameError::BadOwnCharacter { name: quotable(text), found });
+    }
+    check_length(text, most)
+}
+
+fn check_length(text: &str, most: usize) -> Result<(), NameError> {
+    match text.chars().count() {
+        length if length > most => Err(NameError::TooLong { name: quotable(text), length, most }),
+        _ => Ok(()),
+    }
 }
 
 /// A character as messages show it.
@@ -78,9 +114,9 @@ fn in_words(c: char) -> String {
     }
 }
 
-/// Defines a type for names in the common alphabet.
+/// Defines a type for names that `$check` accepts.
 macro_rules! name {
-    ($(#[$doc:meta])* $Name:ident, $most:expr) => {
+    ($(#[$doc:meta])* $Name:ident, $most:expr, $check:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $Name(Arc<str>);
@@ -92,9 +128,9 @@ macro_rules! name {
             /// Validates `text`.
             ///
             /// # Errors
-            /// The text is empty, too long, or contains a character other than letters, digits, `_` and `-`.
+            /// The text is empty, too long, or contains a character that isn't allowed.
             pub fn new(text: &str) -> Result<Self, NameError> {
-                check(text, Self::MAX_CHARS)?;
+                $check(text, Self::MAX_CHARS)?;
                 Ok(Self(text.into()))
             }
 
@@ -134,36 +170,67 @@ macro_rules! name {
 }
 
 name! {
-    /// A plugin's key in `gateway.toml`.
-    PluginId, 40
+    /// A plugin's key in `gateway.toml`: letters, digits, `_` and `-`.
+    PluginId, 40, check_portable
 }
 name! {
-    /// A plugin's own name for one of its tools.
-    ToolName, 64
+    /// A plugin's own name for one of its tools: any visible characters except backticks and `*`.
+    ToolName, MAX_OWN_NAME, check_own
 }
 name! {
-    /// A plugin's own name for one of its prompts.
-    PromptName, 64
+    /// A plugin's own name for one of its prompts: any visible characters except backticks and `*`.
+    PromptName, MAX_OWN_NAME, check_own
 }
 name! {
-    /// The name of a tool or a prompt that clients see. It is unique in the whole catalog.
-    PublicName, MAX_PUBLIC_NAME
+    /// The name of a tool or a prompt that clients see: letters, digits, `_` and `-`. It is unique in the whole catalog.
+    PublicName, MAX_PUBLIC_NAME, check_portable
 }
 
 name! {
-    /// The name of a store that several plugins share.
-    StoreName, 64
+    /// The name of a store that several plugins share: letters, digits, `_` and `-`.
+    StoreName, 64, check_portable
+}
+
+impl ToolName {
+    /// The public name, unless the configuration sets another.
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &str) -> PublicName {
+        PublicName::join(prefix, self.as_str())
+    }
+}
+
+impl PromptName {
+    /// The public name, unless the configuration sets another.
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &str) -> PublicName {
+        PublicName::join(prefix, self.as_str())
+    }
 }
 
 impl PublicName {
     /// Joins a plugin's prefix and its own name for a tool or prompt: `<prefix>_<name>`, or the name alone if the
-    /// prefix is empty.
+    /// prefix is empty. `name` isn't empty.
     ///
-    /// # Errors
-    /// The result is longer than [`MAX_PUBLIC_NAME`] or contains a character that isn't allowed in names.
-    pub fn join(prefix: &str, name: &str) -> Result<Self, NameError> {
-        if prefix.is_empty() { Self::new(name) } else { Self::new(&format!("{prefix}_{name}")) }
+    /// MCP allows more names than hosts accept. So each other character becomes `_`, and a name that is too long or
+    /// that had other characters than ASCII ends with a digest of `name`. The result depends on nothing else, and is
+    /// the same after every reload.
+    fn join(prefix: &str, name: &str) -> Self {
+        let joined = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}_{name}") };
+        let mut public: String = joined.chars().map(|c| if is_portable(c) { c } else { '_' }).collect();
+        if public.len() > Self::MAX_CHARS || !joined.is_ascii() {
+            let digest = Digest::of(name.as_bytes()).to_string();
+            public.truncate(Self::MAX_CHARS - DIGEST_SUFFIX_DIGITS - 1);
+            public.push('_');
+            public.push_str(&digest[..DIGEST_SUFFIX_DIGITS]);
+        }
+        Self(public.into())
     }
+}
+
+/// Reports whether `text` is the scheme of a URI, without `:` (RFC 3986, section 3.1).
+pub(crate) fn is_uri_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// Reports whether `text` consists of URI characters (RFC 3986, appendix A). Brackets are allowed around an IPv6
@@ -197,9 +264,7 @@ impl ResourceUri {
             return bad("it is longer than 4,096 bytes");
         }
         let Some((scheme, rest)) = text.split_once(':') else { return bad("it has no scheme") };
-        if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-        {
+        if !is_uri_scheme(scheme) {
             return bad("the part before the first `:` is not a valid scheme");
         }
         if rest.is_empty() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
+use crate::manifest::ItemKind;
 use crate::names::{PluginId, PublicName};
 
 pub use crate::secret::Secret;
@@ -23,7 +24,11 @@ pub struct PluginPolicy {
     /// The prefix of public names, without the `_` that follows it. Empty means no prefix.
     pub prefix: String,
     /// The tools that are offered, and their public names.
-    pub tools: ToolFilter,
+    pub tools: ItemFilter,
+    /// The prompts that are offered, and their public names.
+    pub prompts: ItemFilter,
+    /// The resources and resource templates that are offered. They aren't renamed.
+    pub resources: ItemFilter,
     /// URIs or URI prefixes that are granted to this plugin even if another one claims them.
     pub uris: Vec<String>,
     /// True if tool schemas are simplified to a form that every client can read.
@@ -45,10 +50,20 @@ pub struct PluginPolicy {
 }
 
 impl PluginPolicy {
-    /// The location of a tool's name in the configuration, or of the plugin's key if the tool isn't mentioned.
+    /// The filter of the items of this kind.
     #[must_use]
-    pub fn tool_place(&self, name: &str) -> Range<usize> {
-        self.tools.places.get(name).unwrap_or(&self.place).clone()
+    pub fn filter(&self, kind: ItemKind) -> &ItemFilter {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Prompt => &self.prompts,
+            ItemKind::Resource | ItemKind::Template => &self.resources,
+        }
+    }
+
+    /// The location of an item's name in the configuration, or of the plugin's key if the item isn't mentioned.
+    #[must_use]
+    pub fn item_place(&self, kind: ItemKind, name: &str) -> Range<usize> {
+        self.filter(kind).places.get(name).unwrap_or(&self.place).clone()
     }
 
     /// Compares two policies, ignoring their locations in the file.
@@ -59,6 +74,8 @@ impl PluginPolicy {
             place: _,
             prefix,
             tools,
+            prompts,
+            resources,
             uris,
             portable_schemas,
             client_features,
@@ -72,6 +89,8 @@ impl PluginPolicy {
         *id == other.id
             && *prefix == other.prefix
             && tools.is_equivalent_to(&other.tools)
+            && prompts.is_equivalent_to(&other.prompts)
+            && resources.is_equivalent_to(&other.resources)
             && *uris == other.uris
             && *portable_schemas == other.portable_schemas
             && *client_features == other.client_features
@@ -84,21 +103,27 @@ impl PluginPolicy {
     }
 }
 
-/// A plugin's offered tools and their public names. Keys are the plugin's own names and aren't validated here: loading
+/// A selection of a plugin's items. Keys are the plugin's own names, URIs or templates and aren't validated here: loading
 /// the plugin reports unknown names, and rejects the plugin if an unknown name is denied.
 #[derive(Debug, Clone, Default)]
-pub struct ToolFilter {
-    /// The only tools that are offered. `None` means all.
+pub struct ItemFilter {
+    /// The only items that are offered. `None` means all.
     pub allow: Option<BTreeSet<String>>,
-    /// Tools that aren't offered.
+    /// Items that aren't offered.
     pub deny: BTreeSet<String>,
-    /// Tools with another public name.
+    /// Items with another public name. Resources have none.
     pub rename: BTreeMap<String, PublicName>,
     /// The byte range of each of these names in the configuration file.
     pub places: BTreeMap<String, Range<usize>>,
 }
 
-impl ToolFilter {
+impl ItemFilter {
+    /// Reports whether the item with this name is offered.
+    #[must_use]
+    pub fn offers(&self, name: &str) -> bool {
+        self.allow.as_ref().is_none_or(|only| only.contains(name)) && !self.deny.contains(name)
+    }
+
     /// Compares two filters, ignoring their locations in the file.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {

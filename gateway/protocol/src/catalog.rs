@@ -19,6 +19,7 @@ mod entry;
 #[cfg(any(test, feature = "test-support"))]
 pub mod fake;
 mod catalog_plugin;
+mod offer;
 mod portable;
 mod schema;
 mod settings;
@@ -159,10 +160,13 @@ impl Catalog {
     }
 
     /// The plugin that owns `uri`: the one that lists it, otherwise the one with the template that has the longest
-    /// matching literal prefix.
+    /// matching literal prefix. `None` if that plugin doesn't offer it.
     #[must_use]
     pub fn resource_owner(&self, uri: &str) -> Option<&Arc<CatalogPlugin>> {
-        self.claims.owner(uri).map(|owner| &self.plugins[owner])
+        let claim = self.claims.covering(uri)?;
+        let catalog_plugin = &self.plugins[claim.owner];
+        let is_withheld = claim.prefix.is_some() && catalog_plugin.offer().withheld.covers(uri, claim.prefix);
+        (!is_withheld).then_some(catalog_plugin)
     }
 
     /// The digest of everything that clients see of one kind, order included. It changes if and only if clients would

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig, Requested, StateGrant};
-use moongate_model::manifest::{Interfaces, Manifest, Resource, ResourceTemplate};
+use moongate_model::manifest::{Interfaces, Manifest, RejectedItem, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Map, Value, json};
@@ -160,7 +160,7 @@ impl<'a> PluginReport<'a> {
 
     fn document(&self) -> Value {
         let config = self.config;
-        let Manifest { info, tools, resources, templates, prompts, has_completions: completes } =
+        let Manifest { info, tools, resources, templates, prompts, rejected: _, has_completions: completes } =
             self.manifest;
         let grants = self.matches.iter().map(|NeedMatch { need, granted, requested: asked }| {
             json!({ "key": need.config_key(), "asked": asked_word(*asked), "granted": granted })
@@ -193,6 +193,10 @@ impl<'a> PluginReport<'a> {
                 "arguments": arguments.collect::<Vec<_>>(),
             })
         });
+        let left_out = self.catalog_plugin.left_out().iter().map(|item| {
+            let RejectedItem { kind, name, reason, fix } = item;
+            json!({ "kind": kind.as_str(), "name": name, "reason": reason, "fix": fix })
+        });
         json!({
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
@@ -212,6 +216,7 @@ impl<'a> PluginReport<'a> {
             "resources": resources.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
             "prompts": prompts.collect::<Vec<_>>(),
+            "leftOut": left_out.collect::<Vec<_>>(),
             "completes": completes,
         })
     }

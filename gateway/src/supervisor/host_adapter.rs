@@ -75,10 +75,7 @@ fn load_failure(config: &PluginConfig, error: &LoadError) -> LoadFailure {
     } else if let Some(spot) = error.config_field() {
         place = config.spans.get(&spot).unwrap_or(place);
     }
-    // A plugin outside of any configuration has no place in one.
-    let named =
-        if config.source_span.is_empty() { PathOrigin::CommandLine } else { PathOrigin::Config(config) };
-    let hint = error.hint(named);
+    let hint = error.hint(PathOrigin::of(config));
     let problem = Diagnostic { hint: hint.clone(), ..Diagnostic::error(message).with_span(place.clone()) };
     let reason = if names_its_path(error) {
         error.to_string()

@@ -1,7 +1,7 @@
 //! Asks plugins for their lists again after they report changes.
 //!
 //! A plugin is asked in a new instance of its current code, at most once a second and never twice at once. A report
-//! that arrives in the meantime causes another round, so the last change is never lost. Invalid lists change nothing.
+//! that arrives in the meantime causes another round, so the last change is never lost. Failing lists change nothing.
 //! Running calls aren't affected: they keep their catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ impl ListRefreshes {
         }
         let foreign = notify_owned(plugin, resources, catalog, updates);
         if !self.schedule.is_pending(plugin) {
-            warn_of_foreign(plugin, &foreign);
+            warn_of_foreign(plugin, &foreign, catalog);
             return;
         }
         let waiting = self.waiting.entry(plugin.clone()).or_default();
@@ -116,7 +116,7 @@ impl ListRefreshes {
         if self.schedule.is_pending(plugin) {
             self.waiting.insert(plugin.clone(), foreign);
         } else {
-            warn_of_foreign(plugin, &foreign);
+            warn_of_foreign(plugin, &foreign, catalog);
         }
     }
 
@@ -139,9 +139,7 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         let config = Arc::clone(&before.config);
         let catalog_plugin = spawn_blocking(move || before.catalog_plugin.with_changed_lists(plugin)).await;
         let catalog_plugin = catalog_plugin.map_err(|error| format!("internal error: {error}"))?;
-        catalog_plugin
-            .map(|catalog_plugin| Some(LoadedPlugin { code, catalog_plugin, config }))
-            .map_err(|problems| one_line(&problems))
+        Ok(Some(LoadedPlugin { code, catalog_plugin, config }))
     };
     catch_panic(refreshed).await
 }
@@ -172,10 +170,14 @@ fn notify_owned(
     foreign
 }
 
-/// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own.
-fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>) {
-    if let Some(first) = foreign.first() {
-        let count = foreign.len();
+/// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own. Those that the plugin
+/// has, but that aren't offered, were reported with the catalog.
+fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>, catalog: &Catalog) {
+    let is_withheld =
+        |uri: &ResourceUri| catalog.plugin(plugin).is_some_and(|member| member.withholds(uri.as_str()));
+    let mut foreign = foreign.iter().filter(|uri| !is_withheld(uri));
+    if let Some(first) = foreign.next() {
+        let count = 1 + foreign.count();
         tracing::warn!(
             %plugin,
             count,

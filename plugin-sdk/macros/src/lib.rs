@@ -54,7 +54,7 @@ pub fn tool(_options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// `#[resource(…)]` takes:
 /// - `uri`: an absolute URI, or a template with `{name}` (a path segment) or `{+name}` (any string), whose variables
-///   are the function's parameters; the part before the first `{` must contain more than a scheme
+///   are the function's parameters; the part before the first `{` must contain the scheme
 /// - `name`: the default is the function's name; `title`: the name shown to people; `mime_type`
 /// - `when`, as for a tool
 ///

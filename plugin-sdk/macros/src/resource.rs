@@ -164,18 +164,8 @@ fn invalid_prefix(text: &str, scheme: &str) -> Option<String> {
             "`{text}` contains {c:?}, which isn't allowed in a URI; percent-encode it (RFC 3986)"
         ));
     }
-    let (beginning, is_template) = match text.split_once('{') {
-        Some((beginning, _)) => (beginning, true),
-        None => (text, false),
-    };
-    let after = beginning.split_once(':').map_or("", |(_, after)| after);
-    if !(after.is_empty() || is_template && after == "//") {
-        return None;
-    }
-    let fix = if is_template {
-        format!("write `{scheme}://all/{{…}}`, or another word for `all`")
-    } else {
-        format!("write `{scheme}:today`, or another word for `today`")
-    };
-    Some(format!("`{beginning}` contains only a scheme, but must identify this plugin's resources; {fix}"))
+    let is_only_a_scheme = text.len() == scheme.len() + 1;
+    is_only_a_scheme.then(|| {
+        format!("`{text}` contains only a scheme; write `{scheme}:today`, or another word for `today`")
+    })
 }

@@ -46,7 +46,7 @@
 //!
 //! URIs are used as they are: no prefix is added. Choose a scheme that names the plugin, because two plugins can't
 //! own the same prefix; the gateway rejects the second with an error. The part of a template before its first `{` is
-//! such a prefix, and must contain more than a scheme: `notes://days/{day}`, not `notes://{day}`.
+//! such a prefix, and must contain the scheme: `notes://{day}` owns every URI that starts with `notes://`.
 //!
 //! A function returns a `String`, bytes (`Vec<u8>`), [`Json`](crate::Json),
 //! [`ResourceContents`](crate::ResourceContents) or several of them. Use a [`ReadResult`](crate::ReadResult) to set

@@ -10,7 +10,7 @@ use serde_json::json;
 /// A user and group that don't run the tests.
 const STRANGER: u32 = 54_321;
 
-const KEEPER: &str =
+const STATEFUL: &str =
     "[gateway]\nstate = \"volume\"\n[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n";
 
 /// Gives a directory to a stranger, with a mode. `None` if this user can't.
@@ -64,7 +64,7 @@ fn answer(workspace: &Workspace, cache: &Path, tool: &str, arguments: serde_json
 #[test]
 fn works_in_a_volume_of_another_user_and_survives_new_group_permissions() {
     let volume_mode = 0o2775;
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let volume = workspace.path().join("volume");
     let Some(()) = given_away(&volume, volume_mode) else { return };
     let check = workspace.command(&["check"]).env("MOONGATE_CACHE_DIR", &volume).output().unwrap();
@@ -85,7 +85,7 @@ fn works_in_a_volume_of_another_user_and_survives_new_group_permissions() {
 
 #[test]
 fn removes_new_group_permissions_and_deletes_exposed_code() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let state = workspace.path().join("volume");
     let cache = workspace.path().join("code");
     let Some(()) = given_away(&workspace.path().join("another"), 0o755) else { return };
@@ -108,7 +108,7 @@ fn removes_new_group_permissions_and_deletes_exposed_code() {
 
 #[test]
 fn refuses_shared_directories_with_other_files() {
-    let workspace = Workspace::new(KEEPER);
+    let workspace = Workspace::new(STATEFUL);
     let dir = workspace.path().join("volume");
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("notes.txt"), "mine").unwrap();

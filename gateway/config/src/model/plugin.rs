@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::model::{Grants, LimitKey, Limits, Secret, ToolFilter};
+use crate::model::{Grants, ItemFilter, LimitKey, Limits, Secret};
 use moongate_model::names::{Digest, PluginId};
 
 /// The configuration of one plugin: its table in the file.
@@ -27,7 +27,11 @@ pub struct PluginConfig {
     /// The part before `_` in public names. If empty, public names have no prefix.
     pub prefix: String,
     /// The offered tools and their public names.
-    pub tools: ToolFilter,
+    pub tools: ItemFilter,
+    /// The offered prompts and their public names.
+    pub prompts: ItemFilter,
+    /// The offered resources and resource templates.
+    pub resources: ItemFilter,
     /// URIs or URI prefixes that this plugin owns even if another plugin claims them.
     pub uris: Vec<String>,
     /// True if its tools' schemas are simplified for clients.
@@ -92,7 +96,9 @@ impl PluginConfig {
             sha256: None,
             reload: ReloadPolicy::default(),
             instances: InstancePolicy::default(),
-            tools: ToolFilter::default(),
+            tools: ItemFilter::default(),
+            prompts: ItemFilter::default(),
+            resources: ItemFilter::default(),
             uris: Vec::new(),
             portable_schemas: false,
             allow: Grants::default(),
@@ -101,12 +107,6 @@ impl PluginConfig {
             setting_origins: BTreeMap::new(),
             spans: BTreeMap::new(),
         }
-    }
-
-    /// The byte range of a tool's name in `tools`, or of the table's key.
-    #[must_use]
-    pub fn tool_span(&self, name: &str) -> Range<usize> {
-        self.tools.places.get(name).unwrap_or(&self.span).clone()
     }
 
     /// Reports whether `other` is the same configuration, ignoring its location in the file. If so, there is nothing to
@@ -123,6 +123,8 @@ impl PluginConfig {
             instances,
             prefix,
             tools,
+            prompts,
+            resources,
             uris,
             portable_schemas,
             allow,
@@ -138,6 +140,8 @@ impl PluginConfig {
             && *instances == other.instances
             && *prefix == other.prefix
             && tools.is_equivalent_to(&other.tools)
+            && prompts.is_equivalent_to(&other.prompts)
+            && resources.is_equivalent_to(&other.resources)
             && *uris == other.uris
             && *portable_schemas == other.portable_schemas
             && allow.is_equivalent_to(&other.allow)

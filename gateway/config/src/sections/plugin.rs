@@ -1,24 +1,20 @@
 //! `[defaults]` and `[plugins.NAME]`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::item_filter::read_filter;
 use super::limits::read_limits;
 use super::settings::read_settings;
 use crate::grants::read_grants;
-use crate::model::diagnostic::quoted;
-use crate::model::{
-    Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField, ToolFilter,
-};
+use crate::model::{Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField};
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::spec::keys::{ROOT, ValueKind};
-use moongate_model::names::{Digest, NameError, PluginId, PublicName, ResourceUri, ToolName};
+use moongate_model::manifest::ItemKind;
+use moongate_model::names::{Digest, NameError, PluginId, ResourceUri};
 use moongate_model::text::nearest_name;
 
-const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
-
-const TOOL_HINT: &str =
-    "write the plugin's own name for it, without the prefix; `moongate inspect` lists them";
+pub(super) const NAME_HINT: &str = "use only ASCII letters, digits, `_` and `-`";
 
 /// `[defaults]`: defaults for all plugins.
 #[derive(Default)]
@@ -109,7 +105,9 @@ fn read_plugin(
             Some("reused") => InstancePolicy::Reused,
             Some(_) | None => InstancePolicy::Fresh, // any other word was reported
         },
-        tools: reader.table(table, "tools").map(|tools| read_tools(reader, &tools)).unwrap_or_default(),
+        tools: read_filter(reader, table, ItemKind::Tool),
+        prompts: read_filter(reader, table, ItemKind::Prompt),
+        resources: read_filter(reader, table, ItemKind::Resource),
         uris: read_uris(reader, table),
         portable_schemas: reader.boolean(table, "portable_schemas", defaults.portable_schemas),
         allow: reader.table(table, "allow").map(|allow| read_grants(reader, &allow)).unwrap_or_default(),
@@ -128,7 +126,7 @@ fn word(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, name: &str) -> Opt
 }
 
 /// Reports an invalid name.
-fn or_report_name<T>(
+pub(super) fn or_report_name<T>(
     reader: &mut ConfigReader<'_>,
     read: Result<T, NameError>,
     span: &Range<usize>,
@@ -140,11 +138,12 @@ fn or_report_name<T>(
         Err(error) => {
             let hint = match &error {
                 NameError::TooLong { .. } => "shorten it",
-                NameError::BadCharacter { name, .. } if hint == TOOL_HINT && name.contains('*') => {
-                    "list each tool: wildcards aren't supported here; `moongate inspect` lists the names"
+                NameError::BadOwnCharacter { found: '*', .. } => {
+                    "list each name: wildcards aren't supported here; `moongate inspect` lists the names"
                 }
                 NameError::Empty
                 | NameError::BadCharacter { .. }
+                | NameError::BadOwnCharacter { .. }
                 | NameError::BadUri { .. }
                 | NameError::BadDigest(_) => hint,
             };
@@ -170,77 +169,12 @@ fn read_uris(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Vec<String
     let texts = reader.strings(table, "uris").unwrap_or_default();
     let hint = "write a whole URI or the start of several, such as \"notes://\"";
     let uri = |text: TomlString| {
-        let uri = or_report_name(reader, ResourceUri::new(&text.text), &text.span, "invalid URI", hint)?;
-        Some(uri.as_str().to_owned())
+        // A scheme with `:` is the start of URIs too.
+        let uri = ResourceUri::new(&text.text)
+            .or_else(|error| ResourceUri::new(&format!("{}x", text.text)).map_err(|_| error));
+        or_report_name(reader, uri, &text.span, "invalid URI", hint).map(|_| text.text)
     };
     texts.into_iter().filter_map(uri).collect()
-}
-
-fn read_tools(reader: &mut ConfigReader<'_>, tools: &TomlTable<'_>) -> ToolFilter {
-    let allow = reader.strings(tools, "allow").map(|names| tool_names(reader, names));
-    let deny = reader.strings(tools, "deny").map(|names| tool_names(reader, names)).unwrap_or_default();
-    for (name, denied) in &deny {
-        if let Some(allowed) = allow.as_ref().and_then(|allow| allow.get(name)) {
-            let problem = Diagnostic::error(format!("the tool `{name}` is both allowed and denied"));
-            let problem = problem.with_span(denied.clone()).with_related(allowed.clone(), "allowed here");
-            reader.report(problem.with_hint("remove one of the two"));
-        }
-    }
-    let is_empty = |value: &TomlValue<'_>| value.inner.as_array().is_some_and(|list| list.is_empty());
-    if let Some(value) = tools.get("allow").filter(is_empty) {
-        let problem = Diagnostic::warning("an empty `allow` hides all tools").with_span(value.span);
-        reader.report(problem.with_hint("remove it to offer all tools"));
-    }
-    let renamed = reader.named_entries(tools, "rename");
-    let rename = read_renames(reader, &renamed);
-    let is_offered =
-        |name: &str| allow.as_ref().is_none_or(|allow| allow.contains_key(name)) && !deny.contains_key(name);
-    for (name, value) in renamed.iter().filter(|(name, _)| !is_offered(name)) {
-        let problem = Diagnostic::warning(format!("the tool {} is renamed but not offered", quoted(name)));
-        let hint = "use the plugin's own names in `allow` and `deny`, not the new ones";
-        reader.report(problem.with_span(value.key_span.clone()).with_hint(hint));
-    }
-    let mut places: BTreeMap<_, _> =
-        renamed.iter().map(|(name, value)| ((*name).to_owned(), value.key_span.clone())).collect();
-    places.extend(allow.iter().flatten().chain(&deny).map(|(name, span)| (name.clone(), span.clone())));
-    let names = |names: BTreeMap<String, _>| names.into_keys().collect::<BTreeSet<_>>();
-    ToolFilter { allow: allow.map(names), deny: names(deny), rename, places }
-}
-
-/// The names of tools, each with its location.
-fn tool_names(reader: &mut ConfigReader<'_>, texts: Vec<TomlString>) -> BTreeMap<String, Range<usize>> {
-    let mut names = BTreeMap::new();
-    for text in texts {
-        let name = ToolName::new(&text.text);
-        if or_report_name(reader, name, &text.span, "invalid tool name", TOOL_HINT).is_some() {
-            names.insert(text.text, text.span);
-        }
-    }
-    names
-}
-
-fn read_renames(
-    reader: &mut ConfigReader<'_>,
-    renamed: &[(&str, TomlValue<'_>)],
-) -> BTreeMap<String, PublicName> {
-    const TOOL_NAME_PROBLEM: &str = "invalid tool name";
-    let mut renames = BTreeMap::new();
-    let mut taken: BTreeMap<PublicName, Range<usize>> = BTreeMap::new();
-    for (name, value) in renamed {
-        or_report_name(reader, ToolName::new(name), &value.key_span, TOOL_NAME_PROBLEM, TOOL_HINT);
-        let Some(text) = reader.as_string(value, &ValueKind::String("a public name")) else { continue };
-        let public =
-            or_report_name(reader, PublicName::new(&text.text), &text.span, TOOL_NAME_PROBLEM, NAME_HINT);
-        let Some(public) = public else { continue };
-        if let Some(first) = taken.get(&public) {
-            let problem = Diagnostic::error(format!("duplicate public name {}", quoted(public.as_str())));
-            let problem = problem.with_span(text.span.clone()).with_related(first.clone(), "first used here");
-            reader.report(problem.with_hint("use a different name for each tool"));
-        }
-        taken.entry(public.clone()).or_insert(text.span);
-        renames.insert((*name).to_owned(), public);
-    }
-    renames
 }
 
 /// Diagnostics for plugin tables without `source` whose names are similar to that of another plugin.

@@ -90,11 +90,16 @@ fn kind(kind: &ValueKind) -> Schema {
             Schema(vec![("type", text("array")), ("items", SchemaMember::Schema(self::kind(item)))])
         }
         ValueKind::Table(keys) => table(keys),
-        ValueKind::Named(value) => Schema(vec![
-            ("type", text("object")),
-            ("propertyNames", SchemaMember::Schema(Schema(vec![("pattern", text(NAME_PATTERN))]))),
-            ("additionalProperties", SchemaMember::Schema(self::kind(value))),
-        ]),
+        ValueKind::Named(value) => {
+            let mut members = vec![("type", text("object"))];
+            // The plugin's own names of its items can contain other characters.
+            if !matches!(value, ValueKind::String(_)) {
+                let pattern = Schema(vec![("pattern", text(NAME_PATTERN))]);
+                members.push(("propertyNames", SchemaMember::Schema(pattern)));
+            }
+            members.push(("additionalProperties", SchemaMember::Schema(self::kind(value))));
+            Schema(members)
+        }
         ValueKind::Settings => of_type("object"),
     }
 }

@@ -259,6 +259,8 @@ static PLUGIN: &[Key] = &[
         "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
     key("tools", ValueKind::Table(TOOLS), "The offered tools and their public names."),
+    key("prompts", ValueKind::Table(PROMPTS), "The offered prompts and their public names."),
+    key("resources", ValueKind::Table(RESOURCES), "The offered resources and resource templates."),
     optional(
         "uris",
         ValueKind::Array(&ValueKind::String("a URI such as \"notes://\"")),
@@ -300,6 +302,40 @@ static TOOLS: &[Key] = &[
         "rename",
         ValueKind::Named(&ValueKind::String("a public name such as \"now\"")),
         "Maps the plugin's own names to public names, which get no prefix.",
+    ),
+];
+
+static PROMPTS: &[Key] = &[
+    key(
+        "allow",
+        ValueKind::Array(&ValueKind::String("a prompt's name such as \"review\"")),
+        "Offer only these prompts, by the plugin's own names. By default, all are offered.",
+    ),
+    optional(
+        "deny",
+        ValueKind::Array(&ValueKind::String("a prompt's name such as \"review\"")),
+        "[]",
+        "Don't offer these prompts, by the plugin's own names.",
+    ),
+    key(
+        "rename",
+        ValueKind::Named(&ValueKind::String("a public name such as \"review\"")),
+        "Maps the plugin's own names to public names, which get no prefix.",
+    ),
+];
+
+static RESOURCES: &[Key] = &[
+    key(
+        "allow",
+        ValueKind::Array(&ValueKind::String("a URI or a template such as \"notes://{name}\"")),
+        "Offer only these resources and resource templates. Write whole URIs, and templates exactly as the plugin does. \
+         By default, all are offered.",
+    ),
+    optional(
+        "deny",
+        ValueKind::Array(&ValueKind::String("a URI or a template such as \"notes://diary\"")),
+        "[]",
+        "Don't offer these resources and resource templates. A denied URI can't be read through a template either.",
     ),
 ];
 

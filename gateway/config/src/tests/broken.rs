@@ -257,7 +257,7 @@ fn never_shows_the_values_of_variables() {
             "prefix = 'p q ${V}'",
             "uris = ['${V}', 'a b ${V}']",
             "reload = '${V}'",
-            "tools.deny = ['a ${V}']",
+            "tools.deny = ['a* ${V}']",
             "limits.timeout = '${V}'",
             "limits.memory = '${V} much'",
             "allow.http = ['${V}', '${V}.example', 'ftp://${V}', 'https://a.example:${V}', 'https://${V}/a\"']",

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use moongate_config::{LimitKey, Limits};
 use moongate_model::manifest::{
-    PluginInfo, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
+    ItemKind, PluginInfo, Prompt, PromptArgument, RejectedItem, Resource, ResourceTemplate, Tool, ToolHints,
+    UriTemplate,
 };
 use moongate_model::names::{PromptName, ResourceUri, ToolName};
-use moongate_model::text::is_hidden;
+use moongate_model::text::{is_hidden, truncated};
 
 use super::{
     At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
@@ -50,40 +51,68 @@ pub(crate) fn info(given: lifecycle::PluginInfo, limits: &Limits) -> Result<Plug
     })
 }
 
-/// Converts each item of a list. A list that is too long or contains a duplicate is rejected.
-fn list<G, T>(
-    kind: &str,
+/// An item of a description that can't be offered.
+#[derive(Debug)]
+pub(crate) struct InvalidItem {
+    kind: ItemKind,
+    /// The plugin's own name for it.
+    name: String,
+    pub(crate) error: ConvertError,
+}
+
+impl InvalidItem {
+    /// The item as the catalog reports it.
+    pub(crate) fn into_rejected(self, fix: Option<String>) -> RejectedItem {
+        let Self { kind, name, error } = self;
+        RejectedItem { kind, name, reason: error.to_string(), fix }
+    }
+}
+
+/// Checks the length of a list; `what` is the name of its elements, in the singular.
+fn check_count(what: &str, found: usize, limits: &Limits) -> Result<(), ConvertError> {
+    if found <= limits.items as usize {
+        return Ok(());
+    }
+    let amount = format!("{found} {what}s");
+    Err(ConvertError::exceeded(LimitKey::Items, found, &amount, limits.items.into()))
+}
+
+/// Converts each item of a list. Invalid items and duplicates are left out. A list that is too long is an error.
+fn items<G, T>(
+    kind: ItemKind,
     given: Vec<G>,
     limits: &Limits,
+    invalid: &mut Vec<InvalidItem>,
     key: impl Fn(&G) -> &str,
     convert: impl Fn(G) -> Result<T, ConvertError>,
 ) -> Result<Vec<T>, ConvertError> {
-    if given.len() > limits.items as usize {
-        let found = given.len();
-        return Err(ConvertError::exceeded(
-            LimitKey::Items,
-            found,
-            &format!("{found} {kind}s"),
-            limits.items.into(),
-        ));
-    }
+    let what = kind.as_str();
+    check_count(what, given.len(), limits)?;
     let mut seen = BTreeSet::new();
-    if let Some(duplicate) = given.iter().map(&key).find(|&key| !seen.insert(key)) {
-        let duplicate = text::clean_line(duplicate, text::MAX_WORD_BYTES);
-        return Err(ConvertError::new(format!("duplicate {kind} `{duplicate}`")));
+    let mut valid = Vec::with_capacity(given.len());
+    for item in given {
+        // The longest name that the configuration can contain.
+        let name = truncated(key(&item).to_owned(), ResourceUri::MAX_BYTES);
+        let converted = if seen.insert(key(&item).to_owned()) {
+            convert(item)
+        } else {
+            Err(ConvertError::new(format!("an earlier {what} has the same name")))
+        };
+        match converted {
+            Ok(item) => valid.push(item),
+            Err(error) => invalid.push(InvalidItem { kind, name, error }),
+        }
     }
-    given
-        .into_iter()
-        .map(|item| {
-            let place = format!("{kind} `{}`", text::clean_line(key(&item), text::MAX_WORD_BYTES));
-            convert(item).at(place)
-        })
-        .collect()
+    Ok(valid)
 }
 
 /// The tools.
-pub(crate) fn tools(given: Vec<tools::Tool>, limits: &Limits) -> Result<Vec<Tool>, ConvertError> {
-    list("tool", given, limits, |tool| &tool.name, |given| tool(given, limits))
+pub(crate) fn tools(
+    given: Vec<tools::Tool>,
+    limits: &Limits,
+    invalid: &mut Vec<InvalidItem>,
+) -> Result<Vec<Tool>, ConvertError> {
+    items(ItemKind::Tool, given, limits, invalid, |tool| &tool.name, |given| tool(given, limits))
 }
 
 fn tool(given: tools::Tool, limits: &Limits) -> Result<Tool, ConvertError> {
@@ -147,8 +176,9 @@ fn tool_hints(given: Option<tools::ToolAnnotations>) -> Result<ToolHints, Conver
 pub(crate) fn resources(
     given: Vec<types::ResourceInfo>,
     limits: &Limits,
+    invalid: &mut Vec<InvalidItem>,
 ) -> Result<Vec<Resource>, ConvertError> {
-    list("resource", given, limits, |resource| &resource.uri, resource)
+    items(ItemKind::Resource, given, limits, invalid, |resource| &resource.uri, resource)
 }
 
 /// A resource of a list, or a link to one.
@@ -186,8 +216,9 @@ pub(super) fn resource(given: types::ResourceInfo) -> Result<Resource, ConvertEr
 pub(crate) fn templates(
     given: Vec<resources::ResourceTemplate>,
     limits: &Limits,
+    invalid: &mut Vec<InvalidItem>,
 ) -> Result<Vec<ResourceTemplate>, ConvertError> {
-    list("template", given, limits, |template| &template.uri_template, template)
+    items(ItemKind::Template, given, limits, invalid, |template| &template.uri_template, template)
 }
 
 fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, ConvertError> {
@@ -223,8 +254,12 @@ fn template(given: resources::ResourceTemplate) -> Result<ResourceTemplate, Conv
 }
 
 /// The prompts.
-pub(crate) fn prompts(given: Vec<prompts::Prompt>, limits: &Limits) -> Result<Vec<Prompt>, ConvertError> {
-    list("prompt", given, limits, |prompt| &prompt.name, |given| prompt(given, limits))
+pub(crate) fn prompts(
+    given: Vec<prompts::Prompt>,
+    limits: &Limits,
+    invalid: &mut Vec<InvalidItem>,
+) -> Result<Vec<Prompt>, ConvertError> {
+    items(ItemKind::Prompt, given, limits, invalid, |prompt| &prompt.name, |given| prompt(given, limits))
 }
 
 fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, ConvertError> {
@@ -245,12 +280,31 @@ fn prompt(given: prompts::Prompt, limits: &Limits) -> Result<Prompt, ConvertErro
     Ok(Prompt {
         title: its_title,
         description: about,
-        arguments: list("argument", args.unwrap_or_default(), limits, |argument| &argument.name, argument)?,
+        arguments: arguments(args.unwrap_or_default(), limits)?,
         icons: icons(pictures)?,
         meta: meta(its_meta)?,
         extra: extra(more, &["name", "title", "description", "arguments", "icons"])?,
         name: its_name,
     })
+}
+
+/// The arguments of a prompt. A duplicate makes the prompt invalid.
+fn arguments(
+    given: Vec<prompts::PromptArgument>,
+    limits: &Limits,
+) -> Result<Vec<PromptArgument>, ConvertError> {
+    check_count("argument", given.len(), limits)?;
+    let mut seen = BTreeSet::new();
+    given
+        .into_iter()
+        .map(|given| {
+            let place = format!("argument `{}`", text::clean_line(&given.name, text::MAX_WORD_BYTES));
+            if !seen.insert(given.name.clone()) {
+                return Err(ConvertError::new(format!("duplicate {place}")));
+            }
+            argument(given).at(place)
+        })
+        .collect()
 }
 
 fn argument(given: prompts::PromptArgument) -> Result<PromptArgument, ConvertError> {

@@ -215,7 +215,7 @@ impl<'a> Arbitrary<'a> {
 
     pub(super) fn tool(&mut self) -> tools::Tool {
         tools::Tool {
-            name: self.one(&["tool", "other", "third", "a-b_c"]),
+            name: self.one(&["tool", "other", "third", "a-b_c", "a.b", "\u{e4} b", "a\u{202e}", ""]),
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
             input_schema: self.one(&SCHEMAS),
@@ -265,7 +265,7 @@ impl<'a> Arbitrary<'a> {
 
     pub(super) fn prompt(&mut self) -> prompts::Prompt {
         prompts::Prompt {
-            name: self.one(&["prompt", "other", "third"]),
+            name: self.one(&["prompt", "other", "third", "a b", "a\u{202e}"]),
             title: self.maybe(Self::text),
             description: self.maybe(Self::text),
             args: self.maybe(|arbitrary| {

@@ -4,14 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use moongate_config::{LimitKey, Limits, PluginConfig};
 use moongate_model::call::CallError;
-use moongate_model::manifest::Manifest;
+use moongate_model::manifest::{Manifest, RejectedItem};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::error::{LimitTooLow, LoadError};
+use super::error::{LimitTooLow, LoadError, PathOrigin};
 use super::exports::Exports;
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
-use crate::convert::{self, ConvertError};
+use crate::convert::{self, ConvertError, InvalidItem};
 use crate::diagnostics::failure_text::FailureText;
 use crate::sandbox::call::{GuestCall, Sandbox, SandboxError};
 use crate::sandbox::store::{StoreError, StoreState};
@@ -122,7 +122,7 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         .chain(description.templates.iter().map(|template| &template.icons))
         .chain(description.prompts.iter().map(|prompt| &prompt.icons));
     convert::warn_of_dropped_icons(id, icons);
-    manifest(description, limits).map_err(|error| LoadError::InvalidDescription {
+    manifest(description, &sandbox.config).map_err(|error| LoadError::InvalidDescription {
         reason: error.to_string(),
         low: error.limit().map(|(key, found)| Box::new(LimitTooLow::needing(key, found))),
     })
@@ -154,14 +154,23 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<Li
     })
 }
 
-fn manifest(description: Description, limits: &Limits) -> Result<Manifest, ConvertError> {
+fn manifest(description: Description, config: &PluginConfig) -> Result<Manifest, ConvertError> {
     let Description { info, tools, resources, templates, prompts, completes } = description;
+    let limits = &config.limits;
+    let mut invalid = Vec::new();
     Ok(Manifest {
         info: convert::info(info, limits)?,
-        tools: convert::tools(tools, limits)?,
-        resources: convert::resources(resources, limits)?,
-        templates: convert::templates(templates, limits)?,
-        prompts: convert::prompts(prompts, limits)?,
+        tools: convert::tools(tools, limits, &mut invalid)?,
+        resources: convert::resources(resources, limits, &mut invalid)?,
+        templates: convert::templates(templates, limits, &mut invalid)?,
+        prompts: convert::prompts(prompts, limits, &mut invalid)?,
+        rejected: invalid.into_iter().map(|item| rejected_item(item, config)).collect(),
         has_completions: completes,
     })
+}
+
+fn rejected_item(item: InvalidItem, config: &PluginConfig) -> RejectedItem {
+    let low = item.error.limit().map(|(key, found)| LimitTooLow::needing(key, found));
+    let fix = low.map(|low| PathOrigin::of(config).raise_limit_for_item(&low));
+    item.into_rejected(fix)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use moongate_config::PluginConfig;
+use moongate_model::manifest::Manifest;
 use moongate_model::names::{Digest, PluginId};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
@@ -225,19 +226,22 @@ async fn names_the_function_that_failed_to_describe() {
 #[tokio::test]
 async fn checks_the_description() {
     for (schema, said) in [
-        ("true", "tool `run`: `input-schema`: the root must be an object with `\"type\": \"object\"`"),
-        (
-            r#"{"type":"array"}"#,
-            "tool `run`: `input-schema`: the root's `type` must be \"object\", not \"array\"",
-        ),
-        ("nonsense", "tool `run`: `input-schema`: invalid JSON: expected ident at line 1 column 2"),
+        ("true", "`input-schema`: the root must be an object with `\"type\": \"object\"`"),
+        (r#"{"type":"array"}"#, "`input-schema`: the root's `type` must be \"object\", not \"array\""),
+        ("nonsense", "`input-schema`: invalid JSON: expected ident at line 1 column 2"),
+        (r#"{"a":1,"a":2}"#, "`input-schema`: invalid JSON: duplicate"),
     ] {
-        let bytes = Guest { schema, ..Guest::default() }.build();
-        assert_eq!(message(&bytes).await, format!("invalid plugin description: {said}"));
+        let dir = TempDir::new().unwrap();
+        let guest = Guest { schema, ..Guest::default() };
+        let plugin = load(&host(dir.path()), dir.path(), &guest, |_| {}).await;
+        let Manifest { tools, rejected, .. } = plugin.manifest();
+        let [item] = &rejected[..] else { panic!("{rejected:?}") };
+        assert_eq!((tools.len(), item.name.as_str()), (0, "run"));
+        assert!(item.reason.starts_with(said), "{}", item.reason);
     }
-    let duplicate = Guest { schema: r#"{"a":1,"a":2}"#, ..Guest::default() };
-    let duplicate = message(&duplicate.build()).await;
-    assert!(duplicate.contains("invalid JSON: ") && duplicate.contains("`a`"), "{duplicate}");
+    let too_many = load_error(&Guest::default().build(), |config| config.limits.items = 0).await;
+    let said = too_many.to_string();
+    assert!(said.starts_with("invalid plugin description: 1 tools") && !too_many.is_final(), "{said}");
     let dir = TempDir::new().unwrap();
     let guest = Guest { schema: r#"{"properties":{}}"#, ..Guest::default() };
     let plugin = load(&host(dir.path()), dir.path(), &guest, |_| {}).await;
@@ -279,7 +283,6 @@ async fn only_errors_that_depend_on_the_bytes_are_final() {
     for (bytes, is_final) in [
         (b"nonsense".to_vec(), true),
         (wat("(component)"), true),
-        (Guest { schema: "true", ..Guest::default() }.build(), false),
         (Guest { describe: "unreachable", ..Guest::default() }.build(), false),
     ] {
         let error = load_error(&bytes, |_| {}).await;

@@ -2,21 +2,65 @@
 
 use super::*;
 
+/// The public name of a tool.
+fn public(prefix: &str, name: &str) -> String {
+    ToolName::new(name).unwrap().with_prefix(prefix).to_string()
+}
+
 #[test]
 fn joins_prefix_and_name() {
-    assert_eq!(PublicName::join("time", "convert_time").unwrap().as_str(), "time_convert_time");
-    assert_eq!(PublicName::join("", "convert_time").unwrap().as_str(), "convert_time");
-    assert!(PublicName::join("a", &"b".repeat(62)).is_ok());
-    let error = PublicName::join("a", &"b".repeat(63)).unwrap_err();
-    assert!(matches!(error, NameError::TooLong { length: 65, most: 64, .. }), "{error}");
+    assert_eq!(public("time", "convert_time"), "time_convert_time");
+    assert_eq!(public("", "convert_time"), "convert_time");
+    assert_eq!(public("a", &"b".repeat(62)), format!("a_{}", "b".repeat(62)));
+}
+
+#[test]
+fn public_names_are_ones_that_hosts_accept() {
+    for (name, expected) in [
+        ("admin.tools.list", "p_admin_tools_list"),
+        ("Summarise thread", "p_Summarise_thread"),
+        ("a/b:c", "p_a_b_c"),
+        (".", "p__"),
+        // Names in other scripts differ only in their digests.
+        ("\u{e4}", "p___33e6d73f"),
+        ("\u{691c}\u{7d22}", "p____1b6b1a6f"),
+    ] {
+        let found = public("p", name);
+        assert!(PublicName::new(&found).is_ok(), "{found}");
+        assert_eq!(found, expected);
+    }
+    let [long, other] = ["x", "y"].map(|last| format!("{}{last}", "a".repeat(127)));
+    let shortened = public("p", &long);
+    assert_eq!((shortened.len(), PublicName::new(&shortened).is_ok()), (64, true), "{shortened}");
+    assert_eq!(shortened, public("p", &long), "the same name gives the same result");
+    assert_ne!(shortened, public("p", &other));
+    let prefix = "q".repeat(PluginId::MAX_CHARS);
+    assert_eq!(public(&prefix, &long).len(), 64);
+}
+
+#[test]
+fn own_names_are_visible() {
+    for good in ["a.b", "a b", "\u{e4}", "a/b", "\u{691c}\u{7d22}", &"x".repeat(128), &"\u{e4}".repeat(128)] {
+        assert!(ToolName::new(good).is_ok() && PromptName::new(good).is_ok(), "{good:?}");
+    }
+    assert_eq!(ToolName::new(""), Err(NameError::Empty));
+    assert_eq!(ToolName::new("  "), Err(NameError::Empty));
+    for bad in ["a\u{0}", "a\nb", "a\u{202e}", "a\u{200b}b", "get_*", "`a`"] {
+        assert!(matches!(ToolName::new(bad), Err(NameError::BadOwnCharacter { .. })), "{bad:?}");
+    }
+    assert!(matches!(
+        PromptName::new(&"x".repeat(129)),
+        Err(NameError::TooLong { length: 129, most: 128, .. })
+    ));
 }
 
 #[test]
 fn rejects_names_that_hosts_reject() {
-    assert_eq!(ToolName::new(""), Err(NameError::Empty));
-    for bad in ["a.b", "a b", "ä", "a/b", "a\u{0}"] {
-        assert!(matches!(ToolName::new(bad), Err(NameError::BadCharacter { .. })), "{bad:?}");
+    assert_eq!(PublicName::new(""), Err(NameError::Empty));
+    for bad in ["a.b", "a b", "\u{e4}", "a/b", "a\u{0}"] {
+        assert!(matches!(PublicName::new(bad), Err(NameError::BadCharacter { .. })), "{bad:?}");
     }
+    assert!(matches!(PublicName::new(&"b".repeat(65)), Err(NameError::TooLong { length: 65, most: 64, .. })));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
+use crate::manifest::ItemKind;
 use crate::names::{Digest, PublicName};
 
 use super::conflict_resolution::{self, ConflictTable, Resolution};
@@ -96,20 +97,24 @@ impl CatalogBuilder {
                     .map(|at| PromptEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at }),
             );
             let manifest = catalog_plugin.plugin().manifest();
-            for (at, resource) in manifest.resources.iter().enumerate() {
-                if self.still_owns(owner, catalog_plugin, resource.uri.as_str()) {
+            for (at, resource) in offer.resources.iter().enumerate() {
+                if self.still_owns(owner, catalog_plugin, manifest.resources[resource.index].uri.as_str()) {
                     resources.push(ResourceEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at });
                 }
             }
-            for (at, template) in manifest.templates.iter().enumerate() {
-                if self.still_owns(owner, catalog_plugin, template.uri_template.prefix()) {
+            for (at, template) in offer.templates.iter().enumerate() {
+                let prefix = manifest.templates[template.index].uri_template.prefix();
+                if self.still_owns(owner, catalog_plugin, prefix) {
                     templates.push(TemplateEntry { catalog_plugin: Arc::clone(catalog_plugin), index: at });
                 }
             }
         }
-        self.warn_of_similar_names("tool", tools.iter().map(|entry| (entry.public_name(), entry.plugin())));
         self.warn_of_similar_names(
-            "prompt",
+            ItemKind::Tool,
+            tools.iter().map(|entry| (entry.public_name(), entry.plugin())),
+        );
+        self.warn_of_similar_names(
+            ItemKind::Prompt,
             prompts.iter().map(|entry| (entry.public_name(), entry.plugin())),
         );
         let digests = [
@@ -162,19 +167,20 @@ impl CatalogBuilder {
     /// Warns of names that differ only in case, `-` and `_`. Hosts that normalise names would merge them.
     fn warn_of_similar_names<'a>(
         &mut self,
-        kind: &str,
+        kind: ItemKind,
         names: impl Iterator<Item = (&'a PublicName, &'a Arc<CatalogPlugin>)>,
     ) {
+        let (what, table) = (kind.as_str(), kind.config_table());
         let mut seen = HashMap::<String, &PublicName>::new();
         for (name, catalog_plugin) in names {
             let tidy = name.as_str().to_ascii_lowercase().replace('-', "_");
             if let Some(other) = seen.insert(tidy, name) {
                 let message = format!(
-                    "the {kind} names `{other}` and `{name}` differ only in case, `-` and `_`; some hosts treat them as equal"
+                    "the {what} names `{other}` and `{name}` differ only in case, `-` and `_`; some hosts treat them as equal"
                 );
                 let id = catalog_plugin.id();
                 let hint = format!(
-                    "set another `prefix` in `[plugins.{id}]`, or give the tool another name in `[plugins.{id}.tools.rename]`"
+                    "set another `prefix` in `[plugins.{id}]`, or give the {what} another name in `[plugins.{id}.{table}.rename]`"
                 );
                 self.problems.push(
                     Diagnostic::warning(message)

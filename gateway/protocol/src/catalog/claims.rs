@@ -1,7 +1,7 @@
 //! Ownership of URIs.
 //!
-//! A plugin claims the URIs that it lists and, for each template, every URI that starts with the literal text before
-//! its first `{`. Two claims overlap if one starts with the other. The overlap belongs to the plugin that the
+//! A plugin claims the URIs that it offers and, for each template, every URI that starts with the literal text before
+//! its first `{`, which can be a whole scheme. Two claims overlap if one starts with the other. The overlap belongs to the plugin that the
 //! configuration grants it to (`uris`; the longest grant counts). If neither or both have a grant, the plugins
 //! conflict.
 
@@ -24,6 +24,14 @@ struct UriClaim {
     is_exact: bool,
     /// The claim covers every URI that starts with it.
     is_prefix: bool,
+}
+
+/// The claim that covers a URI.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CoveringClaim {
+    pub(super) owner: usize,
+    /// The length of the template's prefix. `None` if the URI itself is listed.
+    pub(super) prefix: Option<usize>,
 }
 
 /// An overlap with another claim.
@@ -50,11 +58,11 @@ pub(super) enum OverlapOwner {
 pub(super) fn claims_of(catalog_plugin: &CatalogPlugin) -> BTreeMap<&str, (bool, bool)> {
     let manifest = catalog_plugin.plugin().manifest();
     let mut all = BTreeMap::<&str, (bool, bool)>::new();
-    for resource in &manifest.resources {
-        all.entry(resource.uri.as_str()).or_default().0 = true;
+    for resource in &catalog_plugin.offer().resources {
+        all.entry(manifest.resources[resource.index].uri.as_str()).or_default().0 = true;
     }
-    for template in &manifest.templates {
-        all.entry(template.uri_template.prefix()).or_default().1 = true;
+    for template in &catalog_plugin.offer().templates {
+        all.entry(manifest.templates[template.index].uri_template.prefix()).or_default().1 = true;
     }
     all
 }
@@ -117,12 +125,13 @@ impl UriClaims {
         self.by_text.get(text).is_some_and(|claim| claim.owner == owner)
     }
 
-    /// The plugin that owns `uri`.
-    pub(super) fn owner(&self, uri: &str) -> Option<usize> {
+    /// The claim that covers `uri`.
+    pub(super) fn covering(&self, uri: &str) -> Option<CoveringClaim> {
         if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.is_exact) {
-            return Some(claim.owner);
+            return Some(CoveringClaim { owner: claim.owner, prefix: None });
         }
-        self.claimed_prefixes(uri).map(|(_, claim)| claim.owner).next()
+        let (prefix, claim) = self.claimed_prefixes(uri).next()?;
+        Some(CoveringClaim { owner: claim.owner, prefix: Some(prefix.len()) })
     }
 
     /// The claimed prefixes of `text`, longest first.

@@ -96,7 +96,9 @@ impl RefusedPlugin {
             ConflictSubject::Tool => format!(
                 "set another `prefix` in `[plugins.{plugin}]`, or give the tool{s} {other} in `[plugins.{plugin}.tools.rename]`"
             ),
-            ConflictSubject::Prompt => format!("set another `prefix` in `[plugins.{plugin}]`"),
+            ConflictSubject::Prompt => format!(
+                "set another `prefix` in `[plugins.{plugin}]`, or give the prompt{s} {other} in `[plugins.{plugin}.prompts.rename]`"
+            ),
             ConflictSubject::Resource => {
                 let first = names.first().map_or("", String::as_str);
                 format!(

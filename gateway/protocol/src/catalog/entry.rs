@@ -28,7 +28,7 @@ pub struct PromptEntry {
 #[derive(Debug, Clone)]
 pub struct ResourceEntry {
     pub(super) catalog_plugin: Arc<CatalogPlugin>,
-    /// The index in the manifest's resources.
+    /// The index in the catalog_plugin's offered resources.
     pub(super) index: usize,
 }
 
@@ -36,7 +36,7 @@ pub struct ResourceEntry {
 #[derive(Debug, Clone)]
 pub struct TemplateEntry {
     pub(super) catalog_plugin: Arc<CatalogPlugin>,
-    /// The index in the manifest's templates.
+    /// The index in the catalog_plugin's offered templates.
     pub(super) index: usize,
 }
 
@@ -133,13 +133,14 @@ impl ResourceEntry {
     /// The plugin's description of the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
-        &self.catalog_plugin.plugin().manifest().resources[self.index]
+        &self.catalog_plugin.plugin().manifest().resources
+            [self.catalog_plugin.offer().resources[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.catalog_plugin.offer().resources[self.index]
+        self.catalog_plugin.offer().resources[self.index].digest
     }
 }
 
@@ -153,12 +154,13 @@ impl TemplateEntry {
     /// The plugin's description of the template.
     #[must_use]
     pub fn template(&self) -> &ResourceTemplate {
-        &self.catalog_plugin.plugin().manifest().templates[self.index]
+        &self.catalog_plugin.plugin().manifest().templates
+            [self.catalog_plugin.offer().templates[self.index].index]
     }
 
     /// The digest of everything that clients see of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.catalog_plugin.offer().templates[self.index]
+        self.catalog_plugin.offer().templates[self.index].digest
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::names::PluginId;
-use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, ToolFilter};
+use crate::policy::{ItemFilter, PluginPolicy, PluginSettings, SchemaBounds};
 
 use super::{Catalog, CatalogBuild, CatalogPlugin};
 
@@ -19,7 +19,9 @@ pub fn bare_policy(id: &PluginId) -> PluginPolicy {
         id: id.clone(),
         place: 0..0,
         prefix: id.to_string(),
-        tools: ToolFilter::default(),
+        tools: ItemFilter::default(),
+        prompts: ItemFilter::default(),
+        resources: ItemFilter::default(),
         uris: Vec::new(),
         portable_schemas: false,
         client_features: <_>::default(),

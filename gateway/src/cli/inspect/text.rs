@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use bytesize::ByteSize;
 use moongate_config::{Credential, NeedMatch, Requested};
 use moongate_model::manifest::{
-    GuestCapability, Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
+    GuestCapability, Manifest, Prompt, PromptArgument, RejectedItem, Resource, ResourceTemplate, Tool,
 };
+use moongate_model::text::quotable;
 use serde_json::Value;
 
 use super::{PluginEntry, PluginReport};
@@ -16,7 +17,8 @@ use crate::cli::schema_fields::{self, field_lines, fields};
 /// The whole page.
 pub(super) fn page(shown: &PluginReport<'_>) -> String {
     let config = shown.config;
-    let Manifest { info, tools, resources, templates, prompts, has_completions: _ } = shown.manifest;
+    let Manifest { info, tools, resources, templates, prompts, rejected: _, has_completions: _ } =
+        shown.manifest;
     let mut page = format!("{}\n", inline(&config.source.display().to_string()));
     let about = info.description.as_deref().map(summary).unwrap_or_default();
     let name = format!("{} {}", info.name, info.version);
@@ -44,6 +46,7 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     section(&mut page, "resources", resources.iter().map(resource));
     section(&mut page, "templates", templates.iter().map(template));
     section(&mut page, "prompts", prompts.iter().map(prompt));
+    section(&mut page, "left out", shown.catalog_plugin.left_out().iter().map(left_out));
     section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| line(name, "")));
     section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| import(name, shown)));
     page
@@ -178,6 +181,14 @@ fn line(name: &str, about: &str) -> String {
 fn tool(tool: &Tool) -> String {
     let schema = tool.input_schema.to_value().unwrap_or_default();
     line(tool.name.as_str(), &summary(&tool.description)) + &members(&schema, 4).concat()
+}
+
+/// An item that can't be offered, with the reason and the fix.
+fn left_out(item: &RejectedItem) -> String {
+    let RejectedItem { kind, name, reason, fix } = item;
+    let name = format!("{} `{}`", kind.as_str(), quotable(name));
+    let fix = fix.as_ref().map(|fix| format!("    {}\n", inline(fix))).unwrap_or_default();
+    line(&name, &inline(reason)) + &fix
 }
 
 /// A prompt with its arguments, which are strings.

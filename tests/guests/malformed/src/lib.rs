@@ -193,6 +193,7 @@ impl Plugin for Malformed {
                 let structured = which.and_then(|which| unreadable().get(which).cloned());
                 return Ok(CallOutcome::Done(ToolResult { structured, ..ToolResult::text("") }));
             }
+            other if !TOOLS.contains(&other) => return Ok(CallOutcome::Done(ToolResult::text(other))),
             _ => {}
         }
         Ok(CallOutcome::Done(answer()))
@@ -212,7 +213,7 @@ impl Plugin for Malformed {
             meta: meta("template meta"),
             ..ResourceTemplate::new("malformed://words/{word}", strange("template name"))
         };
-        Ok(moods::unless_moody(|| vec![template()]))
+        Ok(moods::templates(|| vec![template()]))
     }
 
     fn read_resource(&self, _: &Context, uri: &str) -> Result<ReadOutcome, Failure> {
@@ -241,17 +242,18 @@ impl Plugin for Malformed {
             description: some("argument description"),
             ..PromptArgument::optional("word")
         };
-        Ok(vec![Prompt {
+        let speech = || Prompt {
             title: some("prompt title"),
             icons: icons(),
             meta: meta("prompt meta"),
             ..Prompt::new("speech", strange("prompt description"), vec![argument])
-        }])
+        };
+        Ok(moods::prompts(|| vec![speech()]))
     }
 
-    fn get_prompt(&self, _: &Context, _: &str, _: &[(String, String)]) -> Result<PromptOutcome, Failure> {
-        let message =
-            PromptMessage { role: Role::User, content: Content::text(strange("said")), extra: None };
+    fn get_prompt(&self, _: &Context, name: &str, _: &[(String, String)]) -> Result<PromptOutcome, Failure> {
+        let content = Content::text(if name == "speech" { strange("said") } else { name.to_owned() });
+        let message = PromptMessage { role: Role::User, content, extra: None };
         Ok(PromptOutcome::Done(PromptResult {
             description: some("prompt result"),
             messages: vec![message],

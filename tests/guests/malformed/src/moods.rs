@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use moongate_sdk::{Failure, Fault, ResourceInfo, Tool, config};
+use moongate_sdk::{Failure, Fault, Prompt, PromptArgument, ResourceInfo, ResourceTemplate, Tool, config};
 
 /// The setting. `None` means no error.
 fn mood() -> Option<String> {
@@ -24,12 +24,40 @@ fn long(beginning: &str) -> String {
     format!("{beginning} {}", "x".repeat(1 << 20))
 }
 
-/// The resources. One mood adds one with a name that is too long.
+/// The resources. Some moods have others.
 pub(crate) fn resources(list: impl FnOnce() -> Vec<ResourceInfo>) -> Vec<ResourceInfo> {
-    if mood().as_deref() == Some("long uri") {
-        return vec![ResourceInfo::new(format!("malformed://{}", "x".repeat(4_096)), "long")];
+    match mood().as_deref() {
+        Some("long uri") => vec![ResourceInfo::new(format!("malformed://{}", "x".repeat(4_096)), "long")],
+        Some("odd items") => ["odd://plain", "odd://diary", "odd://with blank", "no uri"]
+            .into_iter()
+            .map(|uri| ResourceInfo::new(uri, "odd"))
+            .collect(),
+        _ => unless_moody(list),
     }
-    unless_moody(list)
+}
+
+/// The templates. One mood has others.
+pub(crate) fn templates(list: impl FnOnce() -> Vec<ResourceTemplate>) -> Vec<ResourceTemplate> {
+    match mood().as_deref() {
+        Some("odd items") => ["odd://{name}", "{whole}"]
+            .into_iter()
+            .map(|template| ResourceTemplate::new(template, "odd"))
+            .collect(),
+        _ => unless_moody(list),
+    }
+}
+
+/// The prompts. One mood has others.
+pub(crate) fn prompts(list: impl FnOnce() -> Vec<Prompt>) -> Vec<Prompt> {
+    if mood().as_deref() != Some("odd items") {
+        return list();
+    }
+    let twice = vec![PromptArgument::optional("a"), PromptArgument::optional("a")];
+    vec![
+        Prompt::new("Summarise thread", "A name with a blank.", Vec::new()),
+        Prompt::new("hidden\u{202e}", "A name with an invisible character.", Vec::new()),
+        Prompt::new("twice", "Two arguments with the same name.", twice),
+    ]
 }
 
 /// Runs in `describe`.
@@ -84,6 +112,13 @@ pub(crate) fn tools(mut tools: Vec<Tool>) -> Result<Vec<Tool>, Failure> {
         Some("deep schema") => tools.push(own("deep", &deep(100_000))),
         Some("broken schema") => tools.push(own("broken", "{\"type\":\"object\"\n\"forged\"")),
         Some("strange name") => tools.push(own(&super::strange("name"), r#"{"type":"object"}"#)),
+        Some("odd items") => {
+            let names = ["ping", "admin.tools.list", "a_b", "a.b", "get_*", &"long.".repeat(20)];
+            tools = names.into_iter().map(|name| own(name, r#"{"type":"object"}"#)).collect();
+            tools.push(own("broken", r#"{"type":"object","properties":7}"#));
+            tools.push(own("array", r#"{"type":"array"}"#));
+            tools.push(own("ping", r#"{"type":"object"}"#));
+        }
         Some("twice") => tools.push(own("log", r#"{"type":"object"}"#)),
         Some("remote schema") => {
             tools.push(own("remote", r#"{"type":"object","$ref":"http://127.0.0.1:1/schema.json"}"#));

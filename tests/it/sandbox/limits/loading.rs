@@ -26,6 +26,16 @@ fn refused(plugin: &Plugin, limits: &str) -> String {
     String::from_utf8(checked.stderr).unwrap()
 }
 
+/// The warnings of `check` for a plugin with a tool that is left out.
+#[track_caller]
+fn left_out(plugin: &Plugin, limits: &str) -> String {
+    let checked = with_others(plugin, limits).run(&["check"]);
+    assert!(checked.status.success(), "{checked:?}");
+    let output = String::from_utf8(checked.stderr).unwrap();
+    assert!(output.contains("of plugin `p` is left out"), "{output}");
+    output
+}
+
 #[test]
 fn growing_tables_beyond_the_limit_ends_the_call() {
     let limits = "table_elements = 5000";
@@ -60,9 +70,11 @@ fn limits_time_and_memory_of_compilation() {
 
 #[test]
 fn limits_a_plugins_descriptions() {
+    // Too many items are the plugin's problem, and the others that of one item.
+    let output = refused(&Plugin::version(1).tool("another"), "items = 1");
+    assert!(output.contains("`limits.items`"), "{output}");
     let deep = format!("{{\"properties\":{}1{}}}", "{\"a\":".repeat(20), "}".repeat(20));
     for (plugin, limits, key) in [
-        (Plugin::version(1).tool("another"), "items = 1", "limits.items"),
         (
             Plugin::version(1).schema(format!("{{\"title\":\"{}\"}}", "x".repeat(2_000))),
             "schema = \"1KiB\"",
@@ -70,19 +82,27 @@ fn limits_a_plugins_descriptions() {
         ),
         (Plugin::version(1).schema(deep.clone()), "schema_depth = 20", "limits.schema_depth"),
     ] {
-        let output = refused(&plugin, limits);
+        let output = left_out(&plugin, limits);
         assert!(output.contains(&format!("`{key}`")), "{key}: {output}");
+        assert!(output.contains(&format!("raise `{key}`")), "{output}");
     }
     // Fixed limits.
-    let output = refused(&Plugin::version(1).tool("x".repeat(63)), "");
-    assert!(output.contains("64"), "{output}");
+    let output = left_out(&Plugin::version(1).tool("x".repeat(129)), "");
+    assert!(output.contains("128"), "{output}");
+    let workspace = with_others(&Plugin::version(1).tool("x".repeat(63)), "");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let tools = stdio.request_and_wait("tools/list", json!({}));
+    let name = tools["result"]["tools"][1]["name"].as_str().unwrap();
+    assert_eq!(name.len(), 64, "a long name is shortened: {name}");
+    assert_eq!(text(&stdio.call(name, json!({}))), "v1");
+    drop(stdio);
     let mut definitions = json!({ "d30": {} });
     for level in 0..30 {
         let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
         definitions[format!("d{level}")] = json!({ "allOf": [next, next] });
     }
     let multiplies = json!({ "type": "object", "$ref": "#/$defs/d0", "$defs": definitions });
-    let output = refused(&Plugin::version(1).schema(multiplies.to_string()), "");
+    let output = left_out(&Plugin::version(1).schema(multiplies.to_string()), "");
     assert!(output.contains("multiply"), "{output}");
     let workspace = with_others(&Plugin::version(1).schema(deep), "schema_depth = 22");
     let checked = workspace.run(&["check"]);

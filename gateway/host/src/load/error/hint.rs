@@ -16,7 +16,13 @@ pub enum PathOrigin<'a> {
     CommandLine,
 }
 
-impl PathOrigin<'_> {
+impl<'a> PathOrigin<'a> {
+    /// The place that names the file of this plugin. A plugin outside of any configuration has no place in one.
+    #[must_use]
+    pub fn of(config: &'a PluginConfig) -> Self {
+        if config.source_span.is_empty() { Self::CommandLine } else { Self::Config(config) }
+    }
+
     /// The name of the place.
     fn path_name(self) -> &'static str {
         match self {
@@ -54,6 +60,18 @@ impl PathOrigin<'_> {
             (Self::Config(_) | Self::CommandLine, None) => {
                 format!("build it so that it needs less: `limits.{key}` can't be raised that far")
             }
+        }
+    }
+
+    /// A hint to raise a limit that is too low for one item. The message points at the plugin.
+    pub(crate) fn raise_limit_for_item(self, low: &LimitTooLow) -> String {
+        let LimitTooLow { key, needed: _, sufficient: enough } = low;
+        match (self, enough) {
+            (Self::Config(config), Some(enough)) => {
+                let (key, id) = (key.as_str(), &config.id);
+                format!("raise `limits.{key}`: write `{key} = {enough}` in `[plugins.{id}.limits]`")
+            }
+            (Self::Config(_) | Self::CommandLine, _) => self.raise_limit(*key, enough.as_deref()),
         }
     }
 

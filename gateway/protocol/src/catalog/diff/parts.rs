@@ -5,7 +5,7 @@
 use crate::manifest::{Prompt, Resource, ResourceTemplate, Tool, ToolHints};
 use crate::names::Digest;
 
-use super::super::catalog_plugin::debug_digest;
+use super::super::offer::debug_digest;
 use super::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 
 /// A part of an item.
