@@ -96,7 +96,7 @@ impl WebOrigin {
                 let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
                 let host = rest.to_ascii_lowercase();
                 let is_host = !host.is_empty() && host.chars().all(is_allowed);
-                return is_host.then(|| Self { scheme, host: Host::Domain(host), port: None });
+                return is_host.then_some(Self { scheme, host: Host::Domain(host), port: None });
             }
         };
         let (host, port) = parse_host_and_port(rest)?;
