@@ -25,6 +25,7 @@ fn goldens_dir() -> PathBuf {
 fn environment() -> BTreeMap<String, String> {
     let variables = [
         ("HOME", "/srv/user"),
+        ("TZ", "Europe/Berlin"),
         ("LANG", "en_GB.UTF-8"),
         ("EMPTY", ""),
         ("SHORT", "hunter2"),

@@ -112,7 +112,7 @@ fn hidden_items_are_neither_judged_nor_reachable() {
     let allowed = "[plugins.p.tools]\nallow = [\"a_b\"]\nrename = { a_b = \"now\" }\n\
          [plugins.p.prompts]\nallow = [\"Summarise thread\"]\nrename = { \"Summarise thread\" = \"summary\" }\n\
          [plugins.p.resources]\nallow = [\"odd://plain\"]\n";
-    let workspace = Workspace::new(&format!("{ODD}{allowed}"));
+    let workspace = Workspace::new(&format!("{ODD}allow.client = [\"elicitation\"]\n{allowed}"));
     let checked = workspace.run(&["check", "--deny-warnings"]);
     assert!(checked.status.success(), "nothing that isn't offered is judged: {checked:?}");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");

@@ -157,7 +157,7 @@ async fn names_the_version_of_an_interface_that_is_offered() {
         ("wasi:cli/environment@0.2.0-rc-2023-11-10", "build it with tools for `wasi:cli/environment@0.2.0`"),
         (
             "wasi:nn/graph@0.2.0-rc-2024-10-28",
-            "plugins can import WASI 0.2 and moongate:plugin; build it without the others",
+            "plugins can import only WASI 0.2 and moongate:plugin; build it without other imports",
         ),
     ] {
         let error = load_error(&wat(&format!("(component (import \"{import}\" (instance)))")), |_| {}).await;

@@ -146,7 +146,7 @@ fn limits_pages_name_existing_triggers_and_tests() {
                 LimitTrigger::Tool(name) => offered.contains(name),
                 LimitTrigger::Mood(name) => moods.contains(&format!("Some(\"{name}\")")),
                 LimitTrigger::Made(name) => made.contains(&format!("pub fn {name}(mut self")),
-                LimitTrigger::Case(name) => cases.contains(&format!("(\"{name}\", ")),
+                LimitTrigger::Case(name) => cases.contains(&format!("\"{name}\",")),
             };
             assert!(known, "{limit}: {trigger:?} doesn't exist");
         }
