@@ -2,7 +2,7 @@
 //! are offered.
 
 use moongate_generated::Plugin;
-use moongate_tests::{Stdio, Workspace, text};
+use moongate_tests::{Stdio, Workspace, component, text};
 use serde_json::{Value, json};
 
 /// A plugin with unusual and invalid items of every kind.
@@ -201,7 +201,8 @@ fn a_plugin_that_fails_delays_no_other_and_is_announced_when_it_recovers() {
     };
     assert_eq!(text(&stdio.call("one_break_lists", json!({ "key": "trap" }))), "broken");
     let before = std::fs::read_to_string(workspace.config()).unwrap();
-    workspace.write("gateway.toml", format!("{before}{}prefix = \"late\"\n", table("two")));
+    let two = table("two").replace("@stateful@", component("stateful").to_str().unwrap());
+    workspace.write("gateway.toml", format!("{before}{two}prefix = \"late\"\n"));
     // A change of another plugin is served while the failing one waits for its next attempt.
     workspace.write("other.wasm", Plugin::version(2).tool("more").build());
     let tools = wait_until_announced(&mut stdio, "other_more");
