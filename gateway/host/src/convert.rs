@@ -18,7 +18,7 @@ mod answer;
 mod content;
 mod manifest;
 mod members;
-mod other;
+mod json_content;
 mod schema;
 
 pub(crate) use answer::{completion, failure, prompt_outcome, read_outcome, target, tool_outcome};
@@ -63,11 +63,11 @@ impl fmt::Display for ConvertError {
 }
 
 /// Adds a step at the start of an error's path.
-trait At<T> {
+trait ErrorPath<T> {
     fn at(self, place: impl fmt::Display) -> Result<T, ConvertError>;
 }
 
-impl<T> At<T> for Result<T, ConvertError> {
+impl<T> ErrorPath<T> for Result<T, ConvertError> {
     fn at(self, place: impl fmt::Display) -> Result<T, ConvertError> {
         self.map_err(|error| error.at(place))
     }

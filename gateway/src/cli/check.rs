@@ -57,7 +57,7 @@ impl Check {
             let catalog = Arc::clone(&supervisor.catalog().borrow());
             for catalog_plugin in catalog.plugins() {
                 let Some(config) = supervisor.plugin_config(catalog_plugin.id()) else { continue };
-                problems.extend(misfits(catalog_plugin, config, state.as_deref()));
+                problems.extend(grant_mismatches(catalog_plugin, config, state.as_deref()));
                 problems.extend(inaccessible_dirs(config));
             }
             problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
@@ -183,10 +183,10 @@ fn problem_count(problems: &[Diagnostic], source: &ConfigSource) -> String {
 }
 
 /// The plugin's needs that aren't granted, and the grants that it doesn't need.
-fn misfits(catalog_plugin: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
+fn grant_mismatches(catalog_plugin: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
     let plugin = catalog_plugin.plugin();
-    let misfits = |interfaces| config.grant_warnings(interfaces, &plugin.manifest().info, state);
-    plugin.interfaces().map(misfits).unwrap_or_default()
+    let grant_mismatches = |interfaces| config.grant_warnings(interfaces, &plugin.manifest().info, state);
+    plugin.interfaces().map(grant_mismatches).unwrap_or_default()
 }
 
 /// The number of plugins and of the items that they offer, in words.

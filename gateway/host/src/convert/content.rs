@@ -5,7 +5,7 @@ use moongate_model::call::{
 };
 use moongate_model::names::ResourceUri;
 
-use super::{At as _, ConvertError, annotations, extra, manifest, media_type, meta, other, role};
+use super::{ErrorPath as _, ConvertError, annotations, extra, manifest, media_type, json_content, meta, role};
 use crate::bindings::{prompts, types};
 use crate::diagnostics::text;
 
@@ -26,9 +26,9 @@ pub(super) fn content(given: types::Content) -> Result<Content, ConvertError> {
         types::Content::Audio(given) => Content::Audio(media(given)?),
         types::Content::Link(given) => Content::Link(Box::new(manifest::resource(given)?)),
         types::Content::Embedded(given) => Content::Embedded(embedded(given)?),
-        types::Content::Other(given) => match other::retype(given)? {
-            other::Retyped::Known(known) => return content(*known),
-            other::Retyped::Unknown(kind, json) => Content::Other(kind, json),
+        types::Content::Other(given) => match json_content::parse_block(given)? {
+            json_content::ParsedBlock::Known(known) => return content(*known),
+            json_content::ParsedBlock::Unknown(kind, json) => Content::Other(kind, json),
         },
     })
 }

@@ -11,7 +11,7 @@ use moongate_model::names::{PromptName, ResourceUri, ToolName};
 use moongate_model::text::{is_hidden, truncated};
 
 use super::{
-    At as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
+    ErrorPath as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
 };
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::diagnostics::text;

@@ -3,6 +3,8 @@
 //! Control, bidirectional and tag characters can hide or reorder text, so they are removed. Long text is truncated.
 //! Results of calls are data and aren't cleaned.
 
+use std::path::Path;
+
 use moongate_model::text::{is_hidden_in_block, truncated};
 
 /// The maximum length of a name or title, in bytes.
@@ -23,6 +25,15 @@ pub(crate) const MAX_SENTENCE_BYTES: usize = 400;
 /// True if the character is removed. Line breaks and tabs are kept.
 pub(crate) fn is_removed(c: char) -> bool {
     is_hidden_in_block(c) && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// A path with control and invisible characters escaped.
+pub(crate) fn display_path(path: &Path) -> String {
+    let mut shown = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() || is_removed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }
 
 /// Cleans text with several lines, and truncates it to `most` bytes.

@@ -7,7 +7,7 @@ use moongate_config::{LimitKey, Limits, SourceField};
 use moongate_model::call::CallError;
 use moongate_model::names::Digest;
 
-use crate::diagnostics::text;
+use crate::diagnostics::text::{self, display_path};
 use crate::wasi::http::CaError;
 
 mod hint;
@@ -55,15 +55,6 @@ fn absence(link: Option<&Path>, directory: Option<&Path>) -> String {
         (None, Some(directory)) => format!(": there is no directory `{}`", display_path(directory)),
         (None, None) => String::new(),
     }
-}
-
-/// A path with control and invisible characters escaped.
-pub(crate) fn display_path(path: &Path) -> String {
-    let mut shown = String::new();
-    for c in path.to_string_lossy().chars() {
-        if c.is_control() || text::is_removed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    shown
 }
 
 /// A limit of the plugin that is too low.

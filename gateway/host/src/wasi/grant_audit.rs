@@ -11,8 +11,7 @@ use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
 use moongate_model::names::PluginId;
 
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
-use crate::diagnostics::text;
-use crate::load::error::display_path;
+use crate::diagnostics::text::{self, display_path};
 use crate::wasi::preopens::DirectoryError;
 
 /// The log target of missing grants. It has its own filter: a plugin without a configuration has no grants at all, so

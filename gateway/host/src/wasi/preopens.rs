@@ -22,7 +22,7 @@ use moongate_model::names::PluginId;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use crate::diagnostics::output::{CapturedOutput, CapturedStream, EmptyStdin, StdStream};
-use crate::load::error::display_path;
+use crate::diagnostics::text::display_path;
 use moongate_system::blocking::PluginBlockingLimiters;
 
 /// The maximum number of random bytes that a guest can request at once.

@@ -8,10 +8,10 @@ const MAX_GRANT_EVENTS: usize = 256;
 
 /// The grant report of one call. Everything that serves the call shares it, and it is read after the call.
 #[derive(Debug, Default)]
-pub struct GrantReport(Mutex<LedgerEntries>);
+pub struct GrantReport(Mutex<GrantReportEntries>);
 
 #[derive(Debug, Default)]
-struct LedgerEntries {
+struct GrantReportEntries {
     all: BTreeSet<GrantEvent>,
     dropped: u64,
 }

@@ -81,29 +81,29 @@ impl Protocol {
     /// The result of `initialize`.
     #[must_use]
     pub fn initialize(&self, greeting: &InitializeParams) -> Box<RawValue> {
-        self.introduction(greeting.revision, None)
+        self.server_description(greeting.revision, None)
     }
 
     /// The result of `server/discover`.
     pub(super) fn discover(&self, revision: Revision) -> Box<RawValue> {
-        self.introduction(revision, Some(self.cache_scope))
+        self.server_description(revision, Some(self.cache_scope))
     }
 
-    fn introduction(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
+    fn server_description(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
         let instructions = instructions(&self.dispatcher.catalog());
-        render(&Introduction { identity: &self.identity, revision, instructions, scope })
+        render(&ServerDescription { identity: &self.identity, revision, instructions, scope })
     }
 }
 
 /// Either result; `scope` is set for `server/discover`.
-struct Introduction<'a> {
+struct ServerDescription<'a> {
     identity: &'a Identity,
     revision: Revision,
     instructions: Option<String>,
     scope: Option<CacheScope>,
 }
 
-impl Serialize for Introduction<'_> {
+impl Serialize for ServerDescription<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { identity, revision, instructions, scope } = self;
         let mut map = serializer.serialize_map(None)?;

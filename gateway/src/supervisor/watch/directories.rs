@@ -94,7 +94,7 @@ struct WatcherFailure {
 
 /// The result of changing the watched directories.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct FitOutcome {
+pub(super) struct WatchUpdate {
     /// A directory is newly watched, so a change in it may have been missed.
     pub(super) grown: bool,
     /// The reason that not everything is reported.
@@ -107,13 +107,13 @@ impl DirectoryWatches {
     }
 
     /// Watches these directories and no others.
-    pub(super) fn fit(&mut self, wanted: &WantedDirectories, lost: LostWatches, now: Instant) -> FitOutcome {
+    pub(super) fn watch_only(&mut self, wanted: &WantedDirectories, lost: LostWatches, now: Instant) -> WatchUpdate {
         if let Some(reason) = lost.failed {
             self.fail(reason, now);
         }
         let Some(mut watcher) = self.take_watcher(now) else {
             let trouble = self.failure.as_ref().map(|failure| failure.reason.clone());
-            return FitOutcome { grown: false, trouble };
+            return WatchUpdate { grown: false, trouble };
         };
         self.watched.retain(|path, id| {
             let is_lost = lost.all || lost.removed.iter().any(|removed| path.starts_with(removed));
@@ -123,7 +123,7 @@ impl DirectoryWatches {
             }
             keep
         });
-        let mut outcome = FitOutcome::default();
+        let mut outcome = WatchUpdate::default();
         // The important ones first, because there can be too few watches for all.
         for contains in [StepKind::Leaf, StepKind::Directory] {
             for (path, directory) in wanted.0.iter().filter(|(_, directory)| directory.contains == contains) {
@@ -144,11 +144,11 @@ impl DirectoryWatches {
                     }
                     Err(WatchError::Limit(reason)) => {
                         self.watcher = Some(watcher);
-                        return FitOutcome { trouble: Some(reason), ..outcome };
+                        return WatchUpdate { trouble: Some(reason), ..outcome };
                     }
                     Err(WatchError::Ended(reason)) => {
                         self.fail(reason.clone(), now);
-                        return FitOutcome { grown: false, trouble: Some(reason) };
+                        return WatchUpdate { grown: false, trouble: Some(reason) };
                     }
                 }
             }

@@ -15,7 +15,7 @@ use moongate_config::WatchConfig;
 use moongate_model::log_field::milliseconds;
 
 use super::burst::Burst;
-use super::directories::{DirectoryWatches, FitOutcome, LostWatches, WantedDirectories};
+use super::directories::{DirectoryWatches, WatchUpdate, LostWatches, WantedDirectories};
 use super::event_sink::SystemReports;
 use super::helper::{Helper, JobResult};
 use super::mailbox::{Mail, Mailbox, ReportWakeUp};
@@ -106,7 +106,7 @@ impl FileWatcher {
     pub(super) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let next = match self.burst {
             Some(burst) => Some(burst.next_collection(now)),
-            None => self.next_doubt(),
+            None => self.next_recheck(),
         };
         next.into_iter().chain(self.next_poll).min()
     }
@@ -125,7 +125,7 @@ impl FileWatcher {
             self.end_burst(now);
         } else if self.next_poll.is_some_and(|poll| poll <= now) {
             self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);
-        } else if self.burst.is_none() && self.next_doubt().is_some_and(|doubt| doubt <= now) {
+        } else if self.burst.is_none() && self.next_recheck().is_some_and(|recheck_at| recheck_at <= now) {
             self.extend_burst(now);
         }
         self.events()
@@ -168,9 +168,9 @@ impl FileWatcher {
     }
 
     /// The next time to report a file regardless of its stamp.
-    fn next_doubt(&self) -> Option<Instant> {
+    fn next_recheck(&self) -> Option<Instant> {
         let responding = self.files.iter().filter(|(file, _)| !self.is_stalled(file));
-        responding.filter_map(|(_, file)| file.doubt()).min()
+        responding.filter_map(|(_, file)| file.recheck_at()).min()
     }
 
     fn add_reports(&mut self, reports: SystemReports, now: Instant) {
@@ -205,7 +205,7 @@ impl FileWatcher {
         self.probe_files(reason, changed_entries, now);
         for _ in 0..MAX_PROBE_ROUNDS {
             // A change in a directory can be missed before it is watched, and its path may lead elsewhere by now.
-            if !self.fit_directories(now) {
+            if !self.update_directories(now) {
                 break;
             }
             self.probe_files(ProbeReason::Poll, &BTreeSet::new(), now);
@@ -245,7 +245,7 @@ impl FileWatcher {
         });
         match result? {
             JobResult::Probed(_, probe) => Some(probe),
-            JobResult::DirectoriesFitted(..) => None,
+            JobResult::DirectoriesUpdated(..) => None,
         }
     }
 
@@ -279,7 +279,7 @@ impl FileWatcher {
     }
 
     /// Watches the directories that the last probes passed through. True if a directory is newly watched.
-    fn fit_directories(&mut self, now: Instant) -> bool {
+    fn update_directories(&mut self, now: Instant) -> bool {
         let steps = self.files.values().filter_map(TrackedFile::last_probe).flat_map(|probe| &probe.steps);
         let wanted = WantedDirectories::from_steps(steps);
         let is_done = self.directories.fitted.as_ref() == Some(&wanted)
@@ -296,15 +296,15 @@ impl FileWatcher {
         let is_on = self.config.watches_files;
         let result = self.helper.run(move || {
             let outcome = if is_on {
-                watches.fit(&wanted, lost, now)
+                watches.watch_only(&wanted, lost, now)
             } else {
                 watches.clear();
-                FitOutcome::default()
+                WatchUpdate::default()
             };
-            JobResult::DirectoriesFitted(watches, outcome)
+            JobResult::DirectoriesUpdated(watches, outcome)
         });
         match result {
-            Some(JobResult::DirectoriesFitted(watches, outcome)) => self.apply_fit(watches, outcome),
+            Some(JobResult::DirectoriesUpdated(watches, outcome)) => self.apply_watch_update(watches, outcome),
             Some(JobResult::Probed(..)) | None => {
                 let reason = "can't watch a directory yet: its file system isn't responding";
                 self.directories.trouble.get_or_insert_with(|| reason.to_owned());
@@ -313,7 +313,7 @@ impl FileWatcher {
         }
     }
 
-    fn apply_fit(&mut self, watches: Box<DirectoryWatches>, outcome: FitOutcome) -> bool {
+    fn apply_watch_update(&mut self, watches: Box<DirectoryWatches>, outcome: WatchUpdate) -> bool {
         self.directories.watches = Some(watches);
         self.directories.trouble = outcome.trouble;
         outcome.grown
@@ -329,12 +329,12 @@ impl FileWatcher {
                     && tracked.last_probe().is_none()
                 {
                     // The caller has read the file in the meantime.
-                    tracked.set_doubt(now);
+                    tracked.set_recheck(now);
                 }
                 self.apply_probe(file, probe, ProbeReason::Poll, &BTreeSet::new(), now);
             }
-            JobResult::DirectoriesFitted(watches, outcome) => {
-                self.apply_fit(watches, outcome);
+            JobResult::DirectoriesUpdated(watches, outcome) => {
+                self.apply_watch_update(watches, outcome);
             }
         }
         self.check_files(ProbeReason::Poll, &BTreeSet::new(), now);

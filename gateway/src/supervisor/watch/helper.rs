@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use super::directories::{DirectoryWatches, FitOutcome};
+use super::directories::{DirectoryWatches, WatchUpdate};
 use super::mailbox::Mailbox;
 use super::probe::FileProbe;
 
@@ -26,7 +26,7 @@ type Job = Box<dyn FnOnce() -> JobResult + Send>;
 #[derive(Debug)]
 pub(super) enum JobResult {
     Probed(PathBuf, FileProbe),
-    DirectoriesFitted(Box<DirectoryWatches>, FitOutcome),
+    DirectoriesUpdated(Box<DirectoryWatches>, WatchUpdate),
 }
 
 /// Runs jobs one after another.

@@ -16,7 +16,7 @@ pub(super) struct TrackedFile {
     /// The caller may have read the file after this time.
     since: SystemTime,
     /// The time to report the file regardless of its stamp.
-    doubt: Option<Instant>,
+    recheck_at: Option<Instant>,
 }
 
 /// The purpose of a probe.
@@ -47,7 +47,7 @@ pub(super) enum ProbeOutcome {
 
 impl TrackedFile {
     pub(super) fn new(since: SystemTime) -> Self {
-        Self { last_probe: None, reported: None, since, doubt: None }
+        Self { last_probe: None, reported: None, since, recheck_at: None }
     }
 
     pub(super) fn last_probe(&self) -> Option<&FileProbe> {
@@ -55,13 +55,13 @@ impl TrackedFile {
     }
 
     /// The time to report the file regardless of its stamp.
-    pub(super) fn doubt(&self) -> Option<Instant> {
-        self.doubt
+    pub(super) fn recheck_at(&self) -> Option<Instant> {
+        self.recheck_at
     }
 
     /// Schedules a report of the file after a quiet period, regardless of its stamp.
-    pub(super) fn set_doubt(&mut self, now: Instant) {
-        self.doubt = Some(now);
+    pub(super) fn set_recheck(&mut self, now: Instant) {
+        self.recheck_at = Some(now);
     }
 
     /// Decides from a probe if the file changed.
@@ -78,29 +78,29 @@ impl TrackedFile {
             // The caller reads the file after this, or read it shortly before.
             self.reported = Some(stamp);
             if probe.may_be_newer_than(self.since) {
-                self.doubt = Some(now);
+                self.recheck_at = Some(now);
             }
             self.last_probe = Some(probe);
-            return match self.doubt {
+            return match self.recheck_at {
                 Some(_) => ProbeOutcome::PossiblyChanged,
                 None => ProbeOutcome::Unchanged,
             };
         };
         self.last_probe = Some(probe);
         let differs = stamp != reported;
-        let is_doubtful = self.doubt.is_some_and(|doubt| doubt <= now);
+        let is_doubtful = self.recheck_at.is_some_and(|recheck_at| recheck_at <= now);
         match reason {
             ProbeReason::Poll if differs || is_doubtful => ProbeOutcome::PossiblyChanged,
             ProbeReason::Poll => ProbeOutcome::Unchanged,
             ProbeReason::Report if differs => {
                 self.reported = Some(stamp);
                 let may_hide_a_write = may_hide_a_write(stamp, is_new_stamp, report);
-                self.doubt = may_hide_a_write.then_some(now + STAMP_SETTLE_TIME);
+                self.recheck_at = may_hide_a_write.then_some(now + STAMP_SETTLE_TIME);
                 ProbeOutcome::Changed
             }
             // Another write right after the last probe leaves the stamp unchanged. Once is enough.
             ProbeReason::Report if is_doubtful || report == SystemReport::Changed => {
-                self.doubt = None;
+                self.recheck_at = None;
                 ProbeOutcome::Changed
             }
             ProbeReason::Report => ProbeOutcome::Unchanged,

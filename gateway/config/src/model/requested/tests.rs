@@ -30,7 +30,7 @@ fn needing(needs: &[GuestCapability]) -> Interfaces {
 }
 
 /// The warnings if state is kept on disk.
-fn misfits(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
+fn grant_mismatches(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
     table.grant_warnings(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
@@ -51,7 +51,7 @@ fn requested_grants_give_no_warning() {
     let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
         let table = table(&granting(need, directory.path()));
-        assert_eq!(misfits(&table, &[need]), [], "{need:?}");
+        assert_eq!(grant_mismatches(&table, &[need]), [], "{need:?}");
         let found = table.compare_with_imports(&needing(&[need]));
         assert!(found.len() == 1 && found[0].granted.len() == 1, "{found:?}");
     }
@@ -62,19 +62,19 @@ fn warns_about_unused_grants() {
     let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
         let table = table(&granting(need, directory.path()));
-        let misfits = misfits(&table, &[]);
-        assert!(misfits.len() == 1 && misfits[0].message.contains(need.config_key()), "{misfits:?}");
+        let grant_mismatches = grant_mismatches(&table, &[]);
+        assert!(grant_mismatches.len() == 1 && grant_mismatches[0].message.contains(need.config_key()), "{grant_mismatches:?}");
     }
 }
 
 #[test]
 fn warns_about_missing_grants_if_the_request_is_deliberate() {
     for need in GuestCapability::ALL {
-        let misfits = misfits(&table(""), &[need]);
+        let grant_mismatches = grant_mismatches(&table(""), &[need]);
         let warnings =
             matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
-        assert_eq!(misfits.len(), usize::from(warnings), "{misfits:?}");
-        assert!(misfits.iter().all(|misfit| misfit.hint.as_deref().unwrap().contains(need.example_line())));
+        assert_eq!(grant_mismatches.len(), usize::from(warnings), "{grant_mismatches:?}");
+        assert!(grant_mismatches.iter().all(|mismatch| mismatch.hint.as_deref().unwrap().contains(need.example_line())));
     }
     assert_eq!(table("").compare_with_imports(&needing(&[])), []);
 }
@@ -82,7 +82,7 @@ fn warns_about_missing_grants_if_the_request_is_deliberate() {
 #[test]
 fn warnings_point_at_the_key() {
     let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
-    let places: Vec<_> = misfits(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
+    let places: Vec<_> = grant_mismatches(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
     assert_eq!(places.len(), 2);
     assert!(places.iter().all(|place| *place != table.span) && places[0] != places[1], "{places:?}");
 }

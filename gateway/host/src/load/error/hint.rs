@@ -4,7 +4,8 @@ use std::path::Path;
 
 use moongate_config::{LimitKey, PluginConfig, SourceField};
 
-use super::{LimitTooLow, LoadError, ReadFailure, display_path};
+use super::{LimitTooLow, LoadError, ReadFailure};
+use crate::diagnostics::text::display_path;
 use crate::wasi::linker;
 
 /// The place that names the component's file, where a fix can be written.

@@ -167,7 +167,7 @@ async fn rename<T: FilesView>(
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptors = [dir.rep(), new_dir.rep()];
-    file_modes::transfer(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
+    file_modes::preserve_permissions(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
     let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
     let result = change_both(dirs, move |dir, new_dir| {
         cap_primitives::fs::rename(dir, Path::new(&path), new_dir, Path::new(&new_path))

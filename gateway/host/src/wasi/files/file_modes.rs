@@ -21,7 +21,7 @@ type Location<'a> = (&'a Resource<Descriptor>, &'a str);
 
 /// Copies the permissions of `old` to `new`, if both are files in writable directories. If that fails, the rename
 /// continues: most file systems where it fails have no permissions.
-pub(super) async fn transfer(files: &mut FilesCtxView<'_>, old: Location<'_>, new: Location<'_>) {
+pub(super) async fn preserve_permissions(files: &mut FilesCtxView<'_>, old: Location<'_>, new: Location<'_>) {
     if !(is_writable(files, new.0) && is_writable(files, old.0)) {
         return;
     }

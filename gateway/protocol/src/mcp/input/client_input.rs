@@ -17,7 +17,7 @@ use crate::manifest::JsonMembers;
 use super::super::errors::{ProtocolError, RequestError};
 use super::super::render::{InputRequired, View, render};
 use super::super::{Method, Params, Protocol, RequestContext};
-use super::state::{OpenedState, RoundState, SpendError, StateClaim, StateError};
+use super::state::{OpenedState, RoundState, MarkUsedError, StateClaim, StateError};
 use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
 
 /// One request and its protocol.
@@ -175,8 +175,8 @@ impl ClientInput<'_> {
             return Err(refuse(StateError::Replaced));
         }
         states.mark_used(&opened, now).map_err(|why| match why {
-            SpendError::Already => refuse(StateError::Used),
-            SpendError::Full => RequestError::unanswered(
+            MarkUsedError::Already => refuse(StateError::Used),
+            MarkUsedError::Full => RequestError::unanswered(
                 catalog_plugin,
                 "too many questions are open; try again later".to_owned(),
             ),

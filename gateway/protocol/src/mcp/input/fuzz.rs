@@ -10,7 +10,7 @@ use crate::text::is_hidden_in_block;
 
 use super::super::{Revision, SealingKey};
 use super::question::Question;
-use super::state::{STATE_PURPOSE, SpendError, StateClaim, StateStore};
+use super::state::{STATE_PURPOSE, MarkUsedError, StateClaim, StateStore};
 
 /// Reads `bytes` as three lines: a method, its parameters, an answer. A valid question is still valid in the form of
 /// each revision and contains nothing invisible, and an accepted answer is valid.
@@ -58,6 +58,6 @@ pub fn fuzz_state(bytes: &[u8]) {
     let sealed = key.seal(STATE_PURPOSE, bytes).expect("the system has random bytes");
     if let Ok(opened) = states.open(&claim, &sealed, now) {
         assert_eq!(states.mark_used(&opened, now), Ok(()));
-        assert_eq!(states.mark_used(&opened, now), Err(SpendError::Already));
+        assert_eq!(states.mark_used(&opened, now), Err(MarkUsedError::Already));
     }
 }

@@ -186,14 +186,14 @@ impl StateStore {
     }
 
     /// Marks a state as used.
-    pub(super) fn mark_used(&self, opened: &OpenedState, now: SystemTime) -> Result<(), SpendError> {
+    pub(super) fn mark_used(&self, opened: &OpenedState, now: SystemTime) -> Result<(), MarkUsedError> {
         let mut spent = self.lock();
         let spent = spent.entry(opened.caller.clone()).or_default();
         if spent.contains_key(&opened.nonce) {
-            return Err(SpendError::Already);
+            return Err(MarkUsedError::Already);
         }
         if is_memory_full(spent, seconds(now)) {
-            return Err(SpendError::Full);
+            return Err(MarkUsedError::Full);
         }
         spent.insert(opened.nonce, opened.expires_at);
         Ok(())
@@ -218,7 +218,7 @@ fn is_memory_full(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
 
 /// A state that can't be marked as used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpendError {
+pub(super) enum MarkUsedError {
     /// It was used before.
     Already,
     /// No more states can be remembered. The client can retry.

@@ -31,12 +31,12 @@ fn watches_each_directory_once_and_unwatches_unwanted_ones() {
         file.clone(),
         step("/a", 1, "other", StepKind::Leaf),
     ]);
-    let outcome = watches.fit(&both, LostWatches::default(), now());
-    assert_eq!(outcome, FitOutcome { grown: true, trouble: None });
+    let outcome = watches.watch_only(&both, LostWatches::default(), now());
+    assert_eq!(outcome, WatchUpdate { grown: true, trouble: None });
     assert_eq!(fake.take_requests(), ["watch /a", "watch /"]);
-    assert_eq!(watches.fit(&both, LostWatches::default(), now()), FitOutcome::default());
+    assert_eq!(watches.watch_only(&both, LostWatches::default(), now()), WatchUpdate::default());
     assert!(fake.take_requests().is_empty());
-    assert_eq!(watches.fit(&wanted(&[file]), LostWatches::default(), now()), FitOutcome::default());
+    assert_eq!(watches.watch_only(&wanted(&[file]), LostWatches::default(), now()), WatchUpdate::default());
     assert_eq!(fake.take_requests(), ["unwatch /"]);
 }
 
@@ -46,16 +46,16 @@ fn watches_replaced_and_lost_directories_again() {
     let mut watches = watches(&fake);
     let at =
         |inode| wanted(&[step("/", 0, "a", StepKind::Directory), step("/a", inode, "file", StepKind::Leaf)]);
-    watches.fit(&at(1), LostWatches::default(), now());
+    watches.watch_only(&at(1), LostWatches::default(), now());
     fake.take_requests();
-    assert!(watches.fit(&at(2), LostWatches::default(), now()).grown);
+    assert!(watches.watch_only(&at(2), LostWatches::default(), now()).grown);
     assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
     // The new directory may have the old one's inode number.
     let gone = LostWatches { removed: BTreeSet::from(["/a".into()]), ..LostWatches::default() };
-    assert!(watches.fit(&at(2), gone, now()).grown);
+    assert!(watches.watch_only(&at(2), gone, now()).grown);
     assert_eq!(fake.take_requests(), ["unwatch /a", "watch /a"]);
     let all = LostWatches { all: true, ..LostWatches::default() };
-    assert!(watches.fit(&at(2), all, now()).grown);
+    assert!(watches.watch_only(&at(2), all, now()).grown);
     assert_eq!(fake.take_requests(), ["unwatch /", "unwatch /a", "watch /a", "watch /"]);
     assert_eq!(watches.watched.len(), 2);
 }
@@ -76,19 +76,19 @@ fn unwatchable_directory_matters_only_if_changes_are_expected() {
     fake.refuse("/", denied());
     let steps = [step("/", 0, "a", StepKind::Directory), step("/a", 1, "file", StepKind::Leaf)];
     assert_eq!(
-        watches.fit(&wanted(&steps), LostWatches::default(), now()),
-        FitOutcome { grown: true, trouble: None }
+        watches.watch_only(&wanted(&steps), LostWatches::default(), now()),
+        WatchUpdate { grown: true, trouble: None }
     );
     fake.refuse("/b", denied());
     let steps = [step("/a", 1, "file", StepKind::Leaf), step("/b", 2, "file", StepKind::Leaf)];
     let trouble = Some("can't watch `/b`: permission denied".to_owned());
     assert_eq!(
-        watches.fit(&wanted(&steps), LostWatches::default(), now()),
-        FitOutcome { grown: false, trouble }
+        watches.watch_only(&wanted(&steps), LostWatches::default(), now()),
+        WatchUpdate { grown: false, trouble }
     );
     // The directory is gone again, which its parent reports.
     fake.refuse("/b", WatchError::NotFound);
-    assert_eq!(watches.fit(&wanted(&steps), LostWatches::default(), now()), FitOutcome::default());
+    assert_eq!(watches.watch_only(&wanted(&steps), LostWatches::default(), now()), WatchUpdate::default());
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn keeps_important_watches_when_they_run_out() {
     let mut watches = watches(&fake);
     fake.refuse("/", WatchError::Limit("no more".to_owned()));
     let steps = [step("/", 0, "a", StepKind::Directory), step("/a", 1, "file", StepKind::Leaf)];
-    let outcome = watches.fit(&wanted(&steps), LostWatches::default(), now());
-    assert_eq!(outcome, FitOutcome { grown: true, trouble: Some("no more".to_owned()) });
+    let outcome = watches.watch_only(&wanted(&steps), LostWatches::default(), now());
+    assert_eq!(outcome, WatchUpdate { grown: true, trouble: Some("no more".to_owned()) });
     assert_eq!(watches.watched.keys().collect::<Vec<_>>(), [Path::new("/a")]);
     fake.allow("/");
     assert_eq!(
-        watches.fit(&wanted(&steps), LostWatches::default(), now()),
-        FitOutcome { grown: true, trouble: None }
+        watches.watch_only(&wanted(&steps), LostWatches::default(), now()),
+        WatchUpdate { grown: true, trouble: None }
     );
 }
 
@@ -114,33 +114,33 @@ fn retries_a_failed_watcher_after_a_minute() {
     let begun = now();
     let steps = wanted(&[step("/a", 1, "file", StepKind::Leaf)]);
     fake.set_start_error(Some(WatchError::Limit("too many".to_owned())));
-    let trouble = FitOutcome { grown: false, trouble: Some("too many".to_owned()) };
+    let trouble = WatchUpdate { grown: false, trouble: Some("too many".to_owned()) };
     for time in [
         begun,
         begun + RESTART_INTERVAL / 2,
         begun + RESTART_INTERVAL,
         begun + RESTART_INTERVAL + RESTART_INTERVAL / 2,
     ] {
-        assert_eq!(watches.fit(&steps, LostWatches::default(), time), trouble);
+        assert_eq!(watches.watch_only(&steps, LostWatches::default(), time), trouble);
     }
     assert_eq!(fake.starts(), 2);
     fake.set_start_error(None);
     assert_eq!(
-        watches.fit(&steps, LostWatches::default(), begun + 2 * RESTART_INTERVAL),
-        FitOutcome { grown: true, trouble: None }
+        watches.watch_only(&steps, LostWatches::default(), begun + 2 * RESTART_INTERVAL),
+        WatchUpdate { grown: true, trouble: None }
     );
     let failed = || LostWatches { failed: Some("it broke".to_owned()), ..LostWatches::default() };
-    let trouble = FitOutcome { grown: false, trouble: Some("it broke".to_owned()) };
-    assert_eq!(watches.fit(&steps, failed(), begun + 2 * RESTART_INTERVAL), trouble);
+    let trouble = WatchUpdate { grown: false, trouble: Some("it broke".to_owned()) };
+    assert_eq!(watches.watch_only(&steps, failed(), begun + 2 * RESTART_INTERVAL), trouble);
     assert_eq!(fake.starts(), 3);
     fake.refuse("/a", WatchError::Ended("it has ended".to_owned()));
-    let trouble = FitOutcome { grown: false, trouble: Some("it has ended".to_owned()) };
-    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
-    assert_eq!(watches.fit(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
+    let trouble = WatchUpdate { grown: false, trouble: Some("it has ended".to_owned()) };
+    assert_eq!(watches.watch_only(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
+    assert_eq!(watches.watch_only(&steps, LostWatches::default(), begun + 3 * RESTART_INTERVAL), trouble);
     fake.allow("/a");
     assert_eq!(
-        watches.fit(&steps, LostWatches::default(), begun + 4 * RESTART_INTERVAL),
-        FitOutcome { grown: true, trouble: None }
+        watches.watch_only(&steps, LostWatches::default(), begun + 4 * RESTART_INTERVAL),
+        WatchUpdate { grown: true, trouble: None }
     );
 }
 

@@ -388,7 +388,7 @@ fn remembers_used_states_until_they_expire() {
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
     let opened = states.open(&claim, &sealed, now + Duration::from_secs(598)).unwrap();
     states.mark_used(&opened, now).unwrap();
-    assert_eq!(states.mark_used(&opened, now).unwrap_err(), state::SpendError::Already);
+    assert_eq!(states.mark_used(&opened, now).unwrap_err(), state::MarkUsedError::Already);
     let late = states.open(&claim, &sealed, now + Duration::from_secs(601)).unwrap_err();
     assert_eq!(late, state::StateError::Expired);
 }
@@ -406,7 +406,7 @@ fn full_memory_of_used_states_blocks_new_ones() {
     let spare = states.open(&claim, &seal(now).unwrap(), now).unwrap();
     states.fill(&claim, now);
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
-    assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::SpendError::Full);
+    assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::MarkUsedError::Full);
     let other =
         state::StateClaim::new(catalog_plugin, &Principal::Anonymous, "tools/call", &Params::default());
     assert!(states.seal(&other, &state::RoundState::default(), now).is_ok(), "other callers aren't affected");

@@ -6,11 +6,11 @@ use base64::engine::general_purpose::STANDARD;
 use moongate_model::json::Json;
 
 use super::members::Members;
-use super::{At as _, ConvertError, strict};
+use super::{ErrorPath as _, ConvertError, strict};
 use crate::bindings::types;
 
 /// A parsed block.
-pub(super) enum Retyped {
+pub(super) enum ParsedBlock {
     /// A type with its own case.
     Known(Box<types::Content>),
     /// A type from a later revision: the `type`, and the object.
@@ -18,7 +18,7 @@ pub(super) enum Retyped {
 }
 
 /// Parses a block.
-pub(super) fn retype(given: String) -> Result<Retyped, ConvertError> {
+pub(super) fn parse_block(given: String) -> Result<ParsedBlock, ConvertError> {
     let json = strict(given)?;
     let mut members = Members::read(&json)?;
     let kind: String = members.required("type")?;
@@ -41,9 +41,9 @@ pub(super) fn retype(given: String) -> Result<Retyped, ConvertError> {
             meta: meta(&mut members)?,
             extra: members.rest(),
         }),
-        _ => return Ok(Retyped::Unknown(kind, json)),
+        _ => return Ok(ParsedBlock::Unknown(kind, json)),
     };
-    Ok(Retyped::Known(Box::new(known)))
+    Ok(ParsedBlock::Known(Box::new(known)))
 }
 
 fn media(mut members: Members) -> Result<types::MediaContent, ConvertError> {
