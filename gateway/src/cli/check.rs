@@ -183,7 +183,11 @@ fn problem_count(problems: &[Diagnostic], source: &ConfigSource) -> String {
 }
 
 /// The plugin's needs that aren't granted, and the grants that it doesn't need.
-fn grant_mismatches(catalog_plugin: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> Vec<Diagnostic> {
+fn grant_mismatches(
+    catalog_plugin: &CatalogPlugin,
+    config: &PluginConfig,
+    state: Option<&Path>,
+) -> Vec<Diagnostic> {
     let plugin = catalog_plugin.plugin();
     let grant_mismatches = |interfaces| config.grant_warnings(interfaces, &plugin.manifest().info, state);
     plugin.interfaces().map(grant_mismatches).unwrap_or_default()

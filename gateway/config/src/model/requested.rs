@@ -95,7 +95,10 @@ impl PluginConfig {
     ) -> Vec<Diagnostic> {
         let matches = self.compare_with_imports(interfaces);
         let grant_mismatches = matches.iter().filter_map(|found| self.grant_warning(found));
-        grant_mismatches.chain(self.unused_instructions(info)).chain(self.lost_state(&matches, state)).collect()
+        grant_mismatches
+            .chain(self.unused_instructions(info))
+            .chain(self.lost_state(&matches, state))
+            .collect()
     }
 
     fn grant_warning(&self, NeedMatch { need, granted, requested: asked }: &NeedMatch) -> Option<Diagnostic> {

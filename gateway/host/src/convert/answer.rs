@@ -9,7 +9,7 @@ use moongate_model::call::{
 use moongate_model::json::Json;
 
 use super::content::{contents, messages, resource_contents};
-use super::{ErrorPath as _, ConvertError, description, extra, meta, strict};
+use super::{ConvertError, ErrorPath as _, description, extra, meta, strict};
 use crate::bindings::{completions, prompts, resources, tools, types};
 use crate::diagnostics::text;
 

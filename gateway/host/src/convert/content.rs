@@ -5,7 +5,9 @@ use moongate_model::call::{
 };
 use moongate_model::names::ResourceUri;
 
-use super::{ErrorPath as _, ConvertError, annotations, extra, manifest, media_type, json_content, meta, role};
+use super::{
+    ConvertError, ErrorPath as _, annotations, extra, json_content, manifest, media_type, meta, role,
+};
 use crate::bindings::{prompts, types};
 use crate::diagnostics::text;
 

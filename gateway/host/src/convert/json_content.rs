@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use moongate_model::json::Json;
 
 use super::members::Members;
-use super::{ErrorPath as _, ConvertError, strict};
+use super::{ConvertError, ErrorPath as _, strict};
 use crate::bindings::types;
 
 /// A parsed block.

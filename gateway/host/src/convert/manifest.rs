@@ -11,7 +11,8 @@ use moongate_model::names::{PromptName, ResourceUri, ToolName};
 use moongate_model::text::{is_hidden, truncated};
 
 use super::{
-    ErrorPath as _, ConvertError, annotations, description, extra, icons, media_type, meta, name, schema, title,
+    ConvertError, ErrorPath as _, annotations, description, extra, icons, media_type, meta, name, schema,
+    title,
 };
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::diagnostics::text;

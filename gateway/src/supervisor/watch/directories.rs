@@ -107,7 +107,12 @@ impl DirectoryWatches {
     }
 
     /// Watches these directories and no others.
-    pub(super) fn watch_only(&mut self, wanted: &WantedDirectories, lost: LostWatches, now: Instant) -> WatchUpdate {
+    pub(super) fn watch_only(
+        &mut self,
+        wanted: &WantedDirectories,
+        lost: LostWatches,
+        now: Instant,
+    ) -> WatchUpdate {
         if let Some(reason) = lost.failed {
             self.fail(reason, now);
         }

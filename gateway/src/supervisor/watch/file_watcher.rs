@@ -15,7 +15,7 @@ use moongate_config::WatchConfig;
 use moongate_model::log_field::milliseconds;
 
 use super::burst::Burst;
-use super::directories::{DirectoryWatches, WatchUpdate, LostWatches, WantedDirectories};
+use super::directories::{DirectoryWatches, LostWatches, WantedDirectories, WatchUpdate};
 use super::event_sink::SystemReports;
 use super::helper::{Helper, JobResult};
 use super::mailbox::{Mail, Mailbox, ReportWakeUp};
@@ -304,7 +304,9 @@ impl FileWatcher {
             JobResult::DirectoriesUpdated(watches, outcome)
         });
         match result {
-            Some(JobResult::DirectoriesUpdated(watches, outcome)) => self.apply_watch_update(watches, outcome),
+            Some(JobResult::DirectoriesUpdated(watches, outcome)) => {
+                self.apply_watch_update(watches, outcome)
+            }
             Some(JobResult::Probed(..)) | None => {
                 let reason = "can't watch a directory yet: its file system isn't responding";
                 self.directories.trouble.get_or_insert_with(|| reason.to_owned());

@@ -63,7 +63,10 @@ fn warns_about_unused_grants() {
     for need in GuestCapability::ALL {
         let table = table(&granting(need, directory.path()));
         let grant_mismatches = grant_mismatches(&table, &[]);
-        assert!(grant_mismatches.len() == 1 && grant_mismatches[0].message.contains(need.config_key()), "{grant_mismatches:?}");
+        assert!(
+            grant_mismatches.len() == 1 && grant_mismatches[0].message.contains(need.config_key()),
+            "{grant_mismatches:?}"
+        );
     }
 }
 
@@ -74,7 +77,13 @@ fn warns_about_missing_grants_if_the_request_is_deliberate() {
         let warnings =
             matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
         assert_eq!(grant_mismatches.len(), usize::from(warnings), "{grant_mismatches:?}");
-        assert!(grant_mismatches.iter().all(|mismatch| mismatch.hint.as_deref().unwrap().contains(need.example_line())));
+        assert!(
+            grant_mismatches.iter().all(|mismatch| mismatch
+                .hint
+                .as_deref()
+                .unwrap()
+                .contains(need.example_line()))
+        );
     }
     assert_eq!(table("").compare_with_imports(&needing(&[])), []);
 }
@@ -82,7 +91,8 @@ fn warns_about_missing_grants_if_the_request_is_deliberate() {
 #[test]
 fn warnings_point_at_the_key() {
     let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
-    let places: Vec<_> = grant_mismatches(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
+    let places: Vec<_> =
+        grant_mismatches(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
     assert_eq!(places.len(), 2);
     assert!(places.iter().all(|place| *place != table.span) && places[0] != places[1], "{places:?}");
 }

@@ -17,7 +17,7 @@ use crate::manifest::JsonMembers;
 use super::super::errors::{ProtocolError, RequestError};
 use super::super::render::{InputRequired, View, render};
 use super::super::{Method, Params, Protocol, RequestContext};
-use super::state::{OpenedState, RoundState, MarkUsedError, StateClaim, StateError};
+use super::state::{MarkUsedError, OpenedState, RoundState, StateClaim, StateError};
 use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
 
 /// One request and its protocol.

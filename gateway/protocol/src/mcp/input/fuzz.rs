@@ -10,7 +10,7 @@ use crate::text::is_hidden_in_block;
 
 use super::super::{Revision, SealingKey};
 use super::question::Question;
-use super::state::{STATE_PURPOSE, MarkUsedError, StateClaim, StateStore};
+use super::state::{MarkUsedError, STATE_PURPOSE, StateClaim, StateStore};
 
 /// Reads `bytes` as three lines: a method, its parameters, an answer. A valid question is still valid in the form of
 /// each revision and contains nothing invisible, and an accepted answer is valid.
