@@ -57,6 +57,11 @@ impl LoggedWarnings {
             }
             now.insert(host);
         }
+        if effect == DirectoryEffect::CallsFail {
+            // The call ended at the first directory that couldn't be opened, so the state of the others isn't known.
+            logged.extend(now);
+            return;
+        }
         for host in logged.difference(&now).flatten() {
             tracing::info!(%plugin, "the granted directory `{}` is available again", display_path(host));
         }
