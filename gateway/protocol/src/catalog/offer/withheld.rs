@@ -41,7 +41,7 @@ fn without_fragment(uri: &str) -> &str {
     uri.split('#').next().unwrap_or_default()
 }
 
-/// The text without escapes and in lower case, as the bytes that it stands for.
+/// The text without escapes and in lower case, as bytes.
 fn folded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
