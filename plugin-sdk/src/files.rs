@@ -1,4 +1,4 @@
-//! Errors of files. Read and write files with [`std::fs`], in the directories that the operator grants.
+//! File errors. Read and write files with [`std::fs`], in the directories that the operator grants.
 
 use std::fs::File;
 use std::io;

@@ -201,7 +201,7 @@ fn write_without(
     Ok(())
 }
 
-/// Replaces each lone surrogate, an escape such as `\ud83d` without its other half, by `\ufffd`.
+/// Replaces each lone surrogate, an escape such as `\ud83d` without its other half, with `\ufffd`.
 ///
 /// Both escapes have the same length, so every other byte keeps its position. Text without lone surrogates is borrowed.
 #[must_use]

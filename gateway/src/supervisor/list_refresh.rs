@@ -181,7 +181,7 @@ fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>, catalog: 
         tracing::warn!(
             %plugin,
             count,
-            "ignored changes that `{plugin}` reported to resources that it doesn't own, such as `{first}`"
+            "ignored changes that `{plugin}` reported for resources that it doesn't own, such as `{first}`"
         );
     }
 }

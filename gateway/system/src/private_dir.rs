@@ -1,8 +1,8 @@
 //! Private directories: for compiled code, which the gateway runs, and for plugins' state, which no other user may read
 //! or change.
 //!
-//! A [`PrivateDir`] keeps its directory open, and everything below it is reached through the descriptor. Whoever can
-//! write to the parent can rename the directory, but can't put another one in its place.
+//! A [`PrivateDir`] keeps its directory open, and everything below it is reached through the descriptor. A user
+//! who can write to the parent can rename the directory, but can't put another one in its place.
 //!
 //! A volume often belongs to root and is writable for a group, such as a Kubernetes volume with `fsGroup`. The gateway
 //! then uses a subdirectory of its own. Kubernetes also adds the group's permissions to everything on the volume each

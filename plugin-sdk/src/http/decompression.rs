@@ -81,7 +81,7 @@ impl Decompressor {
         let count = self.decoder.read(&mut piece).map_err(|error| {
             error.downcast::<HttpError>().unwrap_or_else(|error| HttpError::Protocol {
                 origin: origin.to_owned(),
-                reason: format!("cannot decompress its body (`{}`): {error}", self.encodings),
+                reason: format!("can't decompress its body (`{}`): {error}", self.encodings),
             })
         })?;
         piece.truncate(count);

@@ -182,7 +182,7 @@ impl fmt::Display for HttpError {
                 write!(f, "invalid response from `{origin}`: {reason}")
             }
             Self::UnsupportedEncoding { origin, encoding } => {
-                write!(f, "the response of `{origin}` has the unsupported encoding `{encoding}`")
+                write!(f, "the response from `{origin}` has the unsupported encoding `{encoding}`")
             }
             Self::Other(reason) => f.write_str(reason),
         }

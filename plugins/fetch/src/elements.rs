@@ -1,4 +1,4 @@
-//! Prepares trees of HTML, so that words of different elements stay apart.
+//! Prepares HTML trees, so that words of different elements stay apart.
 //!
 //! The libraries that extract the main content and write Markdown take unknown elements for parts of a sentence, and so
 //! would join the last word of one block to the first word of the next.

@@ -39,7 +39,7 @@ impl FsError {
     }
 }
 
-/// The system errors of files, with the names and words of Node, which the official server shows.
+/// System errors of file operations, with Node's names and wording, which the official server shows.
 const SYSTEM_ERRORS: &[(i32, &str, &str)] = &[
     (libc::EACCES, "EACCES", "permission denied"),
     (libc::EAGAIN, "EAGAIN", "resource temporarily unavailable"),

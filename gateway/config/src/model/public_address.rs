@@ -118,7 +118,7 @@ fn v4_after_prefix(bits: u128, length: u8) -> Ipv4Addr {
     v4_at(before | after, length)
 }
 
-/// The IPv4 network that an IPv6 network stands for, if its addresses lead only to IPv4 addresses. Granting the IPv6
+/// The IPv4 network that an IPv6 network represents, if its addresses lead only to IPv4 addresses. Granting the IPv6
 /// network then has no effect. The inner `None` means that there isn't exactly one.
 pub(crate) fn contained_v4_network(network: IpNet) -> Option<Option<Ipv4Net>> {
     let IpNet::V6(network) = network else { return None };

@@ -271,10 +271,10 @@ static PLUGIN: &[Key] = &[
         "portable_schemas",
         ValueKind::Boolean,
         "false",
-        "Simplify the schemas of the plugin's tools, for clients and model APIs that reject some of JSON Schema. Schemas of \
-         arguments then have only what all APIs accept: no references, lists of types, `oneOf`, `const` and the like, and \
-         `nullable` for `null`. Schemas of results have no references and no `anyOf` and the like at the top. Arguments \
-         and results are still checked against the plugin's own schemas.",
+        "Simplify the schemas of the plugin's tools, for clients and model APIs that reject parts of JSON Schema. \
+         Argument schemas then use only what all APIs accept: no references, lists of types, `oneOf`, `const` and the \
+         like, and `nullable` for `null`. Result schemas have no references, and no `anyOf` and the like at the top \
+         level. Arguments and results are still checked against the plugin's own schemas.",
     ),
     key("allow", ValueKind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),

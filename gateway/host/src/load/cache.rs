@@ -1,7 +1,7 @@
 //! The cache of compiled code: a private directory with one entry for each component, named by its digest.
 //!
 //! A cache entry is machine code that this process runs, so the directory must be private: mode 0700 or at least not
-//! writable by others, and not a symlink. It is kept open, so that nobody can put another one in its place, and an entry
+//! writable by others, and not a symlink. It is kept open, so that no other user can replace it, and an entry
 //! is checked after it is opened. Several gateways can share the directory. An entry is written under another name, synced
 //! and renamed, and never changed afterwards, because it is mapped while its component is loaded. Its name ends with
 //! the digest of its own contents, so that a disk error is detected before the code runs. Old unused entries are
@@ -32,7 +32,7 @@ const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The age after which an unfinished file is abandoned.
 const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The files of the directory. Code that somebody else could have changed is never run.
+/// The files of the directory. Code that another user could have changed is never run.
 const CACHE_FILES: PrivateFiles = PrivateFiles {
     subdirectory: "moongate-cache",
     is_own_name: |name| name.ends_with(ENTRY_EXTENSION) || is_unfinished(name),
@@ -46,7 +46,7 @@ const UNFINISHED_EXTENSION: &str = ".tmp";
 pub(crate) struct CodeCache {
     /// The configured path.
     path: PathBuf,
-    /// Replaced if somebody removed the directory.
+    /// Replaced if the directory was removed.
     dir: Mutex<Arc<PrivateDir>>,
 }
 

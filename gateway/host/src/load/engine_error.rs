@@ -70,7 +70,7 @@ pub(super) fn load_error(message: &str) -> LoadError {
         return match known {
             Some((_, feature, fix)) => LoadError::UnsupportedFeature { feature: (*feature).to_owned(), fix },
             None => LoadError::UnsupportedFeature {
-                feature: format!("an unsupported feature of WebAssembly ({message})"),
+                feature: format!("an unsupported WebAssembly feature ({message})"),
                 fix: "build it without this feature",
             },
         };
@@ -129,7 +129,7 @@ fn instance_limit(message: &str) -> Option<LoadError> {
     if let Some((size, max)) = amounts(message, "requires ", " bytes", "maximum of ") {
         return too_large(
             format!("{size} bytes of runtime data, such as globals; at most {max} are allowed"),
-            "build it smaller, or as several plugins",
+            "reduce its size, or split it into several plugins",
         );
     }
     None

@@ -217,8 +217,8 @@ impl GrantAudit {
         self.report_missing(missing);
     }
 
-    /// Tells the caller of a failed call which granted directories can't be opened. The operator was already told. False
-    /// if there are none.
+    /// Reports to the caller of a failed call which granted directories can't be opened. The log already shows them.
+    /// False if there are none.
     pub(crate) fn note_unavailable_directories(&self) -> bool {
         let names: Vec<_> = self.unavailable_directories.iter().map(|guest| format!("`{guest}`")).collect();
         let text = match &names[..] {

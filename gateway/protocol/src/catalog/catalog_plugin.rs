@@ -107,7 +107,7 @@ impl CatalogPlugin {
         &self.policy
     }
 
-    /// Problems of a plugin that serves. Warnings are items that are left out and probable mistakes, such as unknown
+    /// Problems of a serving plugin. Warnings are items that are left out and probable mistakes, such as unknown
     /// names in the configuration. Errors are invalid settings, with which calls would fail.
     #[must_use]
     pub fn problems(&self) -> Vec<Diagnostic> {

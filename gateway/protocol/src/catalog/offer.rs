@@ -80,7 +80,7 @@ struct OfferWarning {
 }
 
 impl PluginOffer {
-    /// The offer of a plugin that was loaded.
+    /// The offer of a newly loaded plugin.
     ///
     /// # Errors
     /// An unknown item is denied. All unknown names are returned, including those that would be harmless alone.
@@ -107,7 +107,7 @@ impl PluginOffer {
         builder.offer
     }
 
-    /// Problems of a plugin that serves, with locations.
+    /// Problems of a serving plugin, with locations.
     pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Diagnostic> {
         let reported = self.left_out.iter().take(MAX_REPORTED_ITEMS).map(|item| left_out(item, policy));
         let more = self.left_out.len().saturating_sub(MAX_REPORTED_ITEMS);

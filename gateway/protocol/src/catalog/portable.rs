@@ -3,7 +3,7 @@
 //! Some clients reject a tool, or a whole list, because of `$ref`, or because of `anyOf` and similar keywords at the
 //! top of a schema. Model APIs reject many other keywords in schemas of arguments, such as lists of types. The portable
 //! form is less precise than the plugin's own schema and is only shown, never checked against. For results it allows
-//! everything that the plugin's schema allows, because clients check results. For arguments it tells the model which
+//! everything that the plugin's schema allows, because clients check results. For arguments it shows the model which
 //! ones exist.
 
 use serde_json::{Map, Value, json};

@@ -13,7 +13,7 @@ use super::read::string;
 ///
 /// It keeps its token: peers compare text, so `9007199254740993` must not be rounded, and `1.0` must not become `1`.
 /// Two ids are equal if they are strings of the same characters, however escaped, or numbers with the same token; `1`
-/// and `"1"` are different, and so are `1` and `1.0`. A lone surrogate is no character, so its escape is compared.
+/// and `"1"` are different, and so are `1` and `1.0`. A lone surrogate isn't a character, so its escape is compared.
 #[derive(Clone)]
 pub struct Id {
     token: Arc<str>,

@@ -20,7 +20,7 @@ pub(in crate::supervisor) struct EventSink {
     waker: Waker,
 }
 
-/// Reports that nobody has taken yet, and the names that they are about.
+/// Pending reports, and the names that they are about.
 #[derive(Debug, Default)]
 pub(super) struct ReportBuffer {
     /// Locked only briefly, never during file access.

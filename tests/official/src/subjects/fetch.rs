@@ -65,7 +65,7 @@ const DIFFERENCES: &[Difference] = &[
     Difference {
         description: "Words of different elements are never joined, and content that browsers don't show is omitted.",
         reason: "The official server joins words at some elements, such as `summary`, `rt` and `header`, and returns \
-                 content of `template` and content for old browsers, such as that of `video`.",
+                 the content of `template` and fallback content for old browsers, such as that of `video`.",
         matches: |mismatch| {
             mismatch.at.starts_with("/content/0/text/words")
                 && elements::is_complete(url(mismatch), mismatch.answers.1)

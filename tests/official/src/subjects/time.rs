@@ -32,7 +32,7 @@ const DIFFERENCES: &[Difference] = &[
     Difference {
         description: "The description of `target_timezone` has the example `America/Los_Angeles` instead of \
                `America/San_Francisco`.",
-        reason: "No zone has the official server's example as its name.",
+        reason: "The official server's example isn't a valid zone name.",
         matches: |mismatch| {
             let at = "/inputSchema/properties/target_timezone/description/America~1San_Francisco";
             mismatch.is_tool_property("convert_time", at) && mismatch.ours.is_none()

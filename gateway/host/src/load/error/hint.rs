@@ -110,10 +110,10 @@ impl LoadError {
             }
             Self::NotWasm { .. } => named.name_file("the `.wasm` file that the build wrote"),
             Self::CompileLimit { low, .. } => {
-                named.or_raise_limit(low.as_deref(), "build it smaller: with optimisation, or as several plugins")
+                named.or_raise_limit(low.as_deref(), "optimise it, or split it into several plugins")
             }
             Self::InstanceTooLarge { fix, .. } | Self::UnsupportedFeature { fix, .. } => (*fix).to_owned(),
-            Self::TooManyParts { .. } => "build it smaller, or as several plugins".to_owned(),
+            Self::TooManyParts { .. } => "reduce its size, or split it into several plugins".to_owned(),
             Self::InvalidComponent { .. } => "copy or build the file again".to_owned(),
             Self::ContractVersion { name, spoken, .. } => {
                 format!("build the plugin with an SDK for {spoken}, or use a matching gateway (see its `{name}`)")

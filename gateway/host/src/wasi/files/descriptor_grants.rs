@@ -24,7 +24,7 @@ pub(super) struct DescriptorGrants {
     preopens: HashSet<u32>,
     /// The permits of all other descriptors.
     permits: HashMap<u32, OpenFilePermit>,
-    /// The last errors of streams, by the descriptors of their files.
+    /// The last stream errors, by the descriptors of their files.
     stream_errors: HashMap<u32, LastStreamError>,
 }
 

@@ -1,4 +1,4 @@
-//! System errors as error codes of WASI, and errors of streams.
+//! System errors as WASI error codes, and stream errors.
 //!
 //! WASI's own functions turn several errors that have a code, such as that of a read-only file system, into a general
 //! I/O error. So this module's functions replace those that can fail in that way.
@@ -44,7 +44,7 @@ pub(super) fn stream_error_code(error: &wasmtime::Error) -> Option<ErrorCode> {
     error.downcast_ref().map(error_code)
 }
 
-/// The last error of the streams of a file, until the guest syncs the file.
+/// The last error of a file's streams, until the guest syncs the file.
 ///
 /// The C library that most guests contain reports every error of a stream as a general I/O error. As in POSIX, syncing
 /// the file reports the error of an earlier write, so a guest can find out why it failed.

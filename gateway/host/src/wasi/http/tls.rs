@@ -141,7 +141,7 @@ pub(super) fn log_untrusted(
         }
         FirstTime::LimitReached => tracing::warn!(
             %plugin,
-            "more TLS certificates are not trusted; these aren't logged"
+            "further untrusted TLS certificates aren't logged"
         ),
         FirstTime::No => {}
     }

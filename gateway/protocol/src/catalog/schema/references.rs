@@ -162,7 +162,7 @@ fn document_key(address: &Url) -> String {
     percent_decode_str(address.as_str()).decode_utf8_lossy().to_lowercase()
 }
 
-/// Replaces the empty reference, which the validator ignores, by `#`: both lead to the document itself.
+/// Replaces the empty reference, which the validator ignores, with `#`: both lead to the document itself.
 pub(super) fn replace_empty_references(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

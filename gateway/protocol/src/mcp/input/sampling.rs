@@ -181,7 +181,7 @@ fn member(key: &str, value: &Value) -> Result<Option<Value>, &'static str> {
 }
 
 fn preferences(given: &Value) -> Result<Value, &'static str> {
-    const PREFERENCES_REQUIREMENT: &str = "an object of `hints` with names and of priorities from 0 to 1";
+    const PREFERENCES_REQUIREMENT: &str = "an object with named `hints` and priorities from 0 to 1";
     let given = given.as_object().ok_or(PREFERENCES_REQUIREMENT)?;
     let mut kept = Map::new();
     for (key, value) in given {
