@@ -85,7 +85,7 @@ impl Check {
                     (Some(_) | None, None) => {}
                 }
                 if verdict != ExitKind::Success {
-                    print::stderr_lines(&problem_count(&problems, &source));
+                    print::stderr_lines(&problem_count(&problems, &source, self.deny_warnings));
                 }
             }
         }
@@ -169,14 +169,15 @@ fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Diagnostic> {
 }
 
 /// The number of errors and warnings, in words.
-fn problem_count(problems: &[Diagnostic], source: &ConfigSource) -> String {
+fn problem_count(problems: &[Diagnostic], source: &ConfigSource, deny_warnings: bool) -> String {
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     let warnings = match problems.len() - errors {
         0 => String::new(),
         warnings => format!(", {}", print::count(warnings, "warning")),
     };
+    let denied = if deny_warnings && errors == 0 { "; `--deny-warnings` makes warnings fail" } else { "" };
     format!(
-        "\n{}{warnings} in `{}`\n",
+        "\n{}{warnings} in `{}`{denied}\n",
         print::count(errors, "error"),
         print::inline(&source.path.to_string_lossy())
     )

@@ -68,7 +68,9 @@ fn check_fails_on_warnings_with_deny_warnings() {
     assert_eq!(lenient.status.code(), Some(0), "{lenient:?}");
     let strict = workspace.run(&["check", "--deny-warnings"]);
     assert_eq!(strict.status.code(), Some(78), "{strict:?}");
-    assert!(utf8(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
+    let report = utf8(&strict.stderr);
+    assert!(report.contains("0 errors, 1 warning in `"), "{report}");
+    assert!(report.contains("`--deny-warnings` makes warnings fail"), "{report}");
     let document = workspace.run(&["check", "--deny-warnings", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();
     assert_eq!((&document["ok"], &document["problems"][0]["severity"]), (&false.into(), &"warning".into()));

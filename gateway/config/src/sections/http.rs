@@ -303,7 +303,9 @@ fn host(text: &str) -> Result<Host<String>, &'static str> {
     };
     let bracketed = address.map(|address| format!("[{address}]"));
     if bracketed.is_none() && text.contains(['/', ':']) {
-        return Err("write the host name alone, such as \"example.com\"");
+        return Err(
+            "write the host alone, without a scheme or port, such as \"example.com\" or \"2001:db8::1\"",
+        );
     }
     parse_host(bracketed.as_deref().unwrap_or(text)).ok_or(
         "write a host name such as \"example.com\", or an address such as \"192.0.2.1\" or \"2001:db8::1\"",
