@@ -329,11 +329,12 @@ impl PrivateDir {
             ExposedFiles::Keep => {
                 let meta = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
                 let is_own = meta.st_uid == rustix::process::geteuid().as_raw();
-                if is_own && FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile {
-                    // The file isn't opened, because closing it would release its locks.
-                    rustix::fs::chmodat(&self.dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+                if !is_own || FileType::from_raw_mode(meta.st_mode) != FileType::RegularFile {
+                    let why = format!("another user put `{name}` there while a group had access; remove it");
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
                 }
-                Ok(())
+                // The file isn't opened, because closing it would release its locks.
+                Ok(rustix::fs::chmodat(&self.dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?)
             }
         }
     }

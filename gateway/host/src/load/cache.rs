@@ -88,7 +88,10 @@ impl CodeCache {
             .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.path.display()))?;
         dir.rename(&unfinished, &name).inspect_err(|_| drop(dir.remove(&unfinished)))?;
         // Code for a component that doesn't fit into the pool never becomes usable.
-        let component = self::load(engine, &dir.open(&name)?).inspect_err(|_| drop(dir.remove(&name)))?;
+        let component = open_entry(&dir, &name)
+            .map_err(wasmtime::Error::from)
+            .and_then(|(file, _)| self::load(engine, &file))
+            .inspect_err(|_| drop(dir.remove(&name)))?;
         self.prune();
         Ok(component)
     }
@@ -136,14 +139,23 @@ impl CodeCache {
     }
 }
 
+/// Opens an entry. It must be a file that only its owner can write to, because its code is run.
+fn open_entry(dir: &PrivateDir, name: &str) -> io::Result<(File, Metadata)> {
+    let file = dir.open(name)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || Ownership::OwnerWrites.check(&meta).is_err() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can write to it"));
+    }
+    Ok((file, meta))
+}
+
 /// The code in the entry with that name. `None` if the entry is unusable.
 fn load_entry(dir: &PrivateDir, engine: &Engine, name: &str) -> Option<Component> {
     let path = dir.path().join(name);
-    let opened = dir.open(name).and_then(|file| Ok((file.metadata()?, file)));
-    let (meta, file) = match opened {
-        Ok((meta, file)) if meta.is_file() && Ownership::OwnerWrites.check(&meta).is_ok() => (meta, file),
+    let (file, meta) = match open_entry(dir, name) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None, // another gateway may have removed it
-        Ok(_) | Err(_) => {
+        Err(_) => {
             tracing::warn!("ignoring `{}`: other users can write to it", path.display());
             return None;
         }

@@ -290,7 +290,13 @@ impl OfferBuilder<'_> {
                 ItemKind::Tool | ItemKind::Prompt => {}
             }
         }
-        filter.deny.iter().for_each(|uri| withheld.add_uri(uri));
+        for denied in &filter.deny {
+            withheld.add_uri(denied);
+            // The plugin may not list a denied template at the moment.
+            if let (true, Ok(template)) = (denied.contains('{'), UriTemplate::new(denied)) {
+                withheld.add_prefix(template.prefix());
+            }
+        }
         self.offer.withheld = withheld;
     }
 

@@ -78,7 +78,7 @@ fn parse_separately<'a>(
     let MessageOutline { messages, is_batch: true, is_complete: true } = &outline else {
         return outline.refuse(error);
     };
-    if messages.is_empty() || messages.len() > limits.max_batch {
+    if messages.is_empty() || messages.len() > limits.max_batch || !are_separated(bytes, messages) {
         return outline.refuse(error);
     }
     let parse_one = |message: &ScannedMessage| {
@@ -94,6 +94,18 @@ fn parse_separately<'a>(
         }
     };
     Ok(Incoming::Batch(messages.iter().map(parse_one).collect()))
+}
+
+/// True if there is nothing but the array's own punctuation outside the messages.
+fn are_separated(bytes: &[u8], messages: &[ScannedMessage]) -> bool {
+    let starts = messages.iter().map(|message| message.span.start).chain([bytes.len()]);
+    let ends = [0].into_iter().chain(messages.iter().map(|message| message.span.end));
+    let gaps = ends.zip(starts).map(|(end, start)| bytes.get(end..start).unwrap_or_default().trim_ascii());
+    gaps.enumerate().all(|(at, gap)| match at {
+        0 => gap == b"[",
+        at if at == messages.len() => gap == b"]",
+        _ => gap == b",",
+    })
 }
 
 fn parse_top_level(bytes: &[u8], limits: ParseLimits) -> Result<TopLevel<'_>, ErrorObject> {

@@ -361,3 +361,19 @@ fn writers_append_one_line() {
 fn mutated_messages_round_trip() {
     moongate_model::seeded::seeded("jsonrpc", fuzz_one);
 }
+
+#[test]
+fn nothing_runs_in_a_batch_with_invalid_punctuation() {
+    let one = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let cut = r#"{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":01}}"#;
+    for broken in [
+        format!("[{one} {cut}]"),
+        format!("[{one}, tru, {cut}]"),
+        format!("[{one},, {cut}]"),
+        format!("[, {one}, {cut}]"),
+        format!("[{one}, {cut},]"),
+    ] {
+        let seen = seen(broken.as_bytes());
+        assert!(!seen.starts_with("batch[request"), "{broken}: {seen}");
+    }
+}

@@ -26,7 +26,7 @@ pub(super) const SUBJECT: Subject = Subject {
     plugin: "fetch",
     package: "mcp-server-fetch",
     compared: "The tool and the prompt fetch mostly generated pages from a local site: articles with \
-               lists, tables, code, links and images, a page for each HTML element in many contexts, of which the \
+               lists, tables, code, links and images, a page for each HTML element in many contexts, whose \
                words are compared, other text formats, different encodings, compressed pages, redirects, \
                errors, many variants of `robots.txt`, and parts of long pages. Markdown is compared line \
                by line, as its words, headings and links in order. The marks for emphasis and list items, \
