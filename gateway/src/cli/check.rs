@@ -135,7 +135,7 @@ fn world_readable(_file: &Path) -> Option<Diagnostic> {
 
 /// Warns of granted directories that don't exist or that the gateway's user can't access.
 #[cfg(unix)]
-fn inaccessible_dirs(table: &PluginConfig) -> Vec<Diagnostic> {
+fn inaccessible_dirs(config: &PluginConfig) -> Vec<Diagnostic> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
 
     let may = |dir: &DirGrant, access| accessat(CWD, &dir.host_path, access, AtFlags::EACCESS).is_ok();
@@ -160,11 +160,11 @@ fn inaccessible_dirs(table: &PluginConfig) -> Vec<Diagnostic> {
         };
         Some(problem.with_span(dir.span.clone()))
     };
-    table.allow.dirs.iter().filter_map(warning).collect()
+    config.allow.dirs.iter().filter_map(warning).collect()
 }
 
 #[cfg(not(unix))]
-fn inaccessible_dirs(_table: &PluginConfig) -> Vec<Diagnostic> {
+fn inaccessible_dirs(_config: &PluginConfig) -> Vec<Diagnostic> {
     Vec::new()
 }
 

@@ -168,9 +168,9 @@ async fn a_silent_directory_fails_only_its_own_calls() {
     assert_eq!(bench.disk.waiting(), 4, "each call left a thread behind");
     // New code and new configurations of the same plugin share the limit.
     assert_eq!(call(&stuck.with_config(Arc::clone(stuck.config()))).await, Err(silent("/dead")));
-    let mut table = (**stuck.config()).clone();
-    table.limits.describe_timeout = SHORT_TIMEOUT;
-    let error = load_file(&bench.host, &Arc::new(table)).await.unwrap_err();
+    let mut config = (**stuck.config()).clone();
+    config.limits.describe_timeout = SHORT_TIMEOUT;
+    let error = load_file(&bench.host, &Arc::new(config)).await.unwrap_err();
     let place = bench.path("dead").display().to_string();
     assert_eq!(error.to_string(), format!("the granted directory `{place}` doesn't respond"));
     assert_eq!(
@@ -188,7 +188,7 @@ async fn names_the_silent_directory_if_it_is_known() {
     let patient = |config: &mut PluginConfig| config.limits.timeout = Duration::from_secs(600);
     let plugin = bench.load("stuck", &["well", "dead"], patient).await;
     let openings = &bench.host.shared.openings;
-    let silent = |table: &PluginConfig| openings.timeout_error(table).unwrap();
+    let silent = |config: &PluginConfig| openings.timeout_error(config).unwrap();
     assert!(matches!(silent(plugin.config()), DirectoryError::NotStarted), "no thread has started");
     bench.disk.kill(&bench.path("dead"));
     let is_named = |error: &DirectoryError, guest: &str| error.guest() == Some(guest);
@@ -206,11 +206,11 @@ async fn names_the_silent_directory_if_it_is_known() {
     }
     assert!(is_named(&silent(plugin.config()), "/dead"));
     // A configuration without that grant names another unresponsive directory.
-    let mut table = (**plugin.config()).clone();
-    table.allow.dirs.pop();
-    assert!(is_named(&silent(&table), "/well"));
-    table.allow.dirs.clear();
-    assert!(openings.timeout_error(&table).is_none());
+    let mut config = (**plugin.config()).clone();
+    config.allow.dirs.pop();
+    assert!(is_named(&silent(&config), "/well"));
+    config.allow.dirs.clear();
+    assert!(openings.timeout_error(&config).is_none());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ impl Environment for Nothing {
     }
 }
 
-fn table(more: &str) -> Arc<PluginConfig> {
+fn config(more: &str) -> Arc<PluginConfig> {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{more}\n");
     let loaded = parse_config(Path::new("gateway.toml"), text, &Nothing);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
@@ -30,8 +30,8 @@ fn needing(needs: &[GuestCapability]) -> Interfaces {
 }
 
 /// The warnings if state is kept on disk.
-fn grant_mismatches(table: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
-    table.grant_warnings(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
+fn grant_mismatches(config: &PluginConfig, needs: &[GuestCapability]) -> Vec<Diagnostic> {
+    config.grant_warnings(&needing(needs), &PluginInfo::default(), Some(Path::new("/state")))
 }
 
 /// Lines that grant a capability.
@@ -50,9 +50,9 @@ fn granting(need: GuestCapability, directory: &Path) -> String {
 fn requested_grants_give_no_warning() {
     let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
-        let table = table(&granting(need, directory.path()));
-        assert_eq!(grant_mismatches(&table, &[need]), [], "{need:?}");
-        let found = table.compare_with_imports(&needing(&[need]));
+        let config = config(&granting(need, directory.path()));
+        assert_eq!(grant_mismatches(&config, &[need]), [], "{need:?}");
+        let found = config.compare_with_imports(&needing(&[need]));
         assert!(found.len() == 1 && found[0].granted.len() == 1, "{found:?}");
     }
 }
@@ -61,8 +61,8 @@ fn requested_grants_give_no_warning() {
 fn warns_about_unused_grants() {
     let directory = tempfile::tempdir().unwrap();
     for need in GuestCapability::ALL {
-        let table = table(&granting(need, directory.path()));
-        let grant_mismatches = grant_mismatches(&table, &[]);
+        let config = config(&granting(need, directory.path()));
+        let grant_mismatches = grant_mismatches(&config, &[]);
         assert!(
             grant_mismatches.len() == 1 && grant_mismatches[0].message.contains(need.config_key()),
             "{grant_mismatches:?}"
@@ -73,7 +73,7 @@ fn warns_about_unused_grants() {
 #[test]
 fn warns_about_missing_grants_if_the_request_is_deliberate() {
     for need in GuestCapability::ALL {
-        let grant_mismatches = grant_mismatches(&table(""), &[need]);
+        let grant_mismatches = grant_mismatches(&config(""), &[need]);
         let warnings =
             matches!(need, GuestCapability::Http | GuestCapability::State | GuestCapability::Client);
         assert_eq!(grant_mismatches.len(), usize::from(warnings), "{grant_mismatches:?}");
@@ -85,31 +85,31 @@ fn warns_about_missing_grants_if_the_request_is_deliberate() {
                 .contains(need.example_line()))
         );
     }
-    assert_eq!(table("").compare_with_imports(&needing(&[])), []);
+    assert_eq!(config("").compare_with_imports(&needing(&[])), []);
 }
 
 #[test]
 fn warnings_point_at_the_key() {
-    let table = table("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
+    let config = config("allow.client = [\"roots\"]\nallow.env = [\"LANG\"]");
     let places: Vec<_> =
-        grant_mismatches(&table, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
+        grant_mismatches(&config, &[]).into_iter().map(|problem| problem.span.unwrap()).collect();
     assert_eq!(places.len(), 2);
-    assert!(places.iter().all(|place| *place != table.span) && places[0] != places[1], "{places:?}");
+    assert!(places.iter().all(|place| *place != config.span) && places[0] != places[1], "{places:?}");
 }
 
 #[test]
 fn warns_about_unused_instructions() {
-    let table = table("allow.instructions = true");
+    let config = config("allow.instructions = true");
     let warnings = |instructions: Option<&str>| {
         let info = PluginInfo { instructions: instructions.map(str::to_owned), ..PluginInfo::default() };
-        table.grant_warnings(&needing(&[]), &info, None).len()
+        config.grant_warnings(&needing(&[]), &info, None).len()
     };
     assert_eq!((warnings(None), warnings(Some(" ")), warnings(Some("ask twice"))), (1, 1, 0));
 }
 
 #[test]
 fn warns_about_state_in_memory() {
-    let granted = table("allow.state = true");
+    let granted = config("allow.state = true");
     let info = PluginInfo::default();
     let warnings = granted.grant_warnings(&needing(&[GuestCapability::State]), &info, None);
     assert!(
@@ -126,8 +126,8 @@ fn warns_about_state_in_memory() {
 
 #[test]
 fn names_the_origins_of_settings_without_values() {
-    let table =
-        table("config = { zone = \"Europe/Paris\", key = { env = \"LANG\" }, text = \"in ${HOME}\" }");
-    let found = table.compare_with_imports(&needing(&[GuestCapability::Settings]));
+    let config =
+        config("config = { zone = \"Europe/Paris\", key = { env = \"LANG\" }, text = \"in ${HOME}\" }");
+    let found = config.compare_with_imports(&needing(&[GuestCapability::Settings]));
     assert_eq!(found[0].granted, ["key (from env LANG)", "text (from env HOME)", "zone"]);
 }
