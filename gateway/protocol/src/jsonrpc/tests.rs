@@ -228,7 +228,7 @@ const UNREADABLE: &[(&str, &[u8], &str)] = &[
     (
         "a value beside messages",
         br#"[{"jsonrpc":"2.0","id":1,"method":"a"},[{"id":5}],1e400]"#,
-        "batch[request 1 a -]",
+        "batch[-32700 1]",
     ),
     ("a batch that is cut short", br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"id":2,"#, "batch[-32700 1; -32700 2]"),
     ("text after a batch", br#"[{"jsonrpc":"2.0","id":1,"method":"a"}]]"#, "batch[-32700 1]"),
