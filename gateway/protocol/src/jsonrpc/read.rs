@@ -53,14 +53,14 @@ impl<'a> MessageText<'a> {
 pub fn parse<'a>(text: &'a MessageText<'_>, limits: ParseLimits) -> Result<Incoming<'a>, MalformedMessage> {
     let bytes = text.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text.0);
     match parse_top_level(bytes, limits) {
-        Ok(TopLevel::MessageSeed(entry)) => entry.check().map(Incoming::Single),
-        Ok(TopLevel::Many(_, 0)) => Err(invalid_message("a batch must not be empty")),
-        Ok(TopLevel::Many(_, count)) if count > limits.max_batch => {
+        Ok(TopLevel::Single(entry)) => entry.check().map(Incoming::Single),
+        Ok(TopLevel::Batch(_, 0)) => Err(invalid_message("a batch must not be empty")),
+        Ok(TopLevel::Batch(_, count)) if count > limits.max_batch => {
             let most = limits.max_batch;
             let why = format!("the batch contains {count} messages; at most {most} are allowed");
             MessageOutline::of(bytes).refuse(&ErrorObject::invalid_request(why))
         }
-        Ok(TopLevel::Many(entries, _)) => {
+        Ok(TopLevel::Batch(entries, _)) => {
             Ok(Incoming::Batch(entries.into_iter().map(BatchEntry::check).collect()))
         }
         Err(error) => parse_separately(bytes, limits, &error),
@@ -84,8 +84,8 @@ fn parse_separately<'a>(
     let parse_one = |message: &ScannedMessage| {
         let bytes = &bytes[message.span.clone()];
         match parse_top_level(bytes, limits) {
-            Ok(TopLevel::MessageSeed(entry)) => entry.check(),
-            Ok(TopLevel::Many(..)) => Err(invalid_message("a message must be an object")),
+            Ok(TopLevel::Single(entry)) => entry.check(),
+            Ok(TopLevel::Batch(..)) => Err(invalid_message("a message must be an object")),
             Err(error) => Err(MalformedMessage {
                 id: message.id.as_ref().map(|(id, _)| id.clone()),
                 error,
@@ -138,8 +138,8 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
 
 /// The top level: one value, or the first values of an array and the number of all.
 enum TopLevel<'a> {
-    MessageSeed(BatchEntry<'a>),
-    Many(Vec<BatchEntry<'a>>, usize),
+    Single(BatchEntry<'a>),
+    Batch(Vec<BatchEntry<'a>>, usize),
 }
 
 /// A value in the position of a message.
@@ -365,10 +365,10 @@ macro_rules! scalars {
 impl<'a> Visitor<'a> for TopLevelSeed {
     type Value = TopLevel<'a>;
 
-    scalars!(TopLevel::MessageSeed(BatchEntry::Other));
+    scalars!(TopLevel::Single(BatchEntry::Other));
 
     fn visit_map<A: MapAccess<'a>>(self, members: A) -> Result<TopLevel<'a>, A::Error> {
-        MessageSeed.visit_map(members).map(TopLevel::MessageSeed)
+        MessageSeed.visit_map(members).map(TopLevel::Single)
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<TopLevel<'a>, A::Error> {
@@ -376,7 +376,7 @@ impl<'a> Visitor<'a> for TopLevelSeed {
         let mut count = 0;
         while count < self.limits.max_batch {
             let Some(entry) = items.next_element_seed(MessageSeed)? else {
-                return Ok(TopLevel::Many(entries, count));
+                return Ok(TopLevel::Batch(entries, count));
             };
             entries.push(entry);
             count += 1;
@@ -384,7 +384,7 @@ impl<'a> Visitor<'a> for TopLevelSeed {
         while items.next_element::<IgnoredAny>()?.is_some() {
             count += 1;
         }
-        Ok(TopLevel::Many(entries, count))
+        Ok(TopLevel::Batch(entries, count))
     }
 }
 

@@ -113,50 +113,44 @@ async fn create_directory<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, path): (File, String),
 ) -> Result<FilesResult<()>> {
-    let mut files = store.data_mut().files();
-    let descriptor = dir.rep();
-    if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
+    if let Err(exceeded) = store.data_mut().files().state.quota.write(NEW_ENTRY_BYTES) {
         return Ok(quota_exceeded(exceeded));
     }
-    let dir = files.writable_dir(&dir);
-    let work = move |dir: &_| cap_primitives::fs::create_dir(dir, Path::new(&path), &DirOptions::new());
-    let result = change(dir, work).await;
-    files.changed(&[descriptor], result)
+    let create = move |dir: &_| cap_primitives::fs::create_dir(dir, Path::new(&path), &DirOptions::new());
+    change_entry(store, dir, create).await
 }
 
 async fn remove_directory<T: FilesView>(
-    mut store: Store<'_, T>,
+    store: Store<'_, T>,
     (dir, path): (File, String),
 ) -> Result<FilesResult<()>> {
-    let mut files = store.data_mut().files();
-    let descriptor = dir.rep();
-    let dir = files.writable_dir(&dir);
-    let result = change(dir, move |dir| cap_primitives::fs::remove_dir(dir, Path::new(&path))).await;
-    files.changed(&[descriptor], result)
+    change_entry(store, dir, move |dir| cap_primitives::fs::remove_dir(dir, Path::new(&path))).await
 }
 
-async fn unlink<T: FilesView>(
-    mut store: Store<'_, T>,
-    (dir, path): (File, String),
-) -> Result<FilesResult<()>> {
-    let mut files = store.data_mut().files();
-    let descriptor = dir.rep();
-    let dir = files.writable_dir(&dir);
-    let result = change(dir, move |dir| cap_primitives::fs::remove_file(dir, Path::new(&path))).await;
-    files.changed(&[descriptor], result)
+async fn unlink<T: FilesView>(store: Store<'_, T>, (dir, path): (File, String)) -> Result<FilesResult<()>> {
+    change_entry(store, dir, move |dir| cap_primitives::fs::remove_file(dir, Path::new(&path))).await
 }
 
 async fn symlink<T: FilesView>(
     mut store: Store<'_, T>,
     (dir, target, path): (File, String, String),
 ) -> Result<FilesResult<()>> {
-    let mut files = store.data_mut().files();
-    let descriptor = dir.rep();
-    if let Err(exceeded) = files.state.quota.write(NEW_ENTRY_BYTES) {
+    if let Err(exceeded) = store.data_mut().files().state.quota.write(NEW_ENTRY_BYTES) {
         return Ok(quota_exceeded(exceeded));
     }
+    let link = move |dir: &_| cap_primitives::fs::symlink(Path::new(&target), dir, Path::new(&path));
+    change_entry(store, dir, link).await
+}
+
+/// Changes an entry of a directory that the guest can change.
+async fn change_entry<T: FilesView>(
+    mut store: Store<'_, T>,
+    dir: File,
+    work: impl FnOnce(&fs::File) -> io::Result<()> + Send + 'static,
+) -> Result<FilesResult<()>> {
+    let mut files = store.data_mut().files();
+    let descriptor = dir.rep();
     let dir = files.writable_dir(&dir);
-    let work = move |dir: &_| cap_primitives::fs::symlink(Path::new(&target), dir, Path::new(&path));
     let result = change(dir, work).await;
     files.changed(&[descriptor], result)
 }
@@ -219,7 +213,8 @@ impl FilesCtxView<'_> {
     /// The directory behind a handle, if the guest can change it.
     fn writable_dir(&self, dir: &File) -> FsResult<Dir> {
         let dir = open::directory(self.table, dir)?;
-        if dir.perms.write_not_permitted() { Err(ErrorCode::NotPermitted.into()) } else { Ok(dir) }
+        open::check_write_granted(&dir)?;
+        Ok(dir)
     }
 }
 

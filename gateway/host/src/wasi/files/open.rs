@@ -179,7 +179,7 @@ fn options(follow: FollowSymlinks) -> OpenOptions {
 
 /// # Errors
 /// The directory is granted read-only.
-fn check_write_granted(dir: &Dir) -> Result<(), ErrorCode> {
+pub(super) fn check_write_granted(dir: &Dir) -> Result<(), ErrorCode> {
     if dir.perms.write_not_permitted() { Err(ErrorCode::NotPermitted) } else { Ok(()) }
 }
 

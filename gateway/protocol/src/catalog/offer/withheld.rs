@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use percent_encoding::percent_decode_str;
+
 /// URIs that a plugin has, but that aren't offered.
 #[derive(Debug, Default)]
 pub(in crate::catalog) struct WithheldUris {
@@ -64,24 +66,7 @@ fn normalized_prefix(prefix: &str) -> Vec<u8> {
 
 /// The text without escapes and in lower case, as the bytes that it means.
 fn decoded_lowercase(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escaped = match rest {
-            [b'%', high, low, after @ ..] => {
-                hex_value(*high).zip(hex_value(*low)).map(|(high, low)| (high << 4 | low, after))
-            }
-            _ => None,
-        };
-        let (byte, after) = escaped.unwrap_or((*first, after));
-        bytes.push(byte.to_ascii_lowercase());
-        rest = after;
-    }
-    bytes
-}
-
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+    percent_decode_str(text).map(|byte| byte.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

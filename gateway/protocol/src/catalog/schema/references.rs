@@ -30,7 +30,7 @@ struct IdentifiedSchema<'s> {
     schema: &'s Value,
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 pub(in crate::catalog) enum ReferenceTarget<'s> {
     /// One of these schemas, each with its location in the document if it is known.
     Local(Vec<(&'s Value, Option<String>)>),
