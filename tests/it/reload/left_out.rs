@@ -149,6 +149,7 @@ fn misspelt_denials_refuse_the_plugin() {
         ("resources.deny = [\"odd://{nam}\"]", "did you mean `odd://{name}`?"),
     ] {
         let workspace = Workspace::new(&format!("{ODD}{table}\n"));
+        ("resources.deny = [\"od://plain\"]", "did you mean `odd://plain`?"),
         let checked = workspace.run(&["check"]);
         let report = utf8(&checked.stderr);
         assert_eq!(checked.status.code(), Some(78), "{table}: {report}");
