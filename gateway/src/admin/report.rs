@@ -101,6 +101,7 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
 /// - `waiting`: a change that waits for the operator's approval: the `sha256` of other code, or wider `grants`.
+/// - `unavailable_directories`: the granted directories that couldn't be opened for the last call.
 #[must_use]
 pub fn plugin_documents(status: &SupervisorStatus) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()
@@ -117,6 +118,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
         about,
         offer_counts: offers,
         pending_change: waiting,
+        unavailable_directories,
     } = plugin;
     let about =
         about.as_ref().map(|PluginAbout { title, description, version }| (title, description, version));
@@ -145,6 +147,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
             PendingChange::Code(digest) => json!({ "sha256": digest.to_string(), "grants": null }),
             PendingChange::Grants(grants) => json!({ "sha256": null, "grants": grants }),
         }),
+        "unavailable_directories": unavailable_directories.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
     })
 }
 

@@ -59,6 +59,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         about: None,
         offer_counts: OfferCounts::default(),
         pending_change: None,
+        unavailable_directories: Vec::new(),
     }
 }
 

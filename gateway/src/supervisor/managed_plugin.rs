@@ -290,6 +290,20 @@ impl ManagedPlugin {
         }
     }
 
+    /// Brings retries forward, because something that the configuration names has changed, such as a directory that was
+    /// missing.
+    fn retry_at_once(&mut self, now: Instant) {
+        let file = match &mut self.file {
+            FileState::Failed(failed) => Some(failed),
+            FileState::UpToDate | FileState::AwaitsOperator(_) => None,
+        };
+        let failed = file.into_iter().chain(self.config_failure.as_mut());
+        for retry in failed.filter_map(|failed| failed.retry.as_mut()) {
+            retry.at = retry.at.min(now);
+            self.backoff.reset();
+        }
+    }
+
     /// The time of the next scheduled step.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.checks.running().is_some() {
@@ -495,6 +509,7 @@ impl ManagedPlugin {
             let active =
                 active.flat_map(|active| [Some(&mut active.loaded), active.new_lists.as_mut()]).flatten();
             active.chain(self.candidate.loaded_mut()).for_each(|loaded| loaded.relocate(config));
+            self.retry_at_once(now);
             return ConfigEffect::None;
         }
         let is_other_code = before.source != config.source || before.sha256 != config.sha256;

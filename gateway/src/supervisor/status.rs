@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use moongate_model::names::{Digest, PluginId};
+use moongate_protocol::catalog::Catalog;
 
 /// The maximum number of remembered reloads.
 pub const MAX_RELOAD_HISTORY: usize = 20;
@@ -26,6 +27,19 @@ pub struct SupervisorStatus {
     pub reload_counts: ReloadCounts,
     /// The last reloads, newest first, up to [`MAX_RELOAD_HISTORY`].
     pub history: VecDeque<ReloadRecord>,
+}
+
+impl SupervisorStatus {
+    /// The status with the directories that calls to these plugins couldn't open, which can change at any call.
+    pub(super) fn with_unavailable_directories(&self, catalog: &Catalog) -> Self {
+        let mut status = self.clone();
+        for plugin in &mut status.plugins {
+            let serving = catalog.plugin(&plugin.id);
+            plugin.unavailable_directories =
+                serving.map(|serving| serving.plugin().unavailable_directories()).unwrap_or_default();
+        }
+        status
+    }
 }
 
 /// The status of the configuration.
@@ -66,6 +80,8 @@ pub struct PluginStatus {
     pub offer_counts: OfferCounts,
     /// A change that needs a reload request.
     pub pending_change: Option<PendingChange>,
+    /// The granted directories that couldn't be opened for the last call. Calls use the others.
+    pub unavailable_directories: Vec<PathBuf>,
 }
 
 /// A plugin's description of itself.

@@ -72,6 +72,12 @@ impl LoggedWarnings {
 /// The effect of a granted directory that can't be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryEffect {
+
+    /// The granted directories that couldn't be opened at the last attempt, as far as they are known.
+    pub(crate) fn unavailable_directories(&self) -> Vec<PathBuf> {
+        let logged = self.unavailable_directories.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.iter().flatten().cloned().collect()
+    }
     /// Calls use the others.
     LeftOut,
     /// Calls fail.

@@ -169,6 +169,7 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         is_checking: plugin.is_checking(),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
+        unavailable_directories: Vec::new(), // they change without an event here
         about: catalog.plugin(id).map(|catalog_plugin| about(catalog_plugin)),
         offer_counts: offers(id, catalog),
         pending_change: plugin.waiting(),
