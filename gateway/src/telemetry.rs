@@ -13,10 +13,12 @@ use tracing_subscriber::fmt::format::{DefaultFields, Format};
 use tracing_subscriber::util::TryInitError;
 
 mod log_writer;
+mod problems;
 mod stderr;
 
 use log_writer::LogWriter;
 
+pub(crate) use problems::{diagnostic_members, log_failure, log_problems};
 pub use stderr::set_stderr_format;
 pub(crate) use stderr::{json_line, stderr_format};
 
