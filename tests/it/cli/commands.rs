@@ -79,6 +79,25 @@ fn check_fails_on_warnings_with_deny_warnings() {
 }
 
 #[test]
+fn check_reports_warnings_that_other_commands_only_log() {
+    let workspace = Workspace::new("[plugins.time]\nsource = \"@time@\"\nconfig.local_timezone = \"Mars\"\n");
+    let warning = "plugin `time`: ignoring `local_timezone` in `config`";
+    for words in [&["check"][..], &["check", "--quiet"], &["check", "-v"]] {
+        let lenient = workspace.run(words);
+        let report = utf8(&lenient.stderr);
+        assert_eq!(lenient.status.code(), Some(0), "{report}");
+        assert_eq!(report.matches(&format!("warning: {warning}")).count(), 1, "{report}");
+        assert!(report.contains("gateway.toml:2:1"), "{report}");
+        let strict = workspace.run(&[words, &["--deny-warnings"]].concat());
+        assert_eq!(strict.status.code(), Some(78), "{strict:?}");
+        assert!(utf8(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
+    }
+    let document = document(&workspace, &["check", "--deny-warnings"], 78);
+    let [problem] = &document["problems"].as_array().unwrap()[..] else { panic!("{document}") };
+    assert!(problem["message"].as_str().unwrap().starts_with(warning), "{document}");
+}
+
+#[test]
 fn check_accepts_the_resolved_configuration_that_it_prints() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [{ name = \"ci\", token = { file = \"token.txt\" } }]\n\

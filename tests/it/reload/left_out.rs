@@ -113,8 +113,10 @@ fn hidden_items_are_neither_judged_nor_reachable() {
          [plugins.p.prompts]\nallow = [\"Summarise thread\"]\nrename = { \"Summarise thread\" = \"summary\" }\n\
          [plugins.p.resources]\nallow = [\"odd://plain\"]\n";
     let workspace = Workspace::new(&format!("{ODD}allow.client = [\"elicitation\"]\n{allowed}"));
-    let checked = workspace.run(&["check", "--deny-warnings"]);
-    assert!(checked.status.success(), "nothing that isn't offered is judged: {checked:?}");
+    let checked = utf8(&workspace.run(&["check"]).stderr);
+    let mut judged =
+        checked.lines().filter(|line| line.starts_with("warning: ") || line.starts_with("error: "));
+    assert!(judged.all(|line| line.contains("icon")), "nothing that isn't offered is judged: {checked}");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(listed(&mut stdio, "tools/list", "tools", "name"), ["now"]);
     assert_eq!(listed(&mut stdio, "prompts/list", "prompts", "name"), ["summary"]);
