@@ -90,7 +90,7 @@ fn configured_target(id: &PluginId, common: &CommonOptions) -> Result<InspectTar
     let Some(mut config) = config else {
         return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
     };
-    configuration::report_count(&problems, &source, common);
+    configuration::report_kinds(&problems, &source, common);
     let names: Vec<String> = config.plugins.iter().map(|plugin| format!("`{}`", plugin.id)).collect();
     config.plugins.retain(|plugin| plugin.id == *id);
     if config.plugins.is_empty() {

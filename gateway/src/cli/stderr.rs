@@ -49,6 +49,12 @@ impl StderrMessages {
         Self::new(text, Level::ERROR, message, members)
     }
 
+    /// A warning of one line.
+    pub(super) fn warning(text: &str) -> Self {
+        let message = escaped_line(text, MAX_LINE_CHARS);
+        Self::new(format!("warning: {message}\n"), Level::WARN, message, Map::new())
+    }
+
     /// A note of one line.
     pub(super) fn note(text: &str) -> Self {
         let message = escaped_line(text, MAX_LINE_CHARS);

@@ -149,14 +149,28 @@ fn misspelt_denials_refuse_the_plugin() {
         ("tools.deny = [\"admin.tools.lst\"]", "did you mean `admin.tools.list`?"),
         ("prompts.deny = [\"Summarise thred\"]", "did you mean `Summarise thread`?"),
         ("resources.deny = [\"odd://{nam}\"]", "did you mean `odd://{name}`?"),
+        ("resources.deny = [\"od://plain\"]", "did you mean `odd://plain`?"),
     ] {
         let workspace = Workspace::new(&format!("{ODD}{table}\n"));
-        ("resources.deny = [\"od://plain\"]", "did you mean `odd://plain`?"),
         let checked = workspace.run(&["check"]);
         let report = utf8(&checked.stderr);
         assert_eq!(checked.status.code(), Some(78), "{table}: {report}");
         assert!(report.contains(meant), "{table}: {report}");
     }
+}
+
+#[test]
+fn a_component_file_gets_its_warnings_without_hints_for_a_configuration() {
+    let workspace = Workspace::new("");
+    let file = component("malformed").display().to_string();
+    let called = workspace.run(&["call", "--plugin", &file, "nobody"]);
+    assert!(!utf8(&called.stderr).contains("[plugins."), "{called:?}");
+    let long = Plugin::version(1).tool(format!("long_{}", "x".repeat(50))).build();
+    workspace.write("a-plugin-with-a-long-name.wasm", long);
+    let listed = workspace.run(&["call", "--plugin", "./a-plugin-with-a-long-name.wasm"]);
+    let printed = utf8(&listed.stderr);
+    assert!(printed.contains("warning: "), "{printed}");
+    assert!(!printed.contains("[plugins."), "{printed}");
 }
 
 #[test]
