@@ -15,6 +15,14 @@ pub trait Environment {
     /// The variable isn't set, or isn't valid Unicode.
     fn variable(&self, name: &str) -> Result<String, VarError>;
 
+    /// The value of the variable `name`, which is a secret. A command that doesn't need secrets can return another one.
+    ///
+    /// # Errors
+    /// The variable isn't set, or isn't valid Unicode.
+    fn secret(&self, name: &str) -> Result<String, VarError> {
+        self.variable(name)
+    }
+
     /// The names of all variables, as far as they are known, to suggest one for a misspelt name.
     fn names(&self) -> Vec<String> {
         Vec::new()
@@ -51,14 +59,6 @@ pub(crate) fn is_single_variable(text: &str) -> bool {
 
 /// The variable with the time zone. Its value here is always a name, if there is one.
 const TIME_ZONE_VARIABLE: &str = "TZ";
-
-/// The variables of this process.
-#[derive(Debug, Clone, Copy)]
-pub struct ProcessEnvironment;
-
-impl Environment for ProcessEnvironment {
-    fn variable(&self, name: &str) -> Result<String, VarError> {
-        let value = std::env::var(name);
 /// The directory of time zone files, in which each file is named after its zone.
 const TIME_ZONE_DIRECTORY: &str = "/zoneinfo/";
 
@@ -78,6 +78,14 @@ fn time_zone(variable: &str, machine: impl FnOnce() -> Option<String>) -> String
     }
     name.to_owned()
 }
+
+/// The variables of this process.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    fn variable(&self, name: &str) -> Result<String, VarError> {
+        let value = std::env::var(name);
         if name == TIME_ZONE_VARIABLE {
             let machine = || iana_time_zone::get_timezone().ok();
             return Ok(time_zone(value.as_deref().unwrap_or_default(), machine));
