@@ -24,6 +24,9 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// An anonymous peer on this machine.
+    pub const LOOPBACK: Self = Self::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
+
     /// The caller with this principal at this address.
     #[must_use]
     pub fn new(principal: &Principal, address: IpAddr) -> Self {
@@ -34,12 +37,22 @@ impl Caller {
         }
     }
 
+    /// The caller's rights.
+    #[must_use]
+    pub fn principal(&self) -> Principal {
+        match self {
+            Self::Local => Principal::Local,
+            Self::Named(name) => Principal::Named(Arc::clone(name)),
+            Self::Address(_) => Principal::Anonymous,
+        }
+    }
+
     /// The anonymous peer at this address.
     #[must_use]
     pub fn from_address(address: IpAddr) -> Self {
         let address = address.to_canonical();
         if address.is_loopback() {
-            return Self::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            return Self::LOOPBACK;
         }
         Self::Address(match address {
             IpAddr::V4(_) => address,
