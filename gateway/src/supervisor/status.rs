@@ -54,8 +54,8 @@ pub struct PluginStatus {
     pub source: PathBuf,
     /// Its state.
     pub state: PluginState,
-    /// True while its file is read or compiled, or its configuration is checked.
-    pub is_checking: bool,
+    /// The step of a change in progress.
+    pub activity: PluginActivity,
     /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
     /// The time when that code became active.
@@ -66,6 +66,17 @@ pub struct PluginStatus {
     pub offer_counts: OfferCounts,
     /// A change that needs a reload request.
     pub pending_change: Option<PendingChange>,
+}
+
+/// The step of a change in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginActivity {
+    /// Nothing is in progress.
+    Idle,
+    /// The file is read, or the code or configuration is checked.
+    Checking,
+    /// New code is compiled.
+    Compiling,
 }
 
 /// A plugin's description of itself.
