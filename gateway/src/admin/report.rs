@@ -18,8 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
-    ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
+    PluginStatus, ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
 };
 
 /// The last second of RFC 3339, in the year 9999.
@@ -95,8 +95,8 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// The plugins, in the order of `gateway.toml`.
 ///
 /// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
-/// - `state`: `loading`, `serving`, `checking` (it serves, and a change is being read or compiled), `degraded` (an
-///   earlier version serves) or `failed`.
+/// - `state`: `loading`, `serving`, `checking` or `compiling` (it serves, and a change is being checked or compiled),
+///   `degraded` (an earlier version serves) or `failed`.
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
@@ -112,7 +112,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
         id,
         source,
         state,
-        is_checking,
+        activity,
         digest,
         since,
         about,
@@ -125,8 +125,11 @@ fn plugin(plugin: &PluginStatus) -> Value {
     let OfferCounts { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
         PluginState::Loading => ("loading", None),
-        PluginState::Serving if *is_checking => ("checking", None),
-        PluginState::Serving => ("serving", None),
+        PluginState::Serving => match activity {
+            PluginActivity::Idle => ("serving", None),
+            PluginActivity::Checking => ("checking", None),
+            PluginActivity::Compiling => ("compiling", None),
+        },
         PluginState::Degraded(trouble) => ("degraded", Some(trouble)),
         PluginState::Failed(trouble) => ("failed", Some(trouble)),
     };

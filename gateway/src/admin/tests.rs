@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::supervisor::control::{ReloadCause, ReloadRequest, ReloadResult};
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
-    ReloadCounts, ReloadRecord, WatchMode,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
+    PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
 };
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -29,7 +29,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: id.parse().unwrap(),
         source: PathBuf::from(format!("/plugins/{id}.wasm")),
         state,
-        is_checking: false,
+        activity: PluginActivity::Idle,
         digest: Some(Digest::of(id.as_bytes())),
         since: Some(at(1)),
         about: Some(PluginAbout {

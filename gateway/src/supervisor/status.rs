@@ -68,8 +68,8 @@ pub struct PluginStatus {
     pub source: PathBuf,
     /// Its state.
     pub state: PluginState,
-    /// True while its file is read or compiled, or its configuration is checked.
-    pub is_checking: bool,
+    /// The step of a change in progress.
+    pub activity: PluginActivity,
     /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
     /// The time when that code became active.
@@ -82,6 +82,17 @@ pub struct PluginStatus {
     pub pending_change: Option<PendingChange>,
     /// The granted directories that couldn't be opened for the last call. Calls use the others.
     pub unavailable_directories: Vec<PathBuf>,
+}
+
+/// The step of a change in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginActivity {
+    /// Nothing is in progress.
+    Idle,
+    /// The file is read, or the code or configuration is checked.
+    Checking,
+    /// New code is compiled.
+    Compiling,
 }
 
 /// A plugin's description of itself.

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
-use moongate_model::names::Principal;
+use moongate_model::caller::Caller;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -49,7 +49,7 @@ pub(crate) struct StoreState {
 
 /// The context of an idle instance.
 static IDLE_CONTEXT: LazyLock<Arc<CallContext>> =
-    LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
+    LazyLock::new(|| Arc::new(CallContext::internal(Caller::LOOPBACK)));
 
 impl WasiView for StoreState {
     fn ctx(&mut self) -> WasiCtxView<'_> {

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use moongate_config::{DirGrant, DirMode, InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
-use moongate_model::names::{PluginId, Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::{PluginId, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -137,7 +138,7 @@ fn patient(plugin: &WasmPlugin) -> WasmPlugin {
 }
 
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
 }
 
@@ -277,7 +278,7 @@ async fn cancellation_ends_a_call_that_waits_for_a_directory() {
     let stuck =
         bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
     bench.disk.kill(&bench.path("dead"));
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let cancel = context.cancel.clone();
     let name = ToolName::new("run").unwrap();
     let call = stuck.call_tool(context, &name, "{}");

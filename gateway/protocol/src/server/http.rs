@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::time::Instant;
 
+use crate::caller::Caller;
 use crate::jsonrpc::{ErrorObject, Incoming, MalformedMessage, MessageKind, MessageOutline, MissingId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
@@ -31,7 +32,7 @@ pub use legacy_sse::LegacySseConnection;
 #[derive(Clone, Copy)]
 pub struct HttpPost<'a> {
     /// The caller.
-    pub principal: &'a Principal,
+    pub caller: &'a Caller,
     /// The request's headers.
     pub headers: &'a dyn Headers,
     /// The request's body.
@@ -44,7 +45,7 @@ pub struct HttpPost<'a> {
 #[derive(Clone, Copy)]
 pub struct HttpGet<'a> {
     /// The caller.
-    pub principal: &'a Principal,
+    pub caller: &'a Caller,
     /// The request's headers.
     pub headers: &'a dyn Headers,
     /// The client's support for event streams.
@@ -53,13 +54,13 @@ pub struct HttpGet<'a> {
 
 impl std::fmt::Debug for HttpGet<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Get").field("principal", self.principal).finish_non_exhaustive()
+        f.debug_struct("Get").field("caller", self.caller).finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for HttpPost<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Post").field("principal", self.principal).finish_non_exhaustive()
+        f.debug_struct("Post").field("caller", self.caller).finish_non_exhaustive()
     }
 }
 

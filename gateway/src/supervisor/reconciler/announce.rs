@@ -163,7 +163,7 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         id: id.clone(),
         source: source.clone(),
         state: plugin_state(plugin),
-        is_checking: plugin.is_checking(),
+        activity: plugin.activity(),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
         about: catalog.plugin(id).map(|catalog_plugin| about(catalog_plugin)),
