@@ -304,7 +304,6 @@ impl Supervisor {
     }
 
     /// Reads the status, with the directories that calls couldn't open.
-    #[must_use]
     pub fn status_reader(&self) -> impl Fn() -> SupervisorStatus + Send + Sync + 'static {
         let (status, catalog) = (self.status(), self.catalog());
         move || status.borrow().with_unavailable_directories(&catalog.borrow())
