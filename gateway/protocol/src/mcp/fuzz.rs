@@ -26,12 +26,10 @@ pub fn fuzz_params(bytes: &[u8]) {
         Err(error) => return check_error(&error),
     };
     assert!(json::parse_strict(raw.get()).is_ok(), "a duplicate key");
-    if let Some((text, value)) = params.arguments() {
-        assert_eq!(
-            serde_json::from_str::<Value>(text.get()).as_ref().ok(),
-            Some(value),
-            "another text is passed on"
-        );
+    let parsed: Value = serde_json::from_str(raw.get()).expect("it was checked");
+    for key in ["arguments", "_meta", "inputResponses", "requestState"] {
+        let text = params.get(key).and_then(|text| serde_json::from_str::<Value>(text).ok());
+        assert_eq!(text.as_ref(), parsed.get(key), "`{key}` is another value");
     }
     if let Some(meta) = params.meta_text() {
         assert!(meta.is_object() && !meta.get().contains(['\n', '\r']), "one object on one line");

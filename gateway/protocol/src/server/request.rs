@@ -24,11 +24,15 @@ impl Server {
     ///
     /// # Errors
     /// The parameters are invalid (the error's status is 400), or the budget is used up (503).
-    pub(super) fn read_params(&self, request: &Request<'_>) -> Result<Params, ProtocolError> {
-        let reserved = self.request_memory.reserve(request)?;
+    pub(super) fn read_params(
+        &self,
+        caller: &Caller,
+        request: &Request<'_>,
+    ) -> Result<Params, ProtocolError> {
+        let reserved = self.request_memory.reserve(caller, request)?;
         let params = Params::read(request.params)?;
         Ok(match reserved {
-            Some(permit) => params.with_memory_permit(permit),
+            Some(share) => params.with_memory(share),
             None => params,
         })
     }

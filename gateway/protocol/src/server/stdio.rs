@@ -228,7 +228,7 @@ impl Server {
         streaming: StreamSupport,
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let params = self.read_params(request)?;
+        let params = self.read_params(&connection.caller, request)?;
         self.record_tool(span, &connection.caller.principal(), &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();

@@ -114,7 +114,7 @@ impl Server {
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
         };
-        let params = match self.read_params(request) {
+        let params = match self.read_params(post.caller, request) {
             Ok(params) => params,
             Err(error) => {
                 let early = if claimed_revision.is_stateless() { 400 } else { 200 };
@@ -171,7 +171,7 @@ impl Server {
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
         if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, claimed)?;
+            headers::check_version(post.headers, &claimed)?;
         }
         let envelope = RequestEnvelope::read(&params)?;
         span.set_revision(envelope.revision);
@@ -315,7 +315,7 @@ impl Server {
                     }
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
-                        let params = match self.read_params(&request) {
+                        let params = match self.read_params(post.caller, &request) {
                             Ok(params) => params,
                             Err(error) => {
                                 return Some(span.respond(&request.id, &RequestAnswer::Error(error)));
