@@ -21,6 +21,7 @@ use crate::session::{AnswerBudget, RunningRequest, SessionStore};
 mod detach;
 mod headers;
 mod http;
+mod large_messages;
 mod listen_streams;
 mod memory_budget;
 mod observer;
@@ -38,6 +39,7 @@ pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
 
 use http::LegacySseClients;
+use large_messages::LargeMessageTurns;
 use listen_streams::ListenStreams;
 use memory_budget::RequestMemoryBudget;
 use response_stream::finish;
@@ -85,6 +87,7 @@ pub struct Server {
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
+    large_messages: LargeMessageTurns,
     answer_budget: AnswerBudget,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
@@ -113,6 +116,7 @@ impl Server {
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
             request_memory: RequestMemoryBudget::new(request_memory),
+            large_messages: LargeMessageTurns::default(),
             answer_budget: AnswerBudget::default(),
             close_streams_after,
             observer,

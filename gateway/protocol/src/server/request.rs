@@ -16,8 +16,8 @@ use crate::mcp::{
 };
 use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
 
-use super::Server;
 use super::response_stream::{RequestInProgress, StreamSupport};
+use super::{Server, large_messages};
 
 impl Server {
     /// Parses the parameters, which count towards the memory budget until they are dropped.
@@ -30,7 +30,8 @@ impl Server {
         request: &Request<'_>,
     ) -> Result<Params, ProtocolError> {
         let reserved = self.request_memory.reserve(caller, request)?;
-        let params = Params::read(request.params)?;
+        let length = request.params.map_or(0, |params| params.get().len());
+        let params = large_messages::read(length, || Params::read(request.params))?;
         Ok(match reserved {
             Some(share) => params.with_memory(share),
             None => params,
