@@ -15,7 +15,7 @@ use crate::mcp::{
     Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, RequestAnswer, Revision,
     StartedRequest,
 };
-use crate::session::{AnswerBudget, RunningRequest, SessionStore};
+use crate::session::{QuestionBudget, RunningRequest, SessionStore};
 
 mod detach;
 mod headers;
@@ -79,7 +79,7 @@ pub struct Server {
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
-    answer_budget: AnswerBudget,
+    question_budget: Arc<QuestionBudget>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -100,7 +100,7 @@ impl Server {
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
             request_memory: RequestMemoryBudget::default(),
-            answer_budget: AnswerBudget::default(),
+            question_budget: Arc::default(),
             close_streams_after,
             observer,
             stop,
