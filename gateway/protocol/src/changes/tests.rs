@@ -188,3 +188,30 @@ async fn cancelled_wait_loses_no_change() {
         [ChangeEvent::ListChanged(ListKind::Tools), ChangeEvent::Updated(uri("test://a"))]
     );
 }
+
+#[test]
+fn limits_subscriptions_of_a_caller() {
+    let (_publish, seen) = watch::channel(Arc::new(Catalog::empty()));
+    let updates: Arc<ResourceUpdates> = Arc::default();
+    let long = |number: usize| uri(&format!("test://{number:04}{}", "x".repeat(4_000)));
+    let listen = || ChangeListener::new(seen.clone(), &updates, []);
+    let ann = Caller::Named("ann".into());
+    let bob = Caller::Named("bob".into());
+    let mut listeners = Vec::new();
+    let error = loop {
+        let listener = listen();
+        let error = (0..64).find_map(|number| listener.subscribe(&ann, &long(number)).err());
+        listeners.push(listener);
+        if let Some(error) = error {
+            break error;
+        }
+    };
+    assert_eq!(error, SubscriptionLimitError::Total);
+    assert!((100..200).contains(&listeners.len()), "{}", listeners.len());
+    assert_eq!(listen().subscribe(&bob, &long(0)), Ok(()), "another caller has a part of its own");
+    let last = listeners.pop().unwrap();
+    last.unsubscribe(&long(0));
+    assert_eq!(last.subscribe(&ann, &long(1000)), Ok(()), "one that ends makes room");
+    drop((listeners, last));
+    assert_eq!(updates.subscribed(), 0);
+}

@@ -223,3 +223,28 @@ async fn evicts_sessions_with_readers_last() {
     );
     drop(also);
 }
+
+#[tokio::test(start_paused = true)]
+async fn limits_open_questions_of_a_caller() {
+    let sessions = SessionStore::new(200, Duration::from_secs(3600), CancellationToken::new());
+    let budget = Arc::default();
+    let (out, mut messages) = tokio::sync::mpsc::channel(8_192);
+    let mut questions = Vec::new();
+    let mut ask = |name| {
+        let session = sessions.open(caller(name), asked_greeting(), listener()).unwrap();
+        for _ in 0..crate::mcp::MAX_OPEN_QUESTIONS {
+            let requester = session.pending_requests().unwrap().requester(out.clone(), &budget);
+            questions.push(tokio::spawn(async move { requester.ask("roots/list", None).await }));
+        }
+    };
+    (0..64).for_each(|_| ask("ann"));
+    ask("bob");
+    let mut asked = 0;
+    while tokio::time::timeout(Duration::from_secs(1), messages.recv()).await.is_ok() {
+        asked += 1;
+    }
+    assert_eq!(asked, 3584 + 64, "ann leaves an eighth to others");
+    let refused = questions.iter().filter(|question| question.is_finished()).count();
+    assert_eq!(refused, 512);
+    questions.iter().for_each(tokio::task::JoinHandle::abort);
+}
