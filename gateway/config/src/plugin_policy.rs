@@ -21,6 +21,7 @@ impl PluginConfig {
             schema_bounds: self.limits.schema_bounds(),
             concurrency: self.limits.concurrency,
             queue: self.limits.queue,
+            timeout: self.limits.timeout,
             cancel_grace: self.limits.cancel_grace,
             settings: self.plugin_settings(),
         }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
@@ -40,6 +41,9 @@ pub struct CallContext {
     pub meta: Option<Json>,
     /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
+    /// The start of the call's time limit, which also includes the time that the call waits to run. Each round of
+    /// questions starts again.
+    pub arrived_at: Instant,
     /// The answers to questions of earlier rounds, by key.
     pub answers: Arc<Vec<(String, Json)>>,
     /// The plugin's own state from the previous round.
@@ -61,6 +65,7 @@ impl CallContext {
             capabilities: Arc::new(Capabilities::default()),
             meta: None,
             cancel: CancellationToken::new(),
+            arrived_at: Instant::now(),
             answers: Arc::default(),
             round_state: None,
             sink: Arc::new(DiscardSink),

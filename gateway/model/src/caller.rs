@@ -12,7 +12,7 @@ const PEER_PREFIX: u128 = !0 << 64;
 ///
 /// Rights belong to a [`Principal`], shares of budgets to a caller: all anonymous callers have the same rights, but one
 /// address must not use up what the others need.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Caller {
     /// The process that started the gateway over stdio.
     Local,

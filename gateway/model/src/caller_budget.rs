@@ -2,7 +2,7 @@
 //!
 //! While others hold or wait for a part of it, a caller may hold at most half. A caller that is alone may hold all but
 //! a reserve, so that the next caller doesn't have to wait. Requests that wait get their parts by turns between callers,
-//! and in order of arrival within one caller.
+//! and in order of arrival within one caller. A caller that starts to wait is next before those that hold more.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -197,9 +197,13 @@ impl BudgetState {
         let reservation = WaitingReservation { number, amount, granted };
         match self.queues.iter_mut().find(|queue| queue.caller == *caller) {
             Some(queue) => queue.reservations.push_back(reservation),
-            None => self
-                .queues
-                .push_back(CallerQueue { caller: caller.clone(), reservations: [reservation].into() }),
+            None => {
+                // Callers that hold more have had their turn.
+                let held = self.held_by(caller);
+                let at = self.queues.iter().position(|queue| self.held_by(&queue.caller) > held);
+                let queue = CallerQueue { caller: caller.clone(), reservations: [reservation].into() };
+                self.queues.insert(at.unwrap_or(self.queues.len()), queue);
+            }
         }
         (number, receiver)
     }

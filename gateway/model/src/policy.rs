@@ -43,6 +43,8 @@ pub struct PluginPolicy {
     pub concurrency: u32,
     /// The number of calls that wait for a running one.
     pub queue: u32,
+    /// The time that a call can take, from its arrival.
+    pub timeout: Duration,
     /// The time that a cancelled call gets to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
     /// The plugin's own settings.
@@ -83,6 +85,7 @@ impl PluginPolicy {
             schema_bounds,
             concurrency,
             queue,
+            timeout,
             cancel_grace,
             settings,
         } = self;
@@ -98,6 +101,7 @@ impl PluginPolicy {
             && *schema_bounds == other.schema_bounds
             && *concurrency == other.concurrency
             && *queue == other.queue
+            && *timeout == other.timeout
             && *cancel_grace == other.cancel_grace
             && settings.is_equivalent_to(&other.settings)
     }

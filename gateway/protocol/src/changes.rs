@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
 use crate::names::{Digest, ResourceUri};
 
@@ -49,12 +50,12 @@ impl ChangeListener {
         Self { catalog, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
     }
 
-    /// Subscribes to updates of `uri`. Subscribing twice has no effect.
+    /// Subscribes to updates of `uri`, for the caller that owns this listener. Subscribing twice has no effect.
     ///
     /// # Errors
-    /// The client has reached the limit on subscriptions.
-    pub fn subscribe(&self, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
-        self.mailbox.subscribe(uri)
+    /// The client has reached a limit on subscriptions.
+    pub fn subscribe(&self, caller: &Caller, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
+        self.mailbox.subscribe(caller, uri)
     }
 
     /// Ends the subscription to `uri`, and discards a pending update to it.

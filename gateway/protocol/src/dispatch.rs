@@ -228,10 +228,7 @@ impl Dispatcher {
     ) -> Result<T, CallError> {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
-        let permit = self
-            .limiter
-            .admit(catalog_plugin.id(), limits.concurrency, limits.queue, &context.cancel)
-            .await?;
+        let permit = self.limiter.admit(limits, context).await?;
         span.admitted();
         // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
         // whole.

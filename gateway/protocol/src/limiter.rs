@@ -1,20 +1,23 @@
-//! Limits on concurrent calls, per plugin and in total.
+//! Limits on concurrent calls, per plugin and in total, shared between callers.
 //!
-//! A call first takes one of its plugin's permits and then one of the gateway's, so a call that waits for a slow plugin
-//! holds nothing that another plugin needs. Both kinds are handed out in order of request. The limiter knows plugins by id
-//! only: it outlives their versions, so a plugin that is replaced under load can't run twice as many calls. Dispatch
-//! needs a [`CallPermit`] to call a plugin.
+//! A call first takes one of its plugin's slots and then one of the gateway's, so a call that waits for a slow plugin
+//! holds nothing that another plugin needs. Slots, and the places of calls that wait for them, are [`CallerBudget`]s:
+//! calls of one caller get them in order, and callers get them by turns. The limiter knows plugins by id only: it
+//! outlives their versions, so a plugin that is replaced under load can't run twice as many calls. Dispatch needs a
+//! [`CallPermit`] to call a plugin.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
 
-use crate::call::{BusyReason, CallError};
+use crate::call::{BusyReason, CallContext, CallError};
+use crate::caller::Caller;
+use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::names::PluginId;
+use crate::policy::PluginPolicy;
 
 /// The maximum number of waiting calls to all plugins, for each concurrent call. A waiting call keeps its request in
 /// memory.
@@ -27,9 +30,10 @@ const MIN_WAITING_CALLS: u32 = 1_024;
 #[derive(Debug)]
 pub struct ConcurrencyLimiter {
     total: u32,
-    permits: Arc<Semaphore>,
-    waiting: Arc<AtomicU32>,
-    queues: Mutex<HashMap<PluginId, Arc<PluginQueue>>>,
+    slots: Arc<CallerBudget>,
+    /// The places of waiting calls to all plugins.
+    places: Arc<CallerBudget>,
+    plugins: Mutex<HashMap<PluginId, Arc<PluginCalls>>>,
     /// Notified whenever a call ends or stops waiting.
     call_ended: Arc<Notify>,
 }
@@ -37,9 +41,9 @@ pub struct ConcurrencyLimiter {
 /// The right to run one call, returned on drop.
 #[must_use = "the permit is released when it is dropped"]
 pub struct CallPermit {
-    plugin_queue: Arc<PluginQueue>,
-    plugin_slot: Option<OwnedSemaphorePermit>,
-    _all: OwnedSemaphorePermit,
+    call: CountedCall,
+    _plugin_slot: BudgetShare,
+    _gateway_slot: BudgetShare,
 }
 
 /// The calls to one plugin, or to all.
@@ -51,40 +55,36 @@ pub struct CallLoad {
     pub waiting: u32,
 }
 
-/// The permits of one plugin.
+/// The calls to one plugin, and what they share.
 #[derive(Debug)]
-struct PluginQueue {
-    slots: Arc<Semaphore>,
-    state: Mutex<PluginQueueState>,
+struct PluginCalls {
+    slots: Arc<CallerBudget>,
+    /// The places of calls that wait for a slot.
+    places: Arc<CallerBudget>,
+    state: Mutex<PluginState>,
     ended: Arc<Notify>,
 }
 
+/// The sizes of a plugin's budgets, and the number of its calls.
 #[derive(Debug, Default)]
-struct PluginQueueState {
-    /// The intended number of slots.
-    target: u32,
-    /// The actual number of slots. It is higher than `target` while calls hold slots that a configuration change
-    /// removed.
-    slots: u32,
-    running: u32,
-    /// Calls that wait for a slot.
-    waiting_for_plugin: u32,
-    /// Calls that hold a slot and wait for the gateway's permit.
-    waiting_for_gateway: u32,
+struct PluginState {
+    concurrency: u32,
+    queue: u32,
+    load: CallLoad,
 }
 
-/// The permit that a waiting call needs next.
-#[derive(Clone, Copy)]
-enum WaitStage {
-    Plugin,
-    Gateway,
+/// The part of [`CallLoad`] that a call counts for.
+#[derive(Debug, Clone, Copy)]
+enum CallStage {
+    Waiting,
+    Running,
 }
 
-/// Counts one waiting call until it is dropped.
-struct WaitingCall {
-    plugin_queue: Arc<PluginQueue>,
-    total_waiting: Arc<AtomicU32>,
-    stage: WaitStage,
+/// A call that is counted until this is dropped.
+#[derive(Debug)]
+struct CountedCall {
+    calls: Arc<PluginCalls>,
+    stage: CallStage,
 }
 
 impl ConcurrencyLimiter {
@@ -93,70 +93,79 @@ impl ConcurrencyLimiter {
     #[must_use]
     pub fn new(total: u32) -> Self {
         let total = total.max(1);
+        let most_waiting = total.saturating_mul(WAITING_CALLS_PER_PERMIT).max(MIN_WAITING_CALLS);
         Self {
             total,
-            permits: Arc::new(Semaphore::new(total as usize)),
-            waiting: Arc::default(),
-            queues: Mutex::default(),
+            slots: CallerBudget::new(total.into()),
+            places: CallerBudget::new(most_waiting.into()),
+            plugins: Mutex::default(),
             call_ended: Arc::default(),
         }
     }
 
-    /// Waits until one more call of `plugin` may run.
+    /// Waits until one more call of the plugin may run.
     ///
     /// At most `concurrency` of its calls run at the same time and `queue` wait. A single plugin never gets the last of
-    /// the gateway's permits (if there are at least two): however slow it is, another plugin can still run.
+    /// the gateway's slots (if there are at least two), however slow it is, and a caller leaves some to the others.
     ///
     /// # Errors
-    /// [`CallError::Busy`]: too many calls are waiting. [`CallError::Cancelled`]: `cancel` was set first.
-    pub async fn admit(
-        &self,
-        plugin: &PluginId,
-        concurrency: u32,
-        queue: u32,
-        cancel: &CancellationToken,
-    ) -> Result<CallPermit, CallError> {
+    /// [`CallError::Busy`]: too many calls are waiting. [`CallError::Cancelled`]: the call was cancelled first.
+    /// [`CallError::TimeoutBeforeStart`]: its time was over first.
+    pub async fn admit(&self, policy: &PluginPolicy, context: &CallContext) -> Result<CallPermit, CallError> {
+        let CallContext { caller, cancel, arrived_at, .. } = context;
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled);
         }
-        let plugin_queue = self.plugin_queue(plugin);
-        plugin_queue.resize(concurrency.clamp(1, (self.total - 1).max(1)));
-        let slot = Arc::clone(&plugin_queue.slots).try_acquire_owned().ok();
-        if slot.is_some()
-            && let Ok(all) = Arc::clone(&self.permits).try_acquire_owned()
-        {
-            return Ok(CallPermit::new(plugin_queue, slot, all));
-        }
-        let stage = if slot.is_some() { WaitStage::Gateway } else { WaitStage::Plugin };
-        let mut waiting = self.enqueue(Arc::clone(&plugin_queue), stage, queue)?;
-        let permits = async {
-            let slot = match slot {
-                Some(slot) => slot,
-                None => acquire(&plugin_queue.slots).await,
-            };
-            waiting.holds_slot();
-            (slot, acquire(&self.permits).await)
+        let calls = self.plugin_calls(&policy.id);
+        calls.resize(policy.concurrency.clamp(1, (self.total - 1).max(1)), policy.queue);
+        let plugin_slot = match calls.slots.try_reserve(caller, 1) {
+            Some(plugin_slot) => match self.slots.try_reserve(caller, 1) {
+                Some(gateway_slot) => {
+                    let call = CountedCall::new(calls, CallStage::Running);
+                    return Ok(CallPermit { call, _plugin_slot: plugin_slot, _gateway_slot: gateway_slot });
+                }
+                None => Some(plugin_slot),
+            },
+            None => None,
         };
-        let (slot, all) = tokio::select! {
+        // A call that has its plugin's slot takes no place in the plugin's queue.
+        let place = match plugin_slot {
+            Some(_) => None,
+            None => Some(calls.reserve_place(caller, policy.queue)?),
+        };
+        let gateway_place = self.places.try_reserve(caller, 1).ok_or_else(|| self.busy(caller))?;
+        let mut call = CountedCall::new(Arc::clone(&calls), CallStage::Waiting);
+        let slots = async {
+            let plugin_slot = match plugin_slot {
+                Some(slot) => slot,
+                None => calls.slots.reserve(caller, 1).await,
+            };
+            drop(place);
+            (plugin_slot, self.slots.reserve(caller, 1).await)
+        };
+        let (plugin_slot, gateway_slot) = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(CallError::Cancelled),
-            permits = permits => permits,
+            slots = slots => slots,
+            () = sleep_until(*arrived_at + policy.timeout) => {
+                return Err(CallError::TimeoutBeforeStart(policy.timeout));
+            }
         };
-        let permit = CallPermit::new(plugin_queue, Some(slot), all);
-        drop(waiting); // now, so that the call is counted at every moment
-        Ok(permit)
+        drop(gateway_place);
+        call.start();
+        Ok(CallPermit { call, _plugin_slot: plugin_slot, _gateway_slot: gateway_slot })
     }
 
     /// The calls to one plugin.
     #[must_use]
     pub fn load(&self, plugin: &PluginId) -> CallLoad {
-        self.queues().get(plugin).map(|plugin_queue| plugin_queue.load()).unwrap_or_default()
+        self.plugins().get(plugin).map(|calls| calls.state().load).unwrap_or_default()
     }
 
     /// The calls to each plugin that was called since it was last removed, in no particular order.
     #[must_use]
     pub fn loads(&self) -> Vec<(PluginId, CallLoad)> {
-        self.queues().iter().map(|(id, plugin_queue)| (id.clone(), plugin_queue.load())).collect()
+        self.plugins().iter().map(|(id, calls)| (id.clone(), calls.state().load)).collect()
     }
 
     /// Waits until no call to any plugin runs or waits.
@@ -173,140 +182,109 @@ impl ConcurrencyLimiter {
 
     /// Removes plugins without calls that `keep` rejects.
     pub fn retain(&self, keep: impl Fn(&PluginId) -> bool) {
-        self.queues().retain(|id, plugin_queue| keep(id) || Arc::strong_count(plugin_queue) > 1);
+        self.plugins().retain(|id, calls| keep(id) || Arc::strong_count(calls) > 1);
     }
 
-    fn queues(&self) -> MutexGuard<'_, HashMap<PluginId, Arc<PluginQueue>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn plugins(&self) -> MutexGuard<'_, HashMap<PluginId, Arc<PluginCalls>>> {
+        self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn plugin_queue(&self, plugin: &PluginId) -> Arc<PluginQueue> {
-        let mut queues = self.queues();
-        match queues.get(plugin) {
-            Some(plugin_queue) => Arc::clone(plugin_queue),
-            None => Arc::clone(
-                queues
-                    .entry(plugin.clone())
-                    .or_insert_with(|| Arc::new(PluginQueue::new(Arc::clone(&self.call_ended)))),
-            ),
-        }
-    }
-
-    /// Counts a call that has to wait, unless the queue is full.
-    fn enqueue(
-        &self,
-        plugin_queue: Arc<PluginQueue>,
-        stage: WaitStage,
-        queue: u32,
-    ) -> Result<WaitingCall, CallError> {
-        let most = self.total.saturating_mul(WAITING_CALLS_PER_PERMIT).max(MIN_WAITING_CALLS);
-        {
-            let mut state = plugin_queue.state();
-            match stage {
-                WaitStage::Plugin if state.waiting_for_plugin >= queue => {
-                    let busy = BusyReason::Plugin {
-                        running: state.running + state.waiting_for_gateway,
-                        waiting: state.waiting_for_plugin,
-                    };
-                    return Err(CallError::Busy(busy));
-                }
-                WaitStage::Plugin => state.waiting_for_plugin += 1,
-                WaitStage::Gateway => state.waiting_for_gateway += 1,
+    fn plugin_calls(&self, plugin: &PluginId) -> Arc<PluginCalls> {
+        let mut plugins = self.plugins();
+        match plugins.get(plugin) {
+            Some(calls) => Arc::clone(calls),
+            None => {
+                let calls = Arc::new(PluginCalls::new(Arc::clone(&self.call_ended)));
+                plugins.insert(plugin.clone(), Arc::clone(&calls));
+                calls
             }
         }
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waiting = WaitingCall { plugin_queue, total_waiting: Arc::clone(&self.waiting), stage };
-        if before >= most { Err(CallError::Busy(BusyReason::Gateway)) } else { Ok(waiting) }
     }
-}
 
-async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    Arc::clone(semaphore).acquire_owned().await.expect("the semaphores are never closed")
-}
-
-impl CallPermit {
-    fn new(
-        plugin_queue: Arc<PluginQueue>,
-        slot: Option<OwnedSemaphorePermit>,
-        all: OwnedSemaphorePermit,
-    ) -> Self {
-        plugin_queue.state().running += 1;
-        Self { plugin_queue, plugin_slot: slot, _all: all }
-    }
-}
-
-impl Drop for CallPermit {
-    fn drop(&mut self) {
-        let mut state = self.plugin_queue.state();
-        state.running -= 1;
-        // If the configuration has lowered `concurrency` in the meantime, the slot is removed.
-        if state.slots > state.target
-            && let Some(slot) = self.plugin_slot.take()
-        {
-            slot.forget();
-            state.slots -= 1;
-        }
-        drop(state);
-        self.plugin_queue.ended.notify_waiters();
+    /// The reason that a call finds no place among the waiting calls to all plugins.
+    fn busy(&self, caller: &Caller) -> CallError {
+        CallError::Busy(if self.places.used() < self.places.total() {
+            BusyReason::GatewayShare {
+                running: self.slots.held_by(caller),
+                waiting: self.places.held_by(caller),
+            }
+        } else {
+            BusyReason::Gateway
+        })
     }
 }
 
 impl fmt::Debug for CallPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallPermit").field("load", &self.plugin_queue.load()).finish()
+        f.debug_struct("CallPermit").field("load", &self.call.calls.state().load).finish()
     }
 }
 
-impl PluginQueue {
+impl PluginCalls {
     fn new(ended: Arc<Notify>) -> Self {
-        Self { slots: Arc::new(Semaphore::new(0)), state: Mutex::default(), ended }
+        Self { slots: CallerBudget::new(0), places: CallerBudget::new(0), state: Mutex::default(), ended }
     }
 
-    fn state(&self) -> MutexGuard<'_, PluginQueueState> {
+    fn state(&self) -> MutexGuard<'_, PluginState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds or removes slots. Slots in use are removed when they are returned.
-    fn resize(&self, target: u32) {
+    /// Applies the configuration. Slots and places in use are removed when they are returned.
+    fn resize(&self, concurrency: u32, queue: u32) {
         let mut state = self.state();
-        if target > state.slots {
-            self.slots.add_permits((target - state.slots) as usize);
-            state.slots = target;
-        } else if target < state.slots {
-            let gone = self.slots.forget_permits((state.slots - target) as usize);
-            state.slots -= u32::try_from(gone).expect("no more are forgotten than asked for");
+        if (state.concurrency, state.queue) != (concurrency, queue) {
+            state.concurrency = concurrency;
+            state.queue = queue;
+            self.slots.set_total(concurrency.into());
+            self.places.set_total(queue.into());
         }
-        state.target = target;
     }
 
-    fn load(&self) -> CallLoad {
-        let state = self.state();
-        CallLoad { running: state.running, waiting: state.waiting_for_plugin + state.waiting_for_gateway }
+    /// A place in the queue. An amount of a budget without units counts as nothing, so a queue of 0 is checked here.
+    fn reserve_place(&self, caller: &Caller, queue: u32) -> Result<BudgetShare, CallError> {
+        let place = if queue == 0 { None } else { self.places.try_reserve(caller, 1) };
+        place.ok_or_else(|| {
+            CallError::Busy(if self.places.used() < queue.into() {
+                BusyReason::PluginShare {
+                    running: self.slots.held_by(caller),
+                    waiting: self.places.held_by(caller),
+                }
+            } else {
+                let CallLoad { running, waiting } = self.state().load;
+                BusyReason::Plugin { running, waiting }
+            })
+        })
     }
 }
 
-impl WaitingCall {
-    /// Notes that the call has its plugin's permit and waits for the gateway's.
-    fn holds_slot(&mut self) {
-        if matches!(self.stage, WaitStage::Plugin) {
-            let mut state = self.plugin_queue.state();
-            state.waiting_for_plugin -= 1;
-            state.waiting_for_gateway += 1;
-            self.stage = WaitStage::Gateway;
+impl CallStage {
+    fn counter(self, load: &mut CallLoad) -> &mut u32 {
+        match self {
+            Self::Waiting => &mut load.waiting,
+            Self::Running => &mut load.running,
         }
     }
 }
 
-impl Drop for WaitingCall {
+impl CountedCall {
+    fn new(calls: Arc<PluginCalls>, stage: CallStage) -> Self {
+        *stage.counter(&mut calls.state().load) += 1;
+        Self { calls, stage }
+    }
+
+    /// Counts a waiting call as running. It is counted at every moment.
+    fn start(&mut self) {
+        let mut state = self.calls.state();
+        *self.stage.counter(&mut state.load) -= 1;
+        self.stage = CallStage::Running;
+        *self.stage.counter(&mut state.load) += 1;
+    }
+}
+
+impl Drop for CountedCall {
     fn drop(&mut self) {
-        let mut state = self.plugin_queue.state();
-        match self.stage {
-            WaitStage::Plugin => state.waiting_for_plugin -= 1,
-            WaitStage::Gateway => state.waiting_for_gateway -= 1,
-        }
-        drop(state);
-        self.total_waiting.fetch_sub(1, Ordering::Relaxed);
-        self.plugin_queue.ended.notify_waiters();
+        *self.stage.counter(&mut self.calls.state().load) -= 1;
+        self.calls.ended.notify_waiters();
     }
 }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
@@ -241,6 +242,7 @@ impl RequestContext {
             capabilities: Arc::clone(capabilities),
             meta: params.meta_text(),
             cancel: cancel.clone(),
+            arrived_at: Instant::now(),
             answers: Arc::clone(&round.answers),
             round_state: round.state.clone(),
             sink: Arc::clone(sink),

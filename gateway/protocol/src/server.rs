@@ -16,7 +16,7 @@ use crate::mcp::{
     Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, RequestAnswer, Revision,
     StartedRequest,
 };
-use crate::session::{AnswerBudget, RunningRequest, SessionStore};
+use crate::session::{QuestionBudget, RunningRequest, SessionStore};
 
 mod detach;
 mod headers;
@@ -88,7 +88,7 @@ pub struct Server {
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
     large_messages: LargeMessageTurns,
-    answer_budget: AnswerBudget,
+    question_budget: Arc<QuestionBudget>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -117,7 +117,7 @@ impl Server {
             legacy_clients: LegacySseClients::new(max_sessions),
             request_memory: RequestMemoryBudget::new(request_memory),
             large_messages: LargeMessageTurns::default(),
-            answer_budget: AnswerBudget::default(),
+            question_budget: Arc::default(),
             close_streams_after,
             observer,
             stop,

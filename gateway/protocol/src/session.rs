@@ -3,11 +3,10 @@
 //! A session belongs to the principal that opened it; for other principals it doesn't exist. Idle sessions end
 //! automatically, and their number is limited, because most clients never end theirs.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::SetOnce;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
@@ -19,16 +18,19 @@ use crate::names::Principal;
 
 mod client_requests;
 mod running;
+mod session_store;
+mod session_table;
 mod streams;
 
-pub use client_requests::{AnswerBudget, ClientRequester, PendingRequests};
+pub use client_requests::{ClientRequester, PendingRequests, QuestionBudget};
 pub use running::{DuplicateRequestId, InFlightRequests, RunningRequest};
+pub use session_store::SessionStore;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use streams::fuzz_event_id;
 pub use streams::{EventReader, EventWriter, ResumeError, SseEvent};
 
-use streams::{SessionStreams, StreamMemory};
+use streams::SessionStreams;
 
 /// The agreement between a client and the gateway, and the client's running requests.
 #[derive(Debug)]
@@ -48,6 +50,19 @@ pub struct Session {
     pending_requests: Option<Arc<PendingRequests>>,
 }
 
+/// What a session does, from the easiest to the hardest to do without, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SessionActivity {
+    /// It does nothing.
+    Idle(Instant),
+    /// Its client reads a stream, so it is connected.
+    Read(Instant),
+    /// All its requests wait for answers of the client.
+    Asking(Instant),
+    /// It runs a request.
+    Running,
+}
+
 impl Session {
     /// The session of a stdio process, which isn't in a store. `closing` is set when the client sends nothing more.
     #[must_use]
@@ -58,7 +73,7 @@ impl Session {
         in_flight: Arc<InFlightRequests>,
         closing: CancellationToken,
     ) -> Self {
-        let streams = SessionStreams::new(0, Arc::default(), CancellationToken::new());
+        let streams = SessionStreams::new(0, caller.clone(), Arc::default(), CancellationToken::new());
         Self::new(String::new(), caller, greeting, listener, in_flight, streams, closing)
     }
 
@@ -73,6 +88,8 @@ impl Session {
     ) -> Self {
         let answers_questions =
             ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
+        let pending_requests =
+            answers_questions.then(|| Arc::new(PendingRequests::new(caller.clone(), closing)));
         Self {
             id,
             principal: caller.principal(),
@@ -83,7 +100,7 @@ impl Session {
             ready: SetOnce::new(),
             in_flight,
             streams,
-            pending_requests: answers_questions.then(|| Arc::new(PendingRequests::new(closing))),
+            pending_requests,
         }
     }
 
@@ -107,8 +124,22 @@ impl Session {
 
     /// The owner.
     #[must_use]
-    pub fn principal(&self) -> &Principal {
-        &self.principal
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    fn activity(&self) -> SessionActivity {
+        let (running, since) = self.in_flight.activity();
+        let asking = self.pending_requests.as_ref().map_or(0, |pending| pending.asking_requests());
+        if running > asking {
+            SessionActivity::Running
+        } else if running > 0 {
+            SessionActivity::Asking(since)
+        } else if self.streams.are_read() {
+            SessionActivity::Read(since)
+        } else {
+            SessionActivity::Idle(since)
+        }
     }
 
     /// Cancels the running requests and ends the streams.
@@ -198,121 +229,6 @@ pub fn random_id() -> Result<String, SessionError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|_| SessionError::NoRandomness)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// All open sessions.
-#[derive(Debug)]
-pub struct SessionStore {
-    open: Mutex<HashMap<String, Arc<Session>>>,
-    max: usize,
-    idle: Duration,
-    stop: CancellationToken,
-    stream_memory: Arc<StreamMemory>,
-}
-
-impl SessionStore {
-    /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
-    /// `stop` is set, streams without an end of their own end.
-    #[must_use]
-    pub fn new(max: usize, idle: Duration, stop: CancellationToken) -> Self {
-        Self { open: Mutex::default(), max, idle, stop, stream_memory: Arc::default() }
-    }
-
-    /// Opens a session. At the limit, the session that has been idle longest is ended: the caller's own first, and
-    /// those last whose client still reads a stream.
-    ///
-    /// # Errors
-    /// All open sessions are busy, or the system provides no random bytes.
-    pub fn open(
-        &self,
-        caller: Caller,
-        greeting: InitializeParams,
-        listener: ChangeListener,
-    ) -> Result<Arc<Session>, SessionError> {
-        let id = random_id()?;
-        let mut tag = [0_u8; 4];
-        getrandom::fill(&mut tag).map_err(|_| SessionError::NoRandomness)?;
-        let mut open = self.lock();
-        self.drop_idle(&mut open);
-        if open.len() >= self.max {
-            let idle = open.values().filter_map(|session| Some((session, session.in_flight.idle_since()?)));
-            let oldest = idle
-                .min_by_key(|(session, since)| (session.caller != caller, session.streams.are_read(), *since))
-                .map(|(session, _)| session.id.clone())
-                .ok_or(SessionError::TooMany)?;
-            if let Some(oldest) = open.remove(&oldest) {
-                oldest.end();
-            }
-        }
-        let streams =
-            SessionStreams::new(u32::from_be_bytes(tag), Arc::clone(&self.stream_memory), self.stop.clone());
-        let in_flight = Arc::default();
-        let closing = self.stop.clone();
-        let session = Session::new(id.clone(), caller, greeting, listener, in_flight, streams, closing);
-        let session = Arc::new(session);
-        open.insert(id, Arc::clone(&session));
-        Ok(session)
-    }
-
-    /// Finds the caller's session with this id and marks it as used.
-    #[must_use]
-    pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        // Expired sessions are removed when one is opened, not here: every request comes through here.
-        let open = self.lock();
-        let session =
-            open.get(id).filter(|session| session.principal == *principal && !self.is_expired(session))?;
-        session.in_flight.touch();
-        Some(Arc::clone(session))
-    }
-
-    /// Ends the caller's session with this id, and its requests.
-    #[must_use]
-    pub fn end(&self, id: &str, principal: &Principal) -> bool {
-        let mut open = self.lock();
-        if open.get(id).is_none_or(|session| session.principal != *principal) {
-            return false;
-        }
-        let ended = open.remove(id);
-        drop(open);
-        if let Some(session) = ended {
-            session.end();
-        }
-        true
-    }
-
-    /// Cancels the requests of all sessions.
-    pub fn cancel_all(&self) {
-        self.lock().values().for_each(|session| session.in_flight.cancel_all());
-    }
-
-    /// The number of open sessions.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        let mut open = self.lock();
-        self.drop_idle(&mut open);
-        open.len()
-    }
-
-    fn drop_idle(&self, open: &mut HashMap<String, Arc<Session>>) {
-        open.retain(|_, session| {
-            let is_kept = !self.is_expired(session);
-            if is_kept {
-                session.streams.evict();
-            } else {
-                session.end();
-            }
-            is_kept
-        });
-    }
-
-    fn is_expired(&self, session: &Session) -> bool {
-        let idle = session.in_flight.idle_since().is_some_and(|since| since.elapsed() >= self.idle);
-        idle && !session.streams.are_read()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod files;
 mod loading;
 /// Limits across calls, and stored state.
 mod across_calls;
+/// Shares of limits that several callers use.
+mod between_callers;
 /// The tables of `docs/limits.md` and `docs/tests.md`.
 mod limits_page;
 /// Lengths of the strings that a plugin sends.

@@ -252,10 +252,24 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn start_call(&self, tool: &str, arguments: Value) -> TcpStream {
+        self.start_call_with(&[], tool, arguments)
+    }
+
+    /// Like [`Http::start_call`], with more headers.
+    ///
+    /// # Panics
+    /// If the connection is refused.
+    #[must_use]
+    #[track_caller]
+    pub fn start_call_with(&self, headers: &[(&str, &str)], tool: &str, arguments: Value) -> TcpStream {
+        let mut more = String::new();
+        for (name, value) in headers {
+            let _ = write!(more, "{name}: {value}\r\n");
+        }
         let params = json!({ "name": tool, "arguments": arguments });
         let body = stateless_request(1, "tools/call", params).to_string();
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{more}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
         );

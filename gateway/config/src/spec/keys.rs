@@ -153,7 +153,7 @@ static HTTP: &[Key] = &[
             ..NumberRange::positive("no client could connect")
         }),
         "1000",
-        "Concurrent sessions of the handshake revisions.",
+        "Concurrent sessions of the handshake revisions. At the limit, the caller with the most sessions loses one that is idle.",
     ),
     optional(
         "session_idle",

@@ -20,7 +20,7 @@ pub static LIMITS: &[Key] = &[
             ..NumberRange::positive("every call would time out immediately")
         }),
         "\"30s\"",
-        "Time from the start of a call to its result.",
+        "Time from the arrival of a call to its result, including the time that it waits to run.",
     ),
     optional(
         "cpu_time",

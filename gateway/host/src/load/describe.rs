@@ -144,6 +144,7 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<Li
         | CallError::Trap(_)
         | CallError::InvalidOutput(_)
         | CallError::Busy(_)
+        | CallError::TimeoutBeforeStart(_)
         | CallError::Replaced
         | CallError::Cancelled
         | CallError::Internal(_) => return None,

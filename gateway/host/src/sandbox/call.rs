@@ -248,13 +248,13 @@ impl Sandbox {
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
         let meter = CpuMeter::new(limits.cpu_time);
-        let deadline = std::time::Instant::now() + timeout;
+        let deadline = context.arrived_at + timeout;
         let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
-                let lease =
-                    lease.insert(self.lease(&code, reuse_for, context, deadline, &meter, deps).await?);
+                let lease = lease
+                    .insert(self.lease(&code, reuse_for, context, deadline.into_std(), &meter, deps).await?);
                 let InstanceLease { store, instance, reuse: _ } = lease;
                 let instance = match instance {
                     Some(pooled) => pooled,
@@ -272,7 +272,7 @@ impl Sandbox {
             );
             // A guest that doesn't check for cancellation would only continue as before.
             let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
-            supervise(work, timeout, &cancel, grace, self.code.aborted()).await
+            supervise(work, deadline, &cancel, grace, self.code.aborted()).await
         };
         self.finish(end, lease, timeout, &origin, &cancel)
     }
@@ -441,12 +441,11 @@ fn report_missing_grants<T: FailureText>(state: &StoreState, answer: &mut T) {
 /// Runs the call until it returns, times out, is cancelled, or is aborted with its code.
 async fn supervise<T>(
     mut work: Pin<&mut (impl Future<Output = std::thread::Result<Result<T, RunError>>> + Send)>,
-    timeout: Duration,
+    deadline: Instant,
     cancel: &CancellationToken,
     grace: Duration,
     aborted: &CancellationToken,
 ) -> CallEnd<T> {
-    let deadline = Instant::now() + timeout;
     tokio::select! {
         biased;
         result = &mut work => return result.map_or(CallEnd::Panicked, CallEnd::Returned),

@@ -16,6 +16,9 @@ pub enum CallError {
     /// The plugin exceeded its time limit.
     #[error("exceeded the time limit of {}", humantime::format_duration(*.0))]
     Timeout(Duration),
+    /// The time limit was over before the call could start, because too many other calls were running.
+    #[error("waited for the whole time limit of {} and didn't run; try again later", humantime::format_duration(*.0))]
+    TimeoutBeforeStart(Duration),
     /// The plugin exceeded its CPU time limit.
     #[error("exceeded the CPU time limit of {}", humantime::format_duration(*.0))]
     CpuTime(Duration),
@@ -63,7 +66,7 @@ impl CallError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
-            Self::Timeout(_) => "timeout",
+            Self::Timeout(_) | Self::TimeoutBeforeStart(_) => "timeout",
             Self::CpuTime(_) => "cpu_time",
             Self::Memory(_) => "memory",
             Self::TableElements(_) => "tables",
@@ -84,19 +87,19 @@ impl CallError {
     #[must_use]
     pub fn config_key(&self) -> Option<&'static str> {
         match self {
-            Self::Timeout(_) => Some("timeout"),
+            Self::Timeout(_) | Self::TimeoutBeforeStart(_) => Some("timeout"),
             Self::CpuTime(_) => Some("cpu_time"),
             Self::Memory(_) => Some("memory"),
             Self::TableElements(_) => Some("table_elements"),
             Self::Handles(_) => Some("handles"),
             Self::TooLarge(_) => Some("transfer"),
-            Self::Busy(BusyReason::Plugin { .. }) => Some("queue"),
+            Self::Busy(BusyReason::Plugin { .. } | BusyReason::PluginShare { .. }) => Some("queue"),
             Self::Refused(_)
             | Self::Trap(_)
             | Self::InvalidOutput(_)
             | Self::NotGranted(_)
             | Self::Directory(_)
-            | Self::Busy(BusyReason::Gateway)
+            | Self::Busy(BusyReason::Gateway | BusyReason::GatewayShare { .. })
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
@@ -115,9 +118,29 @@ pub enum BusyReason {
         /// The number of waiting calls.
         waiting: u32,
     },
+    /// The caller's share of the limit of one plugin.
+    #[error(
+        "busy: {running} of your calls are running and {waiting} are waiting, as many as one caller can have; try again later"
+    )]
+    PluginShare {
+        /// The number of the caller's running calls.
+        running: u64,
+        /// The number of the caller's waiting calls.
+        waiting: u64,
+    },
     /// The limit of the gateway.
     #[error("the gateway is busy; try again later")]
     Gateway,
+    /// The caller's share of the limit of the gateway.
+    #[error(
+        "the gateway is busy: {running} of your calls are running and {waiting} are waiting, as many as one caller can have; try again later"
+    )]
+    GatewayShare {
+        /// The number of the caller's running calls.
+        running: u64,
+        /// The number of the caller's waiting calls.
+        waiting: u64,
+    },
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

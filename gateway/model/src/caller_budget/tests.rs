@@ -137,3 +137,15 @@ fn a_smaller_total_applies_as_shares_return() {
     held.truncate(1);
     assert!(poll(&mut next).is_some());
 }
+
+#[test]
+fn a_caller_with_less_is_next() {
+    let budget = CallerBudget::new(1);
+    let held = take(&budget, "holder");
+    let (mut more, mut first, mut second) =
+        (waiting(&budget, "holder"), waiting(&budget, "a"), waiting(&budget, "b"));
+    drop(held);
+    drop(poll(&mut first).expect("`a` holds nothing"));
+    drop(poll(&mut second).expect("`b` waits for longer than the second share of `holder`"));
+    assert!(poll(&mut more).is_some());
+}

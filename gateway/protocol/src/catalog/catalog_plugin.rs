@@ -80,6 +80,7 @@ impl CatalogPlugin {
             schema_bounds: _,
             concurrency: _,
             queue: _,
+            timeout: _,
             cancel_grace: _,
             settings: _,
         } = (*self.policy).clone();

@@ -81,10 +81,10 @@ async fn reports_requested_kinds_only() {
 async fn merges_updates_for_subscribers() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
     let two = ChangeListener::new(publish.subscribe(), &updates, []);
-    one.subscribe(&uri("test://a")).unwrap();
-    one.subscribe(&uri("test://a")).unwrap();
-    one.subscribe(&uri("test://b")).unwrap();
-    two.subscribe(&uri("test://b")).unwrap();
+    one.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
+    one.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
+    one.subscribe(&Caller::LOOPBACK, &uri("test://b")).unwrap();
+    two.subscribe(&Caller::LOOPBACK, &uri("test://b")).unwrap();
     for text in ["test://b", "test://a", "test://b", "test://c"] {
         updates.report(&uri(text));
     }
@@ -103,13 +103,13 @@ async fn unsubscribing_discards_pending_updates() {
     let (_publish, updates, listener) = listener(Arc::new(Catalog::empty()));
     listener.unsubscribe(&uri("test://never"));
     for text in ["test://a", "test://b"] {
-        listener.subscribe(&uri(text)).unwrap();
+        listener.subscribe(&Caller::LOOPBACK, &uri(text)).unwrap();
         updates.report(&uri(text));
     }
     listener.unsubscribe(&uri("test://a"));
     updates.report(&uri("test://a"));
     assert_eq!(heard(&listener), [ChangeEvent::Updated(uri("test://b"))]);
-    listener.subscribe(&uri("test://a")).unwrap();
+    listener.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     assert_eq!(heard(&listener), [], "an update from before the subscription");
 }
 
@@ -118,9 +118,9 @@ async fn dropping_a_listener_ends_its_subscriptions() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
     let two = ChangeListener::new(publish.subscribe(), &updates, []);
     for listener in [&one, &two] {
-        listener.subscribe(&uri("test://a")).unwrap();
+        listener.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     }
-    one.subscribe(&uri("test://b")).unwrap();
+    one.subscribe(&Caller::LOOPBACK, &uri("test://b")).unwrap();
     assert_eq!(updates.subscribed(), 2);
     drop(one);
     assert_eq!(updates.subscribed(), 1);
@@ -132,28 +132,32 @@ async fn dropping_a_listener_ends_its_subscriptions() {
 async fn limits_subscriptions_of_a_listener() {
     let (_publish, _, listener) = listener(Arc::new(Catalog::empty()));
     for number in 0..1024 {
-        listener.subscribe(&uri(&format!("test://{number}"))).unwrap();
+        listener.subscribe(&Caller::LOOPBACK, &uri(&format!("test://{number}"))).unwrap();
     }
-    assert_eq!(listener.subscribe(&uri("test://more")), Err(SubscriptionLimitError));
     assert_eq!(
-        listener.subscribe(&uri("test://7")),
+        listener.subscribe(&Caller::LOOPBACK, &uri("test://more")),
+        Err(SubscriptionLimitError::Listener)
+    );
+    assert_eq!(
+        listener.subscribe(&Caller::LOOPBACK, &uri("test://7")),
         Ok(()),
         "the listener is already subscribed to this one"
     );
     listener.unsubscribe(&uri("test://7"));
     let long = |number: usize| uri(&format!("test://{number}/{}", "x".repeat(4_000)));
-    assert_eq!(listener.subscribe(&long(0)), Ok(()));
+    assert_eq!(listener.subscribe(&Caller::LOOPBACK, &long(0)), Ok(()));
     for number in 0..1024 {
         listener.unsubscribe(&uri(&format!("test://{number}")));
     }
-    let taken = (1..1024).take_while(|number| listener.subscribe(&long(*number)).is_ok()).count();
+    let taken =
+        (1..1024).take_while(|number| listener.subscribe(&Caller::LOOPBACK, &long(*number)).is_ok()).count();
     assert!((60..66).contains(&taken), "{taken} URIs of four thousand bytes");
 }
 
 #[tokio::test]
 async fn catalogs_and_updates_wake_a_waiting_listener() {
     let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
-    listener.subscribe(&uri("test://a")).unwrap();
+    listener.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     let listener = Arc::new(listener);
     let wait = || {
         let listener = Arc::clone(&listener);
@@ -173,7 +177,7 @@ async fn catalogs_and_updates_wake_a_waiting_listener() {
 #[tokio::test]
 async fn cancelled_wait_loses_no_change() {
     let (publish, updates, listener) = listener(Arc::new(Catalog::empty()));
-    listener.subscribe(&uri("test://a")).unwrap();
+    listener.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     let mut given_up = Box::pin(listener.next());
     assert!(futures_util::poll!(&mut given_up).is_pending());
     publish.send_replace(offering(&["one"], &[]));
@@ -183,4 +187,31 @@ async fn cancelled_wait_loses_no_change() {
         heard(&listener),
         [ChangeEvent::ListChanged(ListKind::Tools), ChangeEvent::Updated(uri("test://a"))]
     );
+}
+
+#[test]
+fn limits_subscriptions_of_a_caller() {
+    let (_publish, seen) = watch::channel(Arc::new(Catalog::empty()));
+    let updates: Arc<ResourceUpdates> = Arc::default();
+    let long = |number: usize| uri(&format!("test://{number:04}{}", "x".repeat(4_000)));
+    let listen = || ChangeListener::new(seen.clone(), &updates, []);
+    let ann = Caller::Named("ann".into());
+    let bob = Caller::Named("bob".into());
+    let mut listeners = Vec::new();
+    let error = loop {
+        let listener = listen();
+        let error = (0..64).find_map(|number| listener.subscribe(&ann, &long(number)).err());
+        listeners.push(listener);
+        if let Some(error) = error {
+            break error;
+        }
+    };
+    assert_eq!(error, SubscriptionLimitError::Total);
+    assert!((100..200).contains(&listeners.len()), "{}", listeners.len());
+    assert_eq!(listen().subscribe(&bob, &long(0)), Ok(()), "another caller has a part of its own");
+    let last = listeners.pop().unwrap();
+    last.unsubscribe(&long(0));
+    assert_eq!(last.subscribe(&ann, &long(1000)), Ok(()), "one that ends makes room");
+    drop((listeners, last));
+    assert_eq!(updates.subscribed(), 0);
 }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use crate::caller::Caller;
+use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::names::ResourceUri;
 
 /// The maximum number of subscriptions of one listener.
@@ -15,17 +17,38 @@ const MAX_SUBSCRIPTIONS: usize = 1024;
 /// connected.
 const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 
-/// A listener reached the limit on subscriptions.
+/// The maximum size of the subscriptions of all listeners, in bytes.
+const MAX_TOTAL_SUBSCRIPTION_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The size of a subscription without its URI, in bytes: about what the index and the mailbox need for it.
+const SUBSCRIPTION_BYTES: u64 = 256;
+
+/// A limit on subscriptions was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources, with URIs of at most {MAX_SUBSCRIBED_URI_BYTES} \
-     bytes in total, are allowed"
-)]
-pub struct SubscriptionLimitError;
+pub enum SubscriptionLimitError {
+    /// The limit of one listener.
+    #[error(
+        "too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources, with URIs of at most {MAX_SUBSCRIBED_URI_BYTES} \
+         bytes in total, are allowed"
+    )]
+    Listener,
+    /// The caller's share of the limit of all listeners.
+    #[error("too many subscriptions in all your sessions and streams")]
+    Total,
+}
 
 /// Routes updates to subscribers.
-#[derive(Debug, Default)]
-pub struct ResourceUpdates(Mutex<SubscriberIndex>);
+#[derive(Debug)]
+pub struct ResourceUpdates {
+    index: Mutex<SubscriberIndex>,
+    budget: Arc<CallerBudget>,
+}
+
+impl Default for ResourceUpdates {
+    fn default() -> Self {
+        Self { index: Mutex::default(), budget: CallerBudget::new(MAX_TOTAL_SUBSCRIPTION_BYTES) }
+    }
+}
 
 /// The subscribers of each resource.
 #[derive(Debug, Default)]
@@ -44,7 +67,7 @@ impl ResourceUpdates {
     }
 
     fn lock(&self) -> MutexGuard<'_, SubscriberIndex> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -66,6 +89,8 @@ struct PendingUpdates {
 #[derive(Debug, Default)]
 struct MailboxState {
     subscribed: HashSet<ResourceUri>,
+    /// The part of the budget that `subscribed` takes.
+    share: Option<BudgetShare>,
     /// The total length of `subscribed`, in bytes.
     subscribed_bytes: usize,
     /// The resources with a pending update, each once, oldest first.
@@ -83,7 +108,7 @@ impl Mailbox {
         Self { updates: Arc::clone(updates), number, pending: Arc::default() }
     }
 
-    pub(super) fn subscribe(&self, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
+    pub(super) fn subscribe(&self, caller: &Caller, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
         let mut index = self.updates.lock();
         let mut state = self.pending.lock();
         if state.subscribed.contains(uri) {
@@ -91,8 +116,18 @@ impl Mailbox {
         }
         let text = state.subscribed_bytes + uri.as_str().len();
         if state.subscribed.len() >= MAX_SUBSCRIPTIONS || text > MAX_SUBSCRIBED_URI_BYTES {
-            return Err(SubscriptionLimitError);
+            return Err(SubscriptionLimitError::Listener);
         }
+        let size = subscription_size(uri);
+        match &mut state.share {
+            Some(share) => share.try_grow(size),
+            none => {
+                *none = self.updates.budget.try_reserve(caller, size);
+                none.is_some()
+            }
+        }
+        .then_some(())
+        .ok_or(SubscriptionLimitError::Total)?;
         state.subscribed_bytes = text;
         state.subscribed.insert(uri.clone());
         index.subscribers.entry(uri.clone()).or_default().insert(self.number, Arc::clone(&self.pending));
@@ -104,6 +139,9 @@ impl Mailbox {
         let mut state = self.pending.lock();
         if state.subscribed.remove(uri) {
             state.subscribed_bytes -= uri.as_str().len();
+            if let Some(share) = &mut state.share {
+                share.shrink(subscription_size(uri));
+            }
             if state.pending_set.remove(uri) {
                 state.pending.retain(|waiting| waiting != uri);
             }
@@ -128,10 +166,16 @@ impl Mailbox {
 impl Drop for Mailbox {
     fn drop(&mut self) {
         let mut index = self.updates.lock();
-        for uri in self.pending.lock().subscribed.drain() {
+        let mut state = self.pending.lock();
+        state.share = None;
+        for uri in state.subscribed.drain() {
             index.remove(&uri, self.number);
         }
     }
+}
+
+fn subscription_size(uri: &ResourceUri) -> u64 {
+    SUBSCRIPTION_BYTES + uri.as_str().len() as u64
 }
 
 impl SubscriberIndex {

@@ -1,14 +1,24 @@
-//! Tests of queues, rejections and fairness between plugins.
+//! Tests of queues, rejections, and fairness between plugins and between callers.
 
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::*;
+use crate::catalog::fake::bare_policy;
 
 fn id(name: &str) -> PluginId {
     PluginId::new(name).unwrap()
+}
+
+fn policy(plugin: &str, concurrency: u32, queue: u32) -> PluginPolicy {
+    PluginPolicy { concurrency, queue, ..bare_policy(&id(plugin)) }
+}
+
+/// A call of a client.
+fn call_of(name: &str) -> CallContext {
+    CallContext::internal(Caller::Named(name.into()))
 }
 
 /// Requests a permit with a queue of two.
@@ -17,7 +27,7 @@ async fn admit(
     plugin: &str,
     concurrency: u32,
 ) -> Result<CallPermit, CallError> {
-    limiter.admit(&id(plugin), concurrency, 2, &CancellationToken::new()).await
+    limiter.admit(&policy(plugin, concurrency, 2), &CallContext::internal(Caller::Local)).await
 }
 
 /// Requests a permit in a task of its own, and lets it run until it blocks.
@@ -26,15 +36,23 @@ async fn ask(
     plugin: &'static str,
     concurrency: u32,
 ) -> JoinHandle<Result<CallPermit, CallError>> {
+    ask_for(limiter, policy(plugin, concurrency, 2), CallContext::internal(Caller::Local)).await
+}
+
+async fn ask_for(
+    limiter: &Arc<ConcurrencyLimiter>,
+    policy: PluginPolicy,
+    context: CallContext,
+) -> JoinHandle<Result<CallPermit, CallError>> {
     let limiter = Arc::clone(limiter);
-    let task = tokio::spawn(async move { admit(&limiter, plugin, concurrency).await });
+    let task = tokio::spawn(async move { limiter.admit(&policy, &context).await });
     tokio::task::yield_now().await;
     task
 }
 
 /// With paused time this isn't a delay: it ends as soon as nothing else can happen.
 async fn waits(task: &mut JoinHandle<Result<CallPermit, CallError>>) -> bool {
-    timeout(Duration::from_secs(60), task).await.is_err()
+    timeout(Duration::from_millis(1), task).await.is_err()
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,9 +105,10 @@ async fn no_plugin_gets_the_last_permit() {
 async fn plugin_without_queue_waits_for_the_gateway() {
     let limiter = Arc::new(ConcurrencyLimiter::new(1));
     let running = admit(&limiter, "a", 1).await.unwrap();
-    let other = Arc::clone(&limiter);
-    let mut task = tokio::spawn(async move { other.admit(&id("b"), 1, 0, &CancellationToken::new()).await });
+    let mut task = ask_for(&limiter, policy("b", 1, 0), call_of("ann")).await;
     assert!(waits(&mut task).await);
+    let busy = ask_for(&limiter, policy("b", 1, 0), call_of("bob")).await.await.unwrap();
+    assert_eq!(busy.unwrap_err(), CallError::Busy(BusyReason::Plugin { running: 0, waiting: 1 }));
     drop(running);
     drop(task.await.unwrap().unwrap());
 }
@@ -100,14 +119,10 @@ async fn limits_waiting_calls_of_all_plugins() {
     let _running = admit(&limiter, "a", 1).await.unwrap();
     let mut waiting = Vec::new();
     for number in 0..MIN_WAITING_CALLS {
-        let limiter = Arc::clone(&limiter);
-        let plugin = id(&format!("p{number}"));
-        waiting
-            .push(tokio::spawn(async move { limiter.admit(&plugin, 1, 1, &CancellationToken::new()).await }));
+        let context = CallContext::internal(Caller::Local);
+        waiting.push(ask_for(&limiter, policy(&format!("p{number}"), 1, 1), context).await);
     }
-    while limiter.waiting.load(Ordering::Relaxed) < MIN_WAITING_CALLS {
-        tokio::task::yield_now().await;
-    }
+    assert_eq!(limiter.places.used(), u64::from(MIN_WAITING_CALLS));
     assert_eq!(admit(&limiter, "b", 1).await.unwrap_err(), CallError::Busy(BusyReason::Gateway));
     assert_eq!(limiter.load(&id("b")), CallLoad::default());
     waiting.iter().for_each(JoinHandle::abort);
@@ -117,15 +132,87 @@ async fn limits_waiting_calls_of_all_plugins() {
 async fn cancelled_call_leaves_the_queue() {
     let limiter = Arc::new(ConcurrencyLimiter::new(4));
     let running = admit(&limiter, "a", 1).await.unwrap();
-    let cancel = CancellationToken::new();
-    let plugin = id("a");
-    let mut waiting = std::pin::pin!(limiter.admit(&plugin, 1, 2, &cancel));
-    assert!(timeout(Duration::from_secs(60), &mut waiting).await.is_err());
-    cancel.cancel();
+    let context = call_of("ann");
+    let policy = policy("a", 1, 2);
+    let mut waiting = std::pin::pin!(limiter.admit(&policy, &context));
+    assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+    context.cancel.cancel();
     assert_eq!(waiting.await.unwrap_err(), CallError::Cancelled);
-    assert_eq!(limiter.load(&plugin), CallLoad { running: 1, waiting: 0 });
+    assert_eq!(limiter.load(&policy.id), CallLoad { running: 1, waiting: 0 });
     drop(running);
-    assert_eq!(limiter.admit(&plugin, 1, 2, &cancel).await.unwrap_err(), CallError::Cancelled);
+    assert_eq!(limiter.admit(&policy, &context).await.unwrap_err(), CallError::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_limit_includes_the_wait_of_every_kind() {
+    let limiter = Arc::new(ConcurrencyLimiter::new(2));
+    let late = |plugin: &str| PluginPolicy { timeout: Duration::from_secs(5), ..policy(plugin, 1, 2) };
+    let _one = limiter.admit(&late("a"), &call_of("ann")).await.unwrap();
+    let _two = limiter.admit(&late("b"), &call_of("ann")).await.unwrap();
+    let started = Instant::now();
+    for (plugin, waits_for) in [("a", "the plugin"), ("c", "the gateway")] {
+        let context = call_of("bob");
+        tokio::time::advance(Duration::from_secs(2)).await; // spent before it asked for a permit
+        let error = limiter.admit(&late(plugin), &context).await.unwrap_err();
+        assert_eq!(error, CallError::TimeoutBeforeStart(Duration::from_secs(5)), "waiting for {waits_for}");
+        assert_eq!(context.arrived_at.elapsed(), Duration::from_secs(5), "waiting for {waits_for}");
+        assert_eq!(limiter.load(&id(plugin)).waiting, 0);
+    }
+    assert_eq!(started.elapsed(), Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_leaves_slots_and_places_of_a_plugin_to_others() {
+    let limiter = Arc::new(ConcurrencyLimiter::new(64));
+    let mut of_ann = Vec::new();
+    for _ in 0..300 {
+        of_ann.push(ask_for(&limiter, policy("a", 16, 256), call_of("ann")).await);
+    }
+    assert_eq!(limiter.load(&id("a")), CallLoad { running: 14, waiting: 224 });
+    let refused = of_ann.pop().unwrap().await.unwrap().unwrap_err();
+    assert_eq!(refused, CallError::Busy(BusyReason::PluginShare { running: 14, waiting: 224 }));
+    let running = limiter.admit(&policy("a", 16, 256), &call_of("bob")).await.unwrap();
+    let also_running = limiter.admit(&policy("a", 16, 256), &call_of("bob")).await.unwrap();
+    let mut third = ask_for(&limiter, policy("a", 16, 256), call_of("bob")).await;
+    assert!(waits(&mut third).await);
+    of_ann.remove(0).await.unwrap().map(drop).unwrap();
+    third.await.unwrap().map(drop).expect("it is next, although 224 calls wait for longer");
+    drop((running, also_running));
+    of_ann.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_slow_plugins_leave_slots_to_another_caller() {
+    let limiter = Arc::new(ConcurrencyLimiter::new(64));
+    let mut of_ann = Vec::new();
+    for plugin in ["a", "b", "c", "d"] {
+        for _ in 0..100 {
+            of_ann.push(ask_for(&limiter, policy(plugin, 16, 256), call_of("ann")).await);
+        }
+    }
+    assert_eq!(limiter.loads().iter().map(|(_, load)| load.running).sum::<u32>(), 56);
+    for plugin in ["a", "b", "e"] {
+        let mut permit = ask_for(&limiter, policy(plugin, 16, 256), call_of("bob")).await;
+        drop(timeout(Duration::from_millis(1), &mut permit).await.expect("at once").unwrap().unwrap());
+    }
+    of_ann.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_leaves_places_of_the_gateway_to_others() {
+    let limiter = Arc::new(ConcurrencyLimiter::new(8));
+    let mut of_ann = Vec::new();
+    for number in 0..MIN_WAITING_CALLS {
+        of_ann.push(ask_for(&limiter, policy(&format!("p{number}"), 1, 1), call_of("ann")).await);
+    }
+    let refused = of_ann.pop().unwrap().await.unwrap().unwrap_err();
+    assert_eq!(refused, CallError::Busy(BusyReason::GatewayShare { running: 7, waiting: 896 }));
+    let running = limiter.admit(&policy("x", 1, 1), &call_of("bob")).await.unwrap();
+    let mut of_bob = ask_for(&limiter, policy("y", 1, 1), call_of("bob")).await;
+    assert!(waits(&mut of_bob).await, "it isn't refused");
+    drop(running);
+    drop(of_bob.await.unwrap().unwrap());
+    of_ann.iter().for_each(JoinHandle::abort);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
+use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
 use crate::changes::{ChangeEvent, ChangeListener, ResourceUpdates, SubscriptionLimitError};
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, Id};
-use crate::names::{Principal, ResourceUri};
+use crate::names::ResourceUri;
 
 use super::errors::{ErrorAnswer, ProtocolError};
 use super::params::Params;
@@ -61,18 +62,18 @@ impl Protocol {
         &self,
         listener: &ChangeListener,
         revision: Revision,
-        principal: &Principal,
+        caller: &Caller,
         params: &Params,
     ) -> Result<(), ProtocolError> {
         let uri = params.string("uri")?;
         let uri = uri.as_ref();
         let catalog = self.dispatcher.catalog();
-        let view = catalog.visible_to(principal);
+        let view = catalog.visible_to(&caller.principal());
         let unknown =
             || ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, view), revision).error;
         let uri = owned_uri(view, uri).ok_or_else(unknown)?;
         listener
-            .subscribe(&uri)
+            .subscribe(caller, &uri)
             .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
     }
 
@@ -96,17 +97,17 @@ impl Protocol {
         &self,
         updates: &Arc<ResourceUpdates>,
         revision: Revision,
-        principal: &Principal,
+        caller: &Caller,
         id: &Id,
         params: &Params,
     ) -> Result<NotificationStream, ProtocolError> {
         let ChangeFilter { kinds, uris } = ChangeFilter::read(params)?;
         let catalog = self.dispatcher.catalog();
-        let view = catalog.visible_to(principal);
+        let view = catalog.visible_to(&caller.principal());
         let listener = ChangeListener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
         let mut honoured = ChangeFilter { kinds, uris: Vec::new() };
         for uri in uris.iter().filter_map(|uri| owned_uri(view, uri)) {
-            listener.subscribe(&uri).map_err(|error| {
+            listener.subscribe(caller, &uri).map_err(|error| {
                 subscription_limit_error(
                     error,
                     "/notifications/resourceSubscriptions",

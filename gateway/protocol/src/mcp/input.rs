@@ -60,10 +60,6 @@ const STATE_LIFETIME: Duration = Duration::from_secs(600);
 /// The longest sealed state, in bytes. Clients send it back with everything else.
 const MAX_STATE_BYTES: usize = 256 << 10;
 
-/// The maximum number of used states that are remembered for one caller. At this number, the caller gets no new states,
-/// because a used one must be remembered until it expires.
-const MAX_SPENT_STATES: usize = 1 << 15;
-
 /// The longest question to a model that a state carries, in bytes. A longer one can't be asked again.
 const MAX_CARRIED_BYTES: usize = 16 << 10;
 
@@ -129,6 +125,9 @@ pub enum QuestionError {
     /// The client has reached the limit on open questions.
     #[error("{0} questions to this client are already open")]
     TooMany(usize),
+    /// The caller has used up its share of the open questions of all clients.
+    #[error("too many questions are open; try again later")]
+    TooManyInTotal,
     /// The client answered, but the limit on the memory of waiting answers is reached.
     #[error("too many long answers are waiting; try again later")]
     NoMemory,

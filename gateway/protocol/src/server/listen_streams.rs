@@ -13,12 +13,11 @@ use crate::caller::Caller;
 use crate::jsonrpc::Id;
 use crate::mcp::envelope::RequestEnvelope;
 use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
-use crate::names::Principal;
 
 use super::Server;
 use super::response_stream::RequestInProgress;
 
-/// The maximum number of open streams of one principal.
+/// The maximum number of open streams of one caller.
 const MAX_LISTEN_STREAMS: usize = 64;
 
 /// The reasons why a stream ends before the gateway stops.
@@ -30,30 +29,30 @@ pub(super) struct StreamEnds {
     pub(super) closing: CancellationToken,
 }
 
-/// The number of open streams of each principal.
+/// The number of open streams of each caller.
 #[derive(Debug, Default)]
-pub(super) struct ListenStreams(Arc<Mutex<HashMap<Principal, usize>>>);
+pub(super) struct ListenStreams(Arc<Mutex<HashMap<Caller, usize>>>);
 
 /// An open stream, counted until this is dropped.
 #[derive(Debug)]
 struct ListenStreamGuard {
-    counts: Arc<Mutex<HashMap<Principal, usize>>>,
-    principal: Principal,
+    counts: Arc<Mutex<HashMap<Caller, usize>>>,
+    caller: Caller,
 }
 
 impl ListenStreams {
-    /// Counts a stream. `None` means that the principal has too many.
-    fn open(&self, principal: &Principal) -> Option<ListenStreamGuard> {
+    /// Counts a stream. `None` means that the caller has too many.
+    fn open(&self, caller: &Caller) -> Option<ListenStreamGuard> {
         let mut counts = lock(&self.0);
-        let count = counts.get(principal).copied().unwrap_or(0);
+        let count = counts.get(caller).copied().unwrap_or(0);
         if count >= MAX_LISTEN_STREAMS {
             return None;
         }
-        counts.insert(principal.clone(), count + 1);
-        Some(ListenStreamGuard { counts: Arc::clone(&self.0), principal: principal.clone() })
+        counts.insert(caller.clone(), count + 1);
+        Some(ListenStreamGuard { counts: Arc::clone(&self.0), caller: caller.clone() })
     }
 
-    /// The number of open streams of all principals.
+    /// The number of open streams of all callers.
     pub(super) fn count(&self) -> usize {
         lock(&self.0).values().sum()
     }
@@ -62,16 +61,16 @@ impl ListenStreams {
 impl Drop for ListenStreamGuard {
     fn drop(&mut self) {
         let mut counts = lock(&self.counts);
-        if let Some(count) = counts.get_mut(&self.principal) {
+        if let Some(count) = counts.get_mut(&self.caller) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.principal);
+                counts.remove(&self.caller);
             }
         }
     }
 }
 
-fn lock(counts: &Mutex<HashMap<Principal, usize>>) -> MutexGuard<'_, HashMap<Principal, usize>> {
+fn lock(counts: &Mutex<HashMap<Caller, usize>>) -> MutexGuard<'_, HashMap<Caller, usize>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -85,13 +84,12 @@ impl Server {
         caller: &Caller,
         ends: StreamEnds,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let principal = caller.principal();
-        let guard = self.listen_streams.open(&principal).ok_or_else(|| {
+        let guard = self.listen_streams.open(caller).ok_or_else(|| {
             ProtocolError::internal(format!(
                 "{MAX_LISTEN_STREAMS} notification streams are already open; close one first"
             ))
         })?;
-        let listening = self.protocol.listen(&self.updates, envelope.revision, &principal, id, params)?;
+        let listening = self.protocol.listen(&self.updates, envelope.revision, caller, id, params)?;
         // A buffer of one message: until the client has read it, changes stay pending and are merged.
         let (sender, side_messages) = mpsc::channel(1);
         let stop = self.stop.clone();

@@ -14,7 +14,7 @@ use crate::mcp::{
     self, Method, NotificationPrefs, Notifier, Params, Peer, ProtocolError, RequestAnswer, RequestContext,
     Revision, SideMessage,
 };
-use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
+use crate::session::{InFlightRequests, PendingRequests, QuestionBudget, RunningRequest, Session};
 
 use super::response_stream::{RequestInProgress, StreamSupport};
 use super::{Server, large_messages};
@@ -61,7 +61,7 @@ impl Server {
                 return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Subscribe => {
-                self.protocol.subscribe(session.listener(), revision, session.principal(), &params)?;
+                self.protocol.subscribe(session.listener(), revision, session.caller(), &params)?;
                 return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Unsubscribe => {
@@ -81,7 +81,7 @@ impl Server {
             | Method::Listen => {}
         }
         let questions = session.pending_requests().filter(|_| method.may_ask());
-        let questions = questions.map(|pending| (pending, &self.answer_budget));
+        let questions = questions.map(|pending| (pending, &self.question_budget));
         let CallChannels { sink, peer, side_messages } = call_channels(
             revision,
             NotificationPrefs::read(&params, session.log_level()),
@@ -124,7 +124,7 @@ fn call_channels(
     revision: Revision,
     wishes: NotificationPrefs,
     streaming: StreamSupport,
-    questions: Option<(&Arc<PendingRequests>, &AnswerBudget)>,
+    questions: Option<(&Arc<PendingRequests>, &Arc<QuestionBudget>)>,
 ) -> CallChannels {
     let discard = || Arc::new(DiscardSink) as Arc<dyn CallSink>;
     if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {

@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
+use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::json::Json;
 use crate::jsonrpc::{self, Id, MalformedMessage, MessageKind, Response};
 use crate::mcp::{MAX_OPEN_QUESTIONS, Peer, PendingQuestion, QUESTION_TIMEOUT, QuestionError, SideMessage};
@@ -22,6 +24,8 @@ type QuestionAnswer = Result<Json, QuestionError>;
 /// The open questions of one session.
 #[derive(Debug)]
 pub struct PendingRequests {
+    /// The owner of the session.
+    caller: Caller,
     open: Mutex<OpenQuestions>,
     /// Set when no answer can arrive any more.
     closed: CancellationToken,
@@ -32,20 +36,36 @@ struct OpenQuestions {
     /// The number of questions ever asked.
     count: u64,
     waiting: HashMap<Id, oneshot::Sender<QuestionAnswer>>,
+    /// The number of requests that could ask.
+    requesters: u64,
+    /// The number of open questions of each request that asks.
+    asking: HashMap<u64, usize>,
 }
 
 /// The unit of the budget, in bytes. Shorter answers aren't counted, because a call can have only a few of them.
 const ANSWER_UNIT_BYTES: usize = 1024;
 
-/// Limits the memory of answers that are held until the other answers of their request arrive, in all sessions
-/// together.
-#[derive(Debug, Clone)]
-pub struct AnswerBudget(Arc<Semaphore>);
+/// The memory of answers in all sessions together, in units.
+const TOTAL_ANSWER_UNITS: u64 = 64 * 1024;
 
-impl Default for AnswerBudget {
-    /// 64 MiB.
+/// The maximum number of open questions in all sessions together. A call that waits for an answer keeps its request and
+/// its task.
+const MAX_TOTAL_QUESTIONS: u64 = 4096;
+
+/// Limits the open questions of all sessions together, and the memory of answers that are held until the other answers
+/// of their request arrive.
+#[derive(Debug)]
+pub struct QuestionBudget {
+    questions: Arc<CallerBudget>,
+    answers: Arc<CallerBudget>,
+}
+
+impl Default for QuestionBudget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(64 * 1024)))
+        Self {
+            questions: CallerBudget::new(MAX_TOTAL_QUESTIONS),
+            answers: CallerBudget::new(TOTAL_ANSWER_UNITS),
+        }
     }
 }
 
@@ -53,10 +73,11 @@ impl Default for AnswerBudget {
 #[derive(Debug)]
 pub struct ClientRequester {
     pending: Arc<PendingRequests>,
+    number: u64,
     out: mpsc::Sender<SideMessage>,
-    budget: AnswerBudget,
+    budget: Arc<QuestionBudget>,
     /// The memory of this request's answers.
-    permits: Mutex<Vec<OwnedSemaphorePermit>>,
+    answers: Mutex<Vec<BudgetShare>>,
 }
 
 /// An open question. Dropping it before its answer arrived withdraws it.
@@ -66,24 +87,35 @@ struct OpenClientRequest<'a> {
     answer: oneshot::Receiver<QuestionAnswer>,
     /// The reason for the withdrawal. `None` before the question is sent.
     withdrawal: Option<&'static str>,
+    _share: BudgetShare,
 }
 
 impl PendingRequests {
-    /// No questions. `closed` is set when no answer can arrive any more.
+    /// No questions to this caller. `closed` is set when no answer can arrive any more.
     #[must_use]
-    pub fn new(closed: CancellationToken) -> Self {
-        Self { open: Mutex::default(), closed }
+    pub fn new(caller: Caller, closed: CancellationToken) -> Self {
+        Self { caller, open: Mutex::default(), closed }
     }
 
-    /// Asks on the stream of a request: `out` carries its side messages, and the request's answers count towards
-    /// `budget` until it ends.
+    /// The number of requests that wait for answers.
+    pub(super) fn asking_requests(&self) -> usize {
+        self.lock().asking.len()
+    }
+
+    /// Asks on the stream of a request: `out` carries its side messages. Its questions and answers count towards
+    /// `budget`, the answers until the request ends.
     #[must_use]
     pub fn requester(
         self: &Arc<Self>,
         out: mpsc::Sender<SideMessage>,
-        budget: &AnswerBudget,
+        budget: &Arc<QuestionBudget>,
     ) -> ClientRequester {
-        ClientRequester { pending: Arc::clone(self), out, budget: budget.clone(), permits: Mutex::default() }
+        let mut open = self.lock();
+        open.requesters += 1;
+        let number = open.requesters;
+        drop(open);
+        let budget = Arc::clone(budget);
+        ClientRequester { pending: Arc::clone(self), number, out, budget, answers: Mutex::default() }
     }
 
     /// Handles an answer. It is ignored if no question is waiting for it.
@@ -122,6 +154,8 @@ impl PendingRequests {
 impl ClientRequester {
     fn question(&self) -> Result<OpenClientRequest<'_>, QuestionError> {
         let (sender, answer) = oneshot::channel();
+        let share = self.budget.questions.try_reserve(&self.pending.caller, 1);
+        let share = share.ok_or(QuestionError::TooManyInTotal)?;
         let mut open = self.pending.lock();
         if open.waiting.len() >= MAX_OPEN_QUESTIONS {
             return Err(QuestionError::TooMany(MAX_OPEN_QUESTIONS));
@@ -129,7 +163,8 @@ impl ClientRequester {
         open.count += 1;
         let id = Id::string(&format!("s-{}", open.count));
         open.waiting.insert(id.clone(), sender);
-        Ok(OpenClientRequest { requester: self, id, answer, withdrawal: None })
+        *open.asking.entry(self.number).or_default() += 1;
+        Ok(OpenClientRequest { requester: self, id, answer, withdrawal: None, _share: share })
     }
 
     async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
@@ -158,11 +193,11 @@ impl ClientRequester {
 
     /// Reserves memory for an answer.
     fn reserve(&self, answer: &Json) -> Result<(), QuestionError> {
-        let units = u32::try_from(answer.get().len() / ANSWER_UNIT_BYTES).unwrap_or(u32::MAX);
+        let units = (answer.get().len() / ANSWER_UNIT_BYTES) as u64;
         if units > 0 {
-            let budget = Arc::clone(&self.budget.0);
-            let permit = budget.try_acquire_many_owned(units).map_err(|_| QuestionError::NoMemory)?;
-            self.permits.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
+            let share = self.budget.answers.try_reserve(&self.pending.caller, units);
+            let share = share.ok_or(QuestionError::NoMemory)?;
+            self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(share);
         }
         Ok(())
     }
@@ -176,7 +211,15 @@ impl Peer for ClientRequester {
 
 impl Drop for OpenClientRequest<'_> {
     fn drop(&mut self) {
-        let unanswered = self.requester.pending.lock().waiting.remove(&self.id).is_some();
+        let mut open = self.requester.pending.lock();
+        let unanswered = open.waiting.remove(&self.id).is_some();
+        if let Some(questions) = open.asking.get_mut(&self.requester.number) {
+            *questions -= 1;
+            if *questions == 0 {
+                open.asking.remove(&self.requester.number);
+            }
+        }
+        drop(open);
         let Some(reason) = self.withdrawal.filter(|_| unanswered) else { return };
         let id: serde_json::Value = serde_json::from_str(self.id.as_json()).expect("an id is JSON");
         let params = Json::from_value(&json!({ "requestId": id, "reason": reason }));

@@ -77,10 +77,10 @@ impl InFlightRequests {
         self.lock().running.values().for_each(CancellationToken::cancel);
     }
 
-    /// The time since which nothing runs and nothing was received. `None` while a request runs.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
+    /// The number of running requests, and the time of the last message or of the last end of a request.
+    pub(super) fn activity(&self) -> (usize, Instant) {
         let requests = self.lock();
-        requests.running.is_empty().then_some(requests.last_activity)
+        (requests.running.len(), requests.last_activity)
     }
 
     /// Records a message of the peer.

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::mcp::Feature;
 
 use super::Session;
@@ -20,10 +21,12 @@ use super::Session;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod id;
+mod memory;
 mod store;
 
 use id::EventId;
-pub(super) use store::StreamMemory;
+use memory::SessionMemory;
+pub(super) use memory::StreamMemory;
 use store::{NextEvent, ResumePoint, Retention, StreamKind, StreamStore};
 
 #[cfg(any(test, feature = "fuzz"))]
@@ -65,6 +68,7 @@ pub(super) struct SessionStreams {
     /// Distinguishes this session's event ids from those of other sessions.
     tag: u32,
     store: Mutex<StreamStore>,
+    memory: Arc<StreamMemory>,
     /// Set when the session ends, and with it all its streams.
     ended: CancellationToken,
     /// Set when the gateway stops, and with it the notification streams.
@@ -79,8 +83,9 @@ impl fmt::Debug for SessionStreams {
 
 impl SessionStreams {
     /// No streams yet. `memory` counts the kept events of all sessions.
-    pub(super) fn new(tag: u32, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
-        Self { tag, store: Mutex::new(StreamStore::new(memory)), ended: CancellationToken::new(), stop }
+    pub(super) fn new(tag: u32, caller: Caller, memory: Arc<StreamMemory>, stop: CancellationToken) -> Self {
+        let store = Mutex::new(StreamStore::new(SessionMemory::new(caller, Arc::clone(&memory))));
+        Self { tag, store, memory, ended: CancellationToken::new(), stop }
     }
 
     /// Ends all streams.
@@ -91,11 +96,6 @@ impl SessionStreams {
     /// Reports whether a stream has a reader. If so, the client is connected, even if it sends no requests.
     pub(super) fn are_read(&self) -> bool {
         self.store().is_read()
-    }
-
-    /// Removes expired streams.
-    pub(super) fn evict(&self) {
-        self.store().evict();
     }
 
     fn store(&self) -> MutexGuard<'_, StreamStore> {
@@ -143,6 +143,18 @@ impl Session {
         }
     }
 
+    /// Makes sure that streams end in time if they have neither a reader nor a writer.
+    fn sweep_streams(self: &Arc<Self>) {
+        let SessionStreams { memory, .. } = &self.streams;
+        let starts = self.streams.store().starts_sweeping();
+        if starts {
+            memory.add_unused(self);
+        }
+        if memory.is_full() {
+            memory.sweep();
+        }
+    }
+
     fn reader(
         self: &Arc<Self>,
         stream: u64,
@@ -182,6 +194,7 @@ impl EventWriter {
 impl Drop for EventWriter {
     fn drop(&mut self) {
         self.session.streams.store().finish(self.stream);
+        self.session.sweep_streams();
     }
 }
 
@@ -273,6 +286,7 @@ impl Drop for EventReader {
     fn drop(&mut self) {
         self.session.in_flight.touch();
         self.session.streams.store().detach(self.stream, self.reader);
+        self.session.sweep_streams();
     }
 }
 

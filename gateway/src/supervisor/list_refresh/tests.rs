@@ -116,7 +116,7 @@ async fn failing_lists_change_nothing_and_are_logged() {
 async fn foreign_resources_notify_no_client() {
     let fixture = Fixture::new().await;
     let listener = ChangeListener::new(fixture.catalog.clone(), &fixture.updates, []);
-    listener.subscribe(&ResourceUri::new("file:///etc/passwd").unwrap()).unwrap();
+    listener.subscribe(&Caller::LOOPBACK, &ResourceUri::new("file:///etc/passwd").unwrap()).unwrap();
     fixture.store("file:///etc/passwd").await;
     let notified = tokio::time::timeout(Duration::from_secs(10), listener.next()).await;
     assert!(notified.is_err(), "{notified:?}");

@@ -4,8 +4,8 @@
 //! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in
 //! this process only, so if several gateways share a sealing key, a state can be used once with each of them.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -17,11 +17,15 @@ use crate::json::Json;
 
 use super::super::SealingKey;
 use super::question::Question;
-use super::{MAX_CARRIED_BYTES, MAX_SPENT_STATES, MAX_STATE_BYTES, STATE_LIFETIME};
+use super::{MAX_CARRIED_BYTES, MAX_STATE_BYTES, STATE_LIFETIME};
 
 mod claim;
+mod used;
 
 pub(super) use claim::StateClaim;
+pub(super) use used::MarkUsedError;
+
+use used::{StateNumber, UsedStates};
 
 /// The sealing purpose of states.
 pub(super) const STATE_PURPOSE: &str = "input";
@@ -30,11 +34,12 @@ pub(super) const STATE_PURPOSE: &str = "input";
 #[derive(Debug)]
 pub(in crate::mcp) struct StateStore {
     key: SealingKey,
-    /// The expiry of used states, by caller. The number of callers is bounded by the number of tokens.
-    spent: Mutex<HashMap<String, HashMap<Nonce, u64>>>,
+    /// The random number of this process. `None` if the system provided no random bytes.
+    issuer: Option<u64>,
+    /// The number of states that this process issued.
+    issued: AtomicU64,
+    used: Mutex<UsedStates>,
 }
-
-type Nonce = [u8; 16];
 
 /// The content of a state.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -56,8 +61,7 @@ pub(super) struct OpenedState {
     pub(super) answers: Vec<(String, Json)>,
     pub(super) open: Vec<(InputRequest, Question)>,
     pub(super) state: Option<Vec<u8>>,
-    caller: String,
-    nonce: Nonce,
+    number: StateNumber,
     expires_at: u64,
 }
 
@@ -69,8 +73,6 @@ pub(super) enum SealError {
         MAX_STATE_BYTES / 1024
     )]
     TooLarge,
-    #[error("too many questions are open; try again later")]
-    Full,
     #[error("no random bytes available for the request state")]
     NoRandomness,
 }
@@ -96,7 +98,8 @@ struct SealedState {
     caller: String,
     request: String,
     expires_at: u64,
-    nonce: Nonce,
+    /// Issuer and number of [`StateNumber`].
+    number: (u64, u64),
     rounds: u32,
     answers: Vec<(String, Json)>,
     open: Vec<OpenQuestion>,
@@ -115,7 +118,9 @@ struct OpenQuestion {
 
 impl StateStore {
     pub(in crate::mcp) fn new(key: SealingKey) -> Self {
-        Self { key, spent: Mutex::default() }
+        let mut issuer = [0; 8];
+        let issuer = getrandom::fill(&mut issuer).ok().map(|()| u64::from_ne_bytes(issuer));
+        Self { key, issuer, issued: AtomicU64::new(0), used: Mutex::default() }
     }
 
     /// Seals the content of a state.
@@ -125,11 +130,8 @@ impl StateStore {
         carried: &RoundState,
         now: SystemTime,
     ) -> Result<String, SealError> {
-        if self.is_full(&claim.caller, seconds(now)) {
-            return Err(SealError::Full);
-        }
-        let mut nonce = Nonce::default();
-        getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
+        let issuer = self.issuer.ok_or(SealError::NoRandomness)?;
+        let number = (issuer, self.issued.fetch_add(1, Ordering::Relaxed));
         let StateClaim { plugin, version, caller, request } = claim;
         let sealed = SealedState {
             plugin: plugin.clone(),
@@ -137,7 +139,7 @@ impl StateStore {
             caller: caller.clone(),
             request: request.clone(),
             expires_at: seconds(now) + STATE_LIFETIME.as_secs(),
-            nonce,
+            number,
             rounds: carried.rounds,
             answers: carried.answers.clone(),
             open: carried.open.iter().map(OpenQuestion::of).collect(),
@@ -179,50 +181,16 @@ impl StateStore {
             answers: sealed.answers,
             open: open.ok_or(StateError::Foreign)?,
             state: state.map_err(|_| StateError::Foreign)?,
-            caller: sealed.caller,
-            nonce: sealed.nonce,
+            number: StateNumber { issuer: sealed.number.0, number: sealed.number.1 },
             expires_at: sealed.expires_at,
         })
     }
 
     /// Marks a state as used.
     pub(super) fn mark_used(&self, opened: &OpenedState, now: SystemTime) -> Result<(), MarkUsedError> {
-        let mut spent = self.lock();
-        let spent = spent.entry(opened.caller.clone()).or_default();
-        if spent.contains_key(&opened.nonce) {
-            return Err(MarkUsedError::Already);
-        }
-        if is_memory_full(spent, seconds(now)) {
-            return Err(MarkUsedError::Full);
-        }
-        spent.insert(opened.nonce, opened.expires_at);
-        Ok(())
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.mark(opened.number, opened.expires_at, seconds(now))
     }
-
-    fn is_full(&self, caller: &str, now: u64) -> bool {
-        self.lock().get_mut(caller).is_some_and(|spent| is_memory_full(spent, now))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, HashMap<Nonce, u64>>> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reports whether no more states can be remembered, even after removing expired ones.
-fn is_memory_full(spent: &mut HashMap<Nonce, u64>, now: u64) -> bool {
-    if spent.len() >= MAX_SPENT_STATES {
-        spent.retain(|_, until| *until > now);
-    }
-    spent.len() >= MAX_SPENT_STATES
-}
-
-/// A state that can't be marked as used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MarkUsedError {
-    /// It was used before.
-    Already,
-    /// No more states can be remembered. The client can retry.
-    Full,
 }
 
 impl OpenQuestion {
@@ -248,16 +216,4 @@ impl OpenQuestion {
 
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-#[cfg(test)]
-impl StateStore {
-    /// Fills the memory for used states of a caller.
-    pub(super) fn fill(&self, claim: &StateClaim, now: SystemTime) {
-        let until = seconds(now) + STATE_LIFETIME.as_secs();
-        self.lock()
-            .entry(claim.caller.clone())
-            .or_default()
-            .extend((0..MAX_SPENT_STATES as u128).map(|number| (number.to_le_bytes(), until)));
-    }
 }

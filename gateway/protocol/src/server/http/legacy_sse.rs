@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::dispatch::NetworkTransport;
@@ -33,14 +34,26 @@ const MAX_LEGACY_SSE_CLIENTS: usize = 256;
 /// All connected clients.
 #[derive(Debug)]
 pub(in crate::server) struct LegacySseClients {
-    connected: Mutex<HashMap<String, Arc<LegacySseClient>>>,
+    connected: Mutex<ConnectedClients>,
     max: usize,
+}
+
+#[derive(Debug, Default)]
+struct ConnectedClients {
+    by_id: HashMap<String, Arc<LegacySseClient>>,
+    /// The number of clients that ever connected.
+    count: u64,
 }
 
 /// A connected client.
 #[derive(Debug)]
 struct LegacySseClient {
+    caller: Caller,
     principal: Principal,
+    /// Earlier clients have lower numbers.
+    number: u64,
+    /// Set when another caller needs its place.
+    replaced: CancellationToken,
     connection: Arc<StdioConnection>,
     out: mpsc::Sender<Vec<u8>>,
     permits: Arc<Semaphore>,
@@ -63,21 +76,46 @@ impl LegacySseClients {
 
     /// The number of connected clients.
     pub(in crate::server) fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().by_id.len()
     }
 
     /// Cancels the requests of all clients.
     pub(in crate::server) fn cancel_all(&self) {
-        self.lock().values().for_each(|client| client.connection.cancel_all());
+        self.lock().by_id.values().for_each(|client| client.connection.cancel_all());
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LegacySseClient>>> {
+    fn lock(&self) -> MutexGuard<'_, ConnectedClients> {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl ConnectedClients {
+    /// Disconnects a client of the caller with the most clients, unless `asker` would then have more: one without
+    /// requests, or the earliest. False if there is none.
+    fn make_room(&mut self, asker: &Caller) -> bool {
+        let mut sizes = HashMap::<&Caller, usize>::new();
+        for client in self.by_id.values() {
+            *sizes.entry(&client.caller).or_default() += 1;
+        }
+        let own = sizes.get(asker).copied().unwrap_or(0);
+        let largest = sizes.iter().max_by_key(|(_, size)| **size).filter(|(_, size)| own + 1 < **size);
+        let Some((largest, _)) = largest else { return false };
+        let theirs = self.by_id.iter().filter(|(_, client)| client.caller == **largest);
+        let first = theirs.min_by_key(|(_, client)| (client.has_requests(), client.number));
+        let removed = first.map(|(id, _)| id.clone()).and_then(|id| self.by_id.remove(&id));
+        removed.map(|client| client.replaced.cancel()).is_some()
+    }
+}
+
+impl LegacySseClient {
+    fn has_requests(&self) -> bool {
+        self.permits.available_permits() < MAX_PENDING_REQUESTS as usize
+    }
+}
+
 impl Server {
-    /// Connects a client. Dropping its events ends everything that runs for it.
+    /// Connects a client. Dropping its events ends everything that runs for it. At the limit, a client of the caller
+    /// with the most clients is disconnected, unless that is this one.
     ///
     /// # Errors
     /// Too many clients are connected.
@@ -88,20 +126,26 @@ impl Server {
         let (out, inbox) = mpsc::channel(MAX_PENDING_REQUESTS as usize);
         let connection = StdioConnection::with_transport(caller.clone(), NetworkTransport::Tcp);
         let permits = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS as usize));
-        let client = LegacySseClient {
-            principal: caller.principal(),
-            connection: Arc::clone(&connection),
-            out,
-            permits: Arc::clone(&permits),
-        };
+        let replaced = CancellationToken::new();
         {
             let mut connected = self.legacy_clients.lock();
-            if connected.len() >= self.legacy_clients.max {
+            if connected.by_id.len() >= self.legacy_clients.max && !connected.make_room(caller) {
                 return Err(refuse("too many clients are connected; try again later"));
             }
-            connected.insert(id.clone(), Arc::new(client));
+            connected.count += 1;
+            let client = LegacySseClient {
+                caller: caller.clone(),
+                principal: caller.principal(),
+                number: connected.count,
+                replaced: replaced.clone(),
+                connection: Arc::clone(&connection),
+                out,
+                permits: Arc::clone(&permits),
+            };
+            connected.by_id.insert(id.clone(), Arc::new(client));
         }
-        let reader = LegacySseReader { server: Arc::clone(self), id: id.clone(), connection, inbox, permits };
+        let server = Arc::clone(self);
+        let reader = LegacySseReader { server, id: id.clone(), replaced, connection, inbox, permits };
         let events = stream::unfold(reader, |mut reader| async move {
             let message = reader.next().await?;
             Some((SseEvent::Message { id: None, message: message.into() }, reader))
@@ -124,7 +168,7 @@ impl Server {
     }
 
     fn legacy_client(&self, principal: &Principal, id: &str) -> Option<Arc<LegacySseClient>> {
-        self.legacy_clients.lock().get(id).filter(|client| client.principal == *principal).cloned()
+        self.legacy_clients.lock().by_id.get(id).filter(|client| client.principal == *principal).cloned()
     }
 
     /// Handles a message that a client posted. The answer is sent on its stream.
@@ -186,19 +230,22 @@ async fn deliver(reply: LineReply, out: &mpsc::Sender<Vec<u8>>) {
 struct LegacySseReader {
     server: Arc<Server>,
     id: String,
+    replaced: CancellationToken,
     connection: Arc<StdioConnection>,
     inbox: mpsc::Receiver<Vec<u8>>,
     permits: Arc<Semaphore>,
 }
 
 impl LegacySseReader {
-    /// The next message. `None` once the gateway stops and everything was answered. Cancel-safe.
+    /// The next message. `None` once the client's place is needed, or the gateway stops and everything was answered.
+    /// Cancel-safe.
     async fn next(&mut self) -> Option<Vec<u8>> {
         let stop = self.server.stop.clone();
         loop {
             let stopping = stop.is_cancelled();
             tokio::select! {
                 biased;
+                () = self.replaced.cancelled() => return None,
                 message = self.inbox.recv() => return message,
                 () = stop.cancelled(), if !stopping => self.connection.close_streams(),
                 notification = self.connection.next_notification(), if !stopping => return Some(notification),
@@ -211,7 +258,7 @@ impl LegacySseReader {
 impl Drop for LegacySseReader {
     fn drop(&mut self) {
         self.inbox.close(); // first, because a message could be posted at this moment
-        self.server.legacy_clients.lock().remove(&self.id);
+        self.server.legacy_clients.lock().by_id.remove(&self.id);
         self.connection.cancel_all();
     }
 }

@@ -330,7 +330,7 @@ async fn listen_rejects_invalid_filters() {
 }
 
 #[tokio::test]
-async fn limits_listen_streams_per_principal() {
+async fn limits_listen_streams_per_caller() {
     let gateway = Changing::new();
     let connection = gateway.greeted("2025-11-25").await;
     let filter = json!({ "resourceSubscriptions": [A] });

@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use super::memory::SessionMemory;
 
 /// The maximum number of kept events of one stream, except required ones.
 pub(super) const MAX_STREAM_EVENTS: usize = 256;
@@ -18,8 +19,6 @@ const MAX_STREAM_BYTES: usize = 256 * 1024;
 pub(super) const MAX_UNREAD_STREAMS: usize = 32;
 /// The size of all streams of one session above which the oldest ended stream is removed.
 pub(super) const MAX_SESSION_BYTES: usize = 1024 * 1024;
-/// The size of the streams of all sessions above which each session is limited to its share.
-pub(super) const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 /// The share of a session. Above it, ended streams are removed even if they weren't delivered.
 pub(super) const SESSION_SHARE_BYTES: usize = 64 * 1024;
 /// The time for which a delivered stream without a reader is kept, in case its connection broke.
@@ -74,17 +73,6 @@ struct EventLog {
     wake: Arc<Notify>,
 }
 
-/// The size of the streams of all sessions.
-#[derive(Debug, Default)]
-pub(in crate::session) struct StreamMemory(AtomicUsize);
-
-/// The size of the streams of one session, which is also counted in the total.
-#[derive(Debug)]
-struct SessionMemory {
-    bytes: usize,
-    total: Arc<StreamMemory>,
-}
-
 /// All streams of a session.
 #[derive(Debug)]
 pub(super) struct StreamStore {
@@ -98,6 +86,8 @@ pub(super) struct StreamStore {
     reader_count: usize,
     /// The notification streams with a reader, the newest last. Notifications are sent on that one.
     notification_streams: Vec<u64>,
+    /// True while the session is among those with unused streams.
+    is_swept: bool,
 }
 
 /// The next step of a reader.
@@ -125,45 +115,17 @@ pub(super) enum ResumePoint {
     Unknown,
 }
 
-impl StreamMemory {
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn is_full(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > MAX_TOTAL_BYTES
-    }
-}
-
-impl SessionMemory {
-    fn add(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        self.total.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn release(&mut self, bytes: usize) {
-        self.bytes -= bytes;
-        self.total.0.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-impl Drop for SessionMemory {
-    fn drop(&mut self) {
-        self.release(self.bytes);
-    }
-}
-
 impl StreamStore {
     /// No streams yet.
-    pub(super) fn new(total: Arc<StreamMemory>) -> Self {
+    pub(super) fn new(memory: SessionMemory) -> Self {
         Self {
             logs: BTreeMap::new(),
-            memory: SessionMemory { bytes: 0, total },
+            memory,
             opened_streams: 0,
             attached_readers: 0,
             reader_count: 0,
             notification_streams: Vec::new(),
+            is_swept: false,
         }
     }
 
@@ -200,8 +162,7 @@ impl StreamStore {
             tracing::debug!("notification dropped: the client reads too slowly");
         }
         let after = log.bytes;
-        self.memory.release(before);
-        self.memory.add(after);
+        self.memory.replace(before, after);
         self.evict();
     }
 
@@ -288,7 +249,7 @@ impl StreamStore {
 
     /// Removes streams without reader and writer: expired ones, then the oldest while there are too many or they are
     /// too large. The last one is kept for its time, however large, unless it was delivered or the total of all
-    /// sessions is too large.
+    /// sessions is too large and the caller uses more than its part.
     pub(super) fn evict(&mut self) {
         if self.logs.is_empty() {
             return;
@@ -302,7 +263,7 @@ impl StreamStore {
         self.logs.retain(|_, log| {
             let stays = !expired(log);
             if !stays {
-                memory.release(log.bytes);
+                memory.replace(log.bytes, 0);
             }
             stays
         });
@@ -310,14 +271,28 @@ impl StreamStore {
             let mut left = self.logs.iter().filter(|(_, log)| log.is_unused());
             let Some((&oldest, log)) = left.next() else { return };
             let others = left.count();
-            let too_large = (self.memory.bytes > MAX_SESSION_BYTES && (others > 0 || log.delivered))
-                || (self.memory.bytes > SESSION_SHARE_BYTES && self.memory.total.is_full());
+            let too_large = (self.memory.bytes() > MAX_SESSION_BYTES && (others > 0 || log.delivered))
+                || (self.memory.bytes() > SESSION_SHARE_BYTES && self.memory.is_over());
             if others < MAX_UNREAD_STREAMS && !too_large {
                 return;
             }
-            self.memory.release(log.bytes);
+            self.memory.replace(log.bytes, 0);
             self.logs.remove(&oldest);
         }
+    }
+
+    /// Reports whether the session must be added to those with unused streams, and counts it as added.
+    pub(super) fn starts_sweeping(&mut self) -> bool {
+        let starts = !self.is_swept && self.logs.values().any(EventLog::is_unused);
+        self.is_swept |= starts;
+        starts
+    }
+
+    /// Removes streams as in [`Self::evict`], and reports whether unused ones are left.
+    pub(super) fn sweep(&mut self) -> bool {
+        self.evict();
+        self.is_swept = self.logs.values().any(EventLog::is_unused);
+        self.is_swept
     }
 
     fn wake_notification_readers(&self) {
@@ -329,7 +304,7 @@ impl StreamStore {
     #[cfg(test)]
     pub(super) fn usage(&self) -> (usize, usize) {
         let bytes = self.logs.values().flat_map(|log| &log.events).map(|kept| kept.message.len()).sum();
-        assert_eq!(self.memory.bytes, bytes, "the byte count is wrong");
+        assert_eq!(self.memory.bytes(), bytes, "the byte count is wrong");
         (self.logs.len(), bytes)
     }
 }

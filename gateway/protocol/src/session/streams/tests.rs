@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::unconstrained;
 
+use super::memory::MAX_TOTAL_BYTES;
 use super::store::{
-    DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_TOTAL_BYTES, MAX_UNREAD_STREAMS,
-    SESSION_SHARE_BYTES, UNREAD_STREAM_TTL,
+    DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_UNREAD_STREAMS, SESSION_SHARE_BYTES,
+    UNREAD_STREAM_TTL,
 };
 use super::*;
 use crate::caller::Caller;
@@ -45,7 +46,7 @@ impl Client {
     /// Publishes a change that the client wants to know.
     fn change(&self, number: u64) {
         let uri = ResourceUri::new(&format!("test://{number}")).unwrap();
-        self.session.listener().subscribe(&uri).unwrap();
+        self.session.listener().subscribe(&Caller::LOOPBACK, &uri).unwrap();
         self.updates.report(&uri);
     }
 
@@ -313,14 +314,14 @@ async fn ended_streams_expire() {
         }
         drop(reader);
         tokio::time::advance(kept - Duration::from_secs(1)).await;
-        client.session.streams.evict();
+        client.session.streams.store().evict();
         let mut again = client.session.resume(&start, None).unwrap();
         if reads {
             assert_eq!(all(&mut again), (vec![1], true));
         }
         drop(again);
         tokio::time::advance(kept).await;
-        client.session.streams.evict();
+        client.session.streams.store().evict();
         assert_eq!(client.session.resume(&start, None).unwrap_err(), ResumeError::Unknown);
         assert_eq!(client.usage(), (0, 0));
     }
@@ -409,29 +410,44 @@ async fn limits_stream_memory_of_all_sessions() {
         writer.send(vec![b' '; bytes]);
         start
     };
-    let open = || {
-        let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-        let listener = ChangeListener::new(catalog, &client.updates, []);
-        client.sessions.open(Caller::LOOPBACK, client.session.initialize_params().clone(), listener).unwrap()
-    };
-    let large = open();
+    let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
+    let listener = ChangeListener::new(catalog, &client.updates, []);
+    let greeting = client.session.initialize_params().clone();
+    let large = client.sessions.open(Caller::Named("ann".into()), greeting, listener).unwrap();
     let first = leave(&large, MAX_TOTAL_BYTES);
     assert!(large.resume(&first, None).is_ok(), "one more fits");
-    let second = leave(&client.session, SESSION_SHARE_BYTES);
-    assert!(client.session.resume(&second, None).is_ok(), "its share is the same for all");
-    let third = leave(&client.session, 1);
+    let kept = leave(&client.session, 10 * SESSION_SHARE_BYTES);
     assert_eq!(
-        client.session.resume(&second, None).unwrap_err(),
+        large.resume(&first, None).unwrap_err(),
         ResumeError::Unknown,
-        "the oldest is evicted"
+        "the total is exceeded, so the caller with the larger part loses it"
     );
-    assert!(client.session.resume(&third, None).is_ok());
-    drop(open());
-    assert_eq!(large.resume(&first, None).unwrap_err(), ResumeError::Unknown, "and that of idle sessions");
-    assert!(client.sessions.end(large.id(), &Principal::Anonymous));
-    assert_eq!(client.sessions.stream_memory.bytes(), 1);
-    let forth = leave(&client.session, MAX_SESSION_BYTES);
-    assert!(client.session.resume(&forth, None).is_ok(), "one more fits again");
+    assert_eq!(client.sessions.stream_memory.bytes(), 10 * SESSION_SHARE_BYTES);
+    let second = leave(&large, MAX_TOTAL_BYTES);
+    assert_eq!(large.resume(&second, None).unwrap_err(), ResumeError::Unknown);
+    assert!(client.session.resume(&kept, None).is_ok(), "the other caller's streams stay");
+    let third = leave(&large, SESSION_SHARE_BYTES);
+    assert!(large.resume(&third, None).is_ok(), "and each session keeps its share");
+    assert!(client.sessions.end(large.id(), &Principal::Named("ann".into())));
+    drop(large);
+    assert_eq!(client.sessions.stream_memory.bytes(), 10 * SESSION_SHARE_BYTES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_unused_sessions_expire() {
+    let client = client("2025-06-18");
+    let (writer, reader) = client.session.open_stream(None);
+    let start = reader.id(0);
+    writer.send(vec![b' '; 1000]);
+    drop((writer, reader));
+    for (after, kept) in [(Duration::from_secs(59), 1000), (UNREAD_STREAM_TTL, 0)] {
+        let listening = client.session.open_notification_stream(None); // the session doesn't expire
+        tokio::time::advance(after).await;
+        assert_eq!(client.sessions.count(), 1);
+        assert_eq!(client.sessions.stream_memory.bytes(), kept);
+        drop(listening);
+    }
+    assert_eq!(client.session.resume(&start, None).unwrap_err(), ResumeError::Unknown);
 }
 
 #[tokio::test(start_paused = true)]

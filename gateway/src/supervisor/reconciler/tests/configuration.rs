@@ -42,7 +42,9 @@ async fn plugins_are_added_removed_and_renamed() {
 async fn permits_of_a_removed_plugin_are_dropped() {
     let mut gateway = TestReconciler::start(ONE, FILES).await;
     let id = moongate_model::names::PluginId::new("a").unwrap();
-    drop(gateway.limiter.admit(&id, 1, 1, &tokio_util::sync::CancellationToken::new()).await.unwrap());
+    let context = moongate_model::call::CallContext::internal(moongate_model::caller::Caller::Local);
+    let policy = moongate_protocol::catalog::fake::bare_policy(&id);
+    drop(gateway.limiter.admit(&policy, &context).await.unwrap());
     assert_eq!(gateway.limiter.loads().len(), 1);
     gateway.configure("").await;
     assert_eq!((gateway.tools().len(), gateway.limiter.loads().len()), (0, 0));

@@ -87,7 +87,7 @@ fn fuzz_questions_and_answers() {
 fn fuzz_states() {
     let sealed = json!({
         "plugin": "p", "version": Digest::of(b"").to_string(), "caller": "local", "request": "r", "expires_at": 600,
-        "nonce": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "rounds": 1, "answers": [["a", { "b": 1 }]],
+        "number": [1, 2], "rounds": 1, "answers": [["a", { "b": 1 }]],
         "open": [{ "key": "k", "method": "roots/list", "params": null, "forgotten": null }], "state": "AAAA",
     });
     let seeds = [sealed.to_string().into_bytes(), b"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk".to_vec()];

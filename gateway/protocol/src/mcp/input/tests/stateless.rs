@@ -396,29 +396,3 @@ fn remembers_used_states_until_they_expire() {
     let late = states.open(&claim, &sealed, now + Duration::from_secs(601)).unwrap_err();
     assert_eq!(late, state::StateError::Expired);
 }
-
-#[test]
-fn full_memory_of_used_states_blocks_new_ones() {
-    use std::time::{Duration, SystemTime};
-    let script: Script = Arc::new(greets);
-    let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
-    let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
-    let claim =
-        state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default());
-    let states = StateStore::new(SealingKey::shared("test"));
-    let now = SystemTime::now();
-    let seal = |now| states.seal(&claim, &state::RoundState::default(), now);
-    let spare = states.open(&claim, &seal(now).unwrap(), now).unwrap();
-    states.fill(&claim, now);
-    assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
-    assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::MarkUsedError::Full);
-    let other = state::StateClaim::new(
-        catalog_plugin,
-        &Caller::LOOPBACK.principal(),
-        "tools/call",
-        &Params::default(),
-    );
-    assert!(states.seal(&other, &state::RoundState::default(), now).is_ok(), "other callers aren't affected");
-    let later = now + Duration::from_secs(601);
-    assert!(seal(later).is_ok(), "expired states are forgotten");
-}

@@ -1,0 +1,124 @@
+//! All open sessions over HTTP: their number, their owners and their end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::Caller;
+use crate::changes::ChangeListener;
+use crate::mcp::InitializeParams;
+use crate::names::Principal;
+
+use super::session_table::SessionTable;
+use super::streams::{SessionStreams, StreamMemory};
+use super::{Session, SessionActivity, SessionError, random_id};
+
+/// All open sessions.
+#[derive(Debug)]
+pub struct SessionStore {
+    open: Mutex<SessionTable>,
+    max: usize,
+    idle: Duration,
+    stop: CancellationToken,
+    pub(super) stream_memory: Arc<StreamMemory>,
+}
+
+impl SessionStore {
+    /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
+    /// `stop` is set, streams without an end of their own end.
+    #[must_use]
+    pub fn new(max: usize, idle: Duration, stop: CancellationToken) -> Self {
+        Self { open: Mutex::default(), max, idle, stop, stream_memory: Arc::default() }
+    }
+
+    /// Opens a session. At the limit, a session of the caller with the most sessions is ended: one that has been idle
+    /// for long, then one whose client reads a stream, then one that only waits for answers of its client.
+    ///
+    /// # Errors
+    /// The sessions that could be ended are busy, or the system provides no random bytes.
+    pub fn open(
+        &self,
+        caller: Caller,
+        greeting: InitializeParams,
+        listener: ChangeListener,
+    ) -> Result<Arc<Session>, SessionError> {
+        let id = random_id()?;
+        let mut tag = [0_u8; 4];
+        getrandom::fill(&mut tag).map_err(|_| SessionError::NoRandomness)?;
+        let streams = SessionStreams::new(
+            u32::from_be_bytes(tag),
+            caller.clone(),
+            Arc::clone(&self.stream_memory),
+            self.stop.clone(),
+        );
+        let session =
+            Session::new(id, caller, greeting, listener, Arc::default(), streams, self.stop.clone());
+        let session = Arc::new(session);
+        let now = Instant::now();
+        let mut table = self.lock();
+        let mut ended = table.take_expired(self.idle, now).sessions;
+        if table.count() >= self.max {
+            ended.push(table.make_room(&session.caller, self.max, now).ok_or(SessionError::TooMany)?);
+        }
+        table.insert(Arc::clone(&session), now);
+        drop(table);
+        ended.iter().for_each(|session| session.end());
+        self.stream_memory.sweep();
+        Ok(session)
+    }
+
+    /// Finds the caller's session with this id and marks it as used.
+    #[must_use]
+    pub fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+        // Expired sessions are removed when one is opened, not here: every request comes through here.
+        let session = self.lock().get(id).filter(|session| session.principal == *principal)?;
+        let (_, since) = session.in_flight.activity();
+        if since.elapsed() >= self.idle && matches!(session.activity(), SessionActivity::Idle(_)) {
+            return None;
+        }
+        session.in_flight.touch();
+        Some(session)
+    }
+
+    /// Ends the caller's session with this id, and its requests.
+    #[must_use]
+    pub fn end(&self, id: &str, principal: &Principal) -> bool {
+        let mut table = self.lock();
+        if table.get(id).is_none_or(|session| session.principal != *principal) {
+            return false;
+        }
+        let ended = table.remove(id);
+        drop(table);
+        if let Some(session) = ended {
+            session.end();
+        }
+        true
+    }
+
+    /// Cancels the requests of all sessions.
+    pub fn cancel_all(&self) {
+        self.lock().all().for_each(|session| session.in_flight.cancel_all());
+    }
+
+    /// The number of open sessions.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.stream_memory.sweep_all();
+        loop {
+            let mut table = self.lock();
+            let expired = table.take_expired(self.idle, Instant::now());
+            let count = table.count();
+            drop(table);
+            expired.sessions.iter().for_each(|session| session.end());
+            if expired.are_all {
+                return count;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
