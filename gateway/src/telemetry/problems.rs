@@ -39,8 +39,8 @@ pub(crate) fn log_failure(plugin: &str, severity: Severity, message: &str, hint:
     };
     let hint = hint.filter(|_| is_json);
     match severity {
-        Severity::Error => tracing::error!(plugin, hint, "{shown}"),
-        Severity::Warning => tracing::warn!(plugin, hint, "{shown}"),
+        Severity::Error => tracing::error!(%plugin, hint, "{shown}"),
+        Severity::Warning => tracing::warn!(%plugin, hint, "{shown}"),
     }
 }
 
