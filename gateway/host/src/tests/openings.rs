@@ -112,6 +112,7 @@ impl Bench {
             unresolved_host_path: self.path(name),
             guest_path: format!("/{name}"),
             mode: DirMode::ReadOnly,
+            allows_system: false,
         };
         load(&self.host, self.dir.path(), &Guest::default(), |config| {
             config.id = PluginId::new(id).unwrap();

@@ -234,7 +234,7 @@ impl OpenedDirectories {
     /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory,
     /// so only the operator could have changed it between the check and opening it.
     fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
-        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: _ } = dir;
+        let DirGrant { host_path: host, guest_path: guest, mode, .. } = dir;
         let perms = match mode {
             DirMode::ReadOnly => FsPerms::ReadOnly,
             DirMode::ReadWrite => FsPerms::ReadWrite,
