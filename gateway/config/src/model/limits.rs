@@ -23,6 +23,8 @@ pub struct Limits {
     pub log_lines: u32,
     /// Output to stdout and stderr. Any more is dropped and counted.
     pub output: ByteSize,
+    /// Text in the gateway's log per second, for all calls together. Any more is dropped and counted.
+    pub log_rate: ByteSize,
     /// Requests sent.
     pub requests: u32,
     /// Concurrent requests.
@@ -86,6 +88,7 @@ impl Default for Limits {
             transfer: ByteSize::mib(8),
             log_lines: 1_000,
             output: ByteSize::kib(64),
+            log_rate: ByteSize::kib(32), // 118 MB an hour
             requests: 64,
             requests_at_once: 8,
             request_timeout: Duration::from_secs(30),
@@ -140,6 +143,7 @@ impl Limits {
             ("transfer", size(self.transfer)),
             ("log_lines", self.log_lines.to_string()),
             ("output", size(self.output)),
+            ("log_rate", size(self.log_rate)),
             ("requests", self.requests.to_string()),
             ("requests_at_once", self.requests_at_once.to_string()),
             ("request_timeout", time(self.request_timeout)),

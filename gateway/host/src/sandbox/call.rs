@@ -26,6 +26,7 @@ use super::trap::classify;
 use crate::change_inbox::{CallChanges, ChangeInbox};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
+use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine::Ticker;
 use crate::load::code::{CodeLease, LoadedCode};
 use crate::load::exports::Exports;
@@ -103,6 +104,8 @@ pub(crate) struct Sandbox {
     pub(crate) code: Arc<CodeLease>,
     /// The key-value stores that it can use.
     pub(crate) store_access: StoreAccess,
+    /// The rate of its log lines.
+    pub(crate) log: Arc<PluginLog>,
     /// The missing grants and exceeded limits that were already logged.
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
@@ -164,24 +167,34 @@ impl Sandbox {
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         let sender = RequestSender::new(Arc::clone(&shared.outbound_http), Arc::clone(&config));
         Self {
-            config,
             code: CodeLease::new(code),
             store_access: access,
+            log: PluginLog::new(config.id.clone(), config.limits.log_rate),
             logged_warnings: Arc::default(),
             sender,
             pool,
+            config,
             shared,
         }
     }
 
     /// The same code with another configuration.
     pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, store_access: _, logged_warnings: warned, sender, pool: _, shared } =
-            self;
-        let (warned, sender) = if Arc::ptr_eq(before, &config) {
-            (Arc::clone(warned), Arc::clone(sender))
+        let Self {
+            config: before,
+            code,
+            store_access: _,
+            log,
+            logged_warnings: warned,
+            sender,
+            pool: _,
+            shared,
+        } = self;
+        let (log, warned, sender) = if Arc::ptr_eq(before, &config) {
+            (Arc::clone(log), Arc::clone(warned), Arc::clone(sender))
         } else {
-            (Arc::default(), sender.with_config(Arc::clone(&config)))
+            let log = PluginLog::new(config.id.clone(), config.limits.log_rate);
+            (log, Arc::default(), sender.with_config(Arc::clone(&config)))
         };
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
@@ -189,6 +202,7 @@ impl Sandbox {
             store_access: access,
             config,
             code: code.renew(),
+            log,
             logged_warnings: warned,
             sender,
             pool,
@@ -248,7 +262,8 @@ impl Sandbox {
         let _running = self.shared.ticker.running();
         let meter = CpuMeter::new(limits.cpu_time);
         let deadline = std::time::Instant::now() + timeout;
-        let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
+        let deps =
+            self.store_deps(CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
@@ -346,6 +361,7 @@ impl Sandbox {
     /// The shared parts that a call uses.
     fn store_deps(&self, changes: CallChanges, code: &LoadedCode) -> StoreDeps {
         StoreDeps {
+            log: Arc::clone(&self.log),
             changes,
             store_access: self.store_access.clone(),
             logged_warnings: Arc::clone(&self.logged_warnings),

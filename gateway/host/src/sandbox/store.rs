@@ -18,6 +18,7 @@ use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use crate::change_inbox::CallChanges;
 use crate::diagnostics::output::CapturedOutput;
+use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine;
 use crate::sandbox::cpu_meter::CpuMeter;
 use crate::sandbox::open_files;
@@ -39,6 +40,7 @@ pub(crate) struct StoreState {
     limiter: MemoryLimiter,
     cpu_meter: Arc<CpuMeter>,
     config: Arc<PluginConfig>,
+    log: Arc<PluginLog>,
     audit: GrantAudit,
     contract: ContractState,
     cli: CliState,
@@ -98,6 +100,7 @@ pub(crate) enum StoreError {
 
 /// The parts of the plugin and the host that a store refers to.
 pub(crate) struct StoreDeps {
+    pub(crate) log: Arc<PluginLog>,
     pub(crate) changes: CallChanges,
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
@@ -122,8 +125,8 @@ pub(crate) fn new_store(
     deps: StoreDeps,
 ) -> Result<Store<StoreState>, StoreError> {
     let limits = &config.limits;
-    let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
-    let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64());
+    let StoreDeps { log, changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
+    let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64(), Arc::clone(&log));
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
@@ -134,12 +137,20 @@ pub(crate) fn new_store(
         limiter: MemoryLimiter::new(limits, peak_memory),
         cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
-        contract: ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone()),
+        contract: ContractState::new(
+            Arc::clone(config),
+            Arc::clone(&log),
+            context,
+            deadline,
+            changes,
+            audit.clone(),
+        ),
         cli: CliState::new(output, audit.clone()),
         files: FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone()),
         http: HttpState::new(sender, audit.clone()),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
+        log,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
     store.limiter(|state| &mut state.limiter);
@@ -167,6 +178,10 @@ fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
 impl StoreState {
     pub(crate) fn config(&self) -> &PluginConfig {
         &self.config
+    }
+
+    pub(crate) fn log(&self) -> &Arc<PluginLog> {
+        &self.log
     }
 
     pub(crate) fn audit(&self) -> &GrantAudit {
@@ -236,9 +251,10 @@ impl StoreState {
     pub(crate) fn detach(&mut self) {
         self.finish();
         let audit = self.audit.without_call();
-        let changes = CallChanges::new(self.config.id.clone(), None);
+        let changes = CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), None);
         self.contract = ContractState::new(
             Arc::clone(&self.config),
+            Arc::clone(&self.log),
             Arc::clone(&IDLE_CONTEXT),
             Instant::now(),
             changes,
@@ -261,7 +277,15 @@ impl StoreState {
         cpu_meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) {
-        let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
+        let StoreDeps {
+            log: _,
+            changes,
+            store_access,
+            logged_warnings,
+            sender,
+            peak_memory: _,
+            open_files,
+        } = deps;
         let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
             .without_directories(opened.unavailable_paths());
         let config = &self.config;
@@ -272,6 +296,7 @@ impl StoreState {
             limiter,
             cpu_meter: meter,
             config: _,
+            log,
             audit: own_audit,
             contract,
             cli,
@@ -282,7 +307,14 @@ impl StoreState {
         *wasi = opened.into_context(&config.allow, cli.output());
         limiter.forget_refusals();
         *meter = Arc::clone(cpu_meter);
-        *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
+        *contract = ContractState::new(
+            Arc::clone(config),
+            Arc::clone(log),
+            context,
+            deadline,
+            changes,
+            audit.clone(),
+        );
         cli.renew(audit.clone());
         files.renew(open_files_for_guest(open_files, config), audit.clone());
         *http = HttpState::new(sender, audit.clone());
