@@ -39,6 +39,8 @@ pub struct Limits {
     pub read: ByteSize,
     /// Bytes written to files.
     pub written: ByteSize,
+    /// Bytes that all calls together add to writable directories, minus what they remove.
+    pub disk: ByteSize,
     /// Concurrent calls.
     pub concurrency: u32,
     /// Calls that wait for a running one to finish.
@@ -96,6 +98,7 @@ impl Default for Limits {
             received: ByteSize::mib(32),
             read: ByteSize::mib(256),
             written: ByteSize::mib(64),
+            disk: ByteSize::gib(1),
             concurrency: 16,
             queue: 256,
             state: ByteSize::mib(1),
@@ -151,6 +154,7 @@ impl Limits {
             ("received", size(self.received)),
             ("read", size(self.read)),
             ("written", size(self.written)),
+            ("disk", size(self.disk)),
             ("concurrency", self.concurrency.to_string()),
             ("queue", self.queue.to_string()),
             ("state", size(self.state)),

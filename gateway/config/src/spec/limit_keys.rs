@@ -130,6 +130,13 @@ pub static LIMITS: &[Key] = &[
          creates.",
     ),
     optional(
+        "disk",
+        ValueKind::Size(NumberRange { max: 1 << 50, ..NumberRange::any() }),
+        "\"1GiB\"",
+        "Bytes that the plugin adds to its writable directories, plus 4 KiB for each file, directory or link that it \
+         creates, minus what it removes.",
+    ),
+    optional(
         "concurrency",
         ValueKind::Integer(NumberRange { max: 10_000, ..NumberRange::positive("no call could run") }),
         "16",

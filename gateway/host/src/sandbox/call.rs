@@ -31,6 +31,7 @@ use crate::engine::Ticker;
 use crate::load::code::{CodeLease, LoadedCode};
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
+use crate::wasi::files::disk_usage::{DiskQuota, DiskUsages};
 use crate::wasi::grant_audit::{DirectoryEffect, LoggedWarnings};
 use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
@@ -56,6 +57,7 @@ pub(crate) struct HostResources {
     /// Receives the changes that plugins report.
     pub(crate) inbox: Option<Arc<ChangeInbox>>,
     pub(crate) stores: KeyValueStores,
+    pub(crate) disk_usages: DiskUsages,
     pub(crate) outbound_http: Arc<OutboundHttp>,
     pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
@@ -104,6 +106,8 @@ pub(crate) struct Sandbox {
     pub(crate) code: Arc<CodeLease>,
     /// The key-value stores that it can use.
     pub(crate) store_access: StoreAccess,
+    /// The limit on what it adds to its directories.
+    pub(crate) disk: DiskQuota,
     /// The rate of its log lines.
     pub(crate) log: Arc<PluginLog>,
     /// The missing grants and exceeded limits that were already logged.
@@ -169,6 +173,7 @@ impl Sandbox {
         Self {
             code: CodeLease::new(code),
             store_access: access,
+            disk: shared.disk_usages.quota(&config),
             log: PluginLog::new(config.id.clone(), config.limits.log_rate),
             logged_warnings: Arc::default(),
             sender,
@@ -184,22 +189,24 @@ impl Sandbox {
             config: before,
             code,
             store_access: _,
+            disk,
             log,
             logged_warnings: warned,
             sender,
             pool: _,
             shared,
         } = self;
-        let (log, warned, sender) = if Arc::ptr_eq(before, &config) {
-            (Arc::clone(log), Arc::clone(warned), Arc::clone(sender))
+        let (disk, log, warned, sender) = if Arc::ptr_eq(before, &config) {
+            (disk.clone(), Arc::clone(log), Arc::clone(warned), Arc::clone(sender))
         } else {
             let log = PluginLog::new(config.id.clone(), config.limits.log_rate);
-            (log, Arc::default(), sender.with_config(Arc::clone(&config)))
+            (shared.disk_usages.quota(&config), log, Arc::default(), sender.with_config(Arc::clone(&config)))
         };
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         Self {
             store_access: access,
+            disk,
             config,
             code: code.renew(),
             log,
@@ -366,6 +373,7 @@ impl Sandbox {
             store_access: self.store_access.clone(),
             logged_warnings: Arc::clone(&self.logged_warnings),
             sender: Arc::clone(&self.sender),
+            disk: self.disk.clone(),
             peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
         }

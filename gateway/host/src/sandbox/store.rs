@@ -25,6 +25,7 @@ use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
 use crate::wasi::cli::{CliState, CliView};
 use crate::wasi::contract::{CancellationView, ContractState};
+use crate::wasi::files::disk_usage::DiskQuota;
 use crate::wasi::files::{FilesCtxView, FilesState, FilesView};
 use crate::wasi::grant_audit::{GrantAudit, LoggedWarnings};
 use crate::wasi::http::linker::{HttpParts, HttpView};
@@ -105,6 +106,7 @@ pub(crate) struct StoreDeps {
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
+    pub(crate) disk: DiskQuota,
     /// The maximum memory that any call has used, in bytes.
     pub(crate) peak_memory: Arc<AtomicU64>,
     /// The maximum number of files that a call can have open, including the granted directories.
@@ -125,7 +127,8 @@ pub(crate) fn new_store(
     deps: StoreDeps,
 ) -> Result<Store<StoreState>, StoreError> {
     let limits = &config.limits;
-    let StoreDeps { log, changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
+    let StoreDeps { log, changes, store_access, logged_warnings, sender, disk, peak_memory, open_files } =
+        deps;
     let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64(), Arc::clone(&log));
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
@@ -146,7 +149,12 @@ pub(crate) fn new_store(
             audit.clone(),
         ),
         cli: CliState::new(output, audit.clone()),
-        files: FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone()),
+        files: FilesState::new(
+            Arc::clone(config),
+            open_files_for_guest(open_files, config),
+            disk,
+            audit.clone(),
+        ),
         http: HttpState::new(sender, audit.clone()),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
@@ -283,6 +291,7 @@ impl StoreState {
             store_access,
             logged_warnings,
             sender,
+            disk: _,
             peak_memory: _,
             open_files,
         } = deps;
