@@ -120,7 +120,7 @@ fn check_within(config: &Config, max_entries: usize) -> Vec<Diagnostic> {
         for grant in &plugin.allow.dirs {
             let granted = GrantedDirectory::new(plugin, grant);
             let problem = reached_paths(&granted, &protected, &mounts);
-            match problem.or_else(|| system.reached_by(&granted)) {
+            match problem.or_else(|| system.reached_by(&granted, &mounts)) {
                 Some(problem) => problems.push(problem),
                 None => good.push(granted),
             }

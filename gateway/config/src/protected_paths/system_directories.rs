@@ -7,10 +7,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::mounts::MountTable;
 use super::{GrantedDirectory, LocatedPath};
+use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, DirMode};
 
-/// The directories of the system, on Linux and macOS. Those that don't exist are ignored.
+/// The directories of the system: those of Linux, and three of macOS. Those that don't exist are ignored.
 const SYSTEM_DIRECTORIES: &[&str] = &[
     "/bin",
     "/boot",
@@ -22,10 +24,10 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
     "/libx32",
     "/sbin",
     "/sys",
-    "/usr", // Linux
+    "/usr",
     "/Applications",
     "/Library",
-    "/System", // macOS
+    "/System",
 ];
 
 /// Certificate stores outside the directories above. openSUSE's is in `/var/lib`.
@@ -34,7 +36,7 @@ const CERTIFICATE_STORES: &[&str] = &["/var/lib/ca-certificates", "/var/ssl", "/
 /// A directory or file of the system.
 struct SystemPath {
     /// Its description, for messages.
-    what: &'static str,
+    what: String,
     path: LocatedPath,
 }
 
@@ -46,29 +48,40 @@ impl SystemDirectories {
     pub(super) fn new(certificates: &[PathBuf]) -> Self {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let fixed = |paths: &'static [&'static str]| paths.iter().map(PathBuf::from);
+        let libraries = library_directories(&maps).into_iter();
         let certificates = fixed(CERTIFICATE_STORES).chain(certificates.iter().cloned());
         let all = fixed(SYSTEM_DIRECTORIES)
-            .map(|path| ("a system directory", path))
-            .chain(certificates.map(|path| ("TLS certificates that requests trust", path)))
-            .chain(library_directories(&maps).into_iter().map(|path| ("libraries of the gateway", path)));
+            .map(|path| (format!("{}, a system directory", shown(&path)), path))
+            // Their paths are values of variables, which aren't shown.
+            .chain(certificates.map(|path| ("TLS certificates that requests trust".to_owned(), path)))
+            .chain(libraries.map(|path| (format!("the gateway's libraries in {}", shown(&path)), path)));
         let existing = all.filter(|(_, path)| path.exists());
         Self(existing.map(|(what, path)| SystemPath { what, path: LocatedPath::new(&path) }).collect())
     }
 
     /// Reports a grant that lets a plugin change one of them, unless the grant allows it.
-    pub(super) fn reached_by(&self, granted: &GrantedDirectory<'_>) -> Option<Diagnostic> {
+    pub(super) fn reached_by(
+        &self,
+        granted: &GrantedDirectory<'_>,
+        mounts: &MountTable,
+    ) -> Option<Diagnostic> {
         if granted.grant.mode == DirMode::ReadOnly || granted.grant.allows_system {
             return None;
         }
-        let reached = self.0.iter().find(|system| granted.path.overlaps(&system.path))?;
+        let overlaps =
+            |path: &LocatedPath| granted.path.overlaps(path) || mounts.overlap(&granted.path.end, &path.end);
+        let reached = self.0.iter().find(|system| overlaps(&system.path))?;
         let id = &granted.plugin.id;
-        let path = reached.path.end.display();
-        let message = format!("the plugin `{id}` could change `{path}`: {}", reached.what);
+        let message = format!("the plugin `{id}` could change {}", reached.what);
         Some(granted.problem(message).with_hint(
             "grant another directory, or this one with `mode = \"ro\"`; if it is intended, add `system = true` to the \
              grant",
         ))
     }
+}
+
+fn shown(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
 }
 
 /// The directories of the shared libraries in a memory map, as in `/proc/self/maps`. They are often outside the usual
