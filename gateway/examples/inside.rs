@@ -12,7 +12,8 @@ use moongate::metrics::Metrics;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_host::{HostOptions, OutgoingOptions, WasmHost};
 use moongate_model::call::{CallContext, Outcome};
-use moongate_model::names::{PluginId, Principal};
+use moongate_model::caller::Caller;
+use moongate_model::names::PluginId;
 use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 use moongate_protocol::dispatch::{
     Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
@@ -113,7 +114,7 @@ async fn dispatcher(host: &WasmHost, source: PathBuf, instances: InstancePolicy)
 }
 
 fn context() -> Arc<CallContext> {
-    Arc::new(CallContext::internal(Principal::Local))
+    Arc::new(CallContext::internal(Caller::Local))
 }
 
 /// Sequential calls, each from the text of the arguments to the checked result.

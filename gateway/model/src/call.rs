@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::manifest::JsonMembers;
-use crate::names::Principal;
 
 mod error;
 mod grant_report;
@@ -28,8 +28,8 @@ pub use outcome::{
 /// The context of a call. Plugins read it on demand.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// The caller's identity.
-    pub principal: Principal,
+    /// The caller.
+    pub caller: Caller,
     /// The client program, as it introduced itself.
     pub client: Option<Arc<ClientInfo>>,
     /// The MCP revision of the connection, such as `2026-07-28`.
@@ -53,9 +53,9 @@ pub struct CallContext {
 impl CallContext {
     /// The context of a call without an external caller: listing, describing, the command line.
     #[must_use]
-    pub fn internal(principal: Principal) -> Self {
+    pub fn internal(caller: Caller) -> Self {
         Self {
-            principal,
+            caller,
             client: None,
             revision: None,
             capabilities: Arc::new(Capabilities::default()),

@@ -8,6 +8,10 @@ pub mod json;
 pub mod text;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
+// The caller that a request counts for.
+pub mod caller;
+// Budgets that callers share.
+pub mod caller_budget;
 // Values of log fields.
 pub mod log_field;
 // A plugin's description of itself, as plain values.

@@ -107,7 +107,7 @@ impl Dispatcher {
         name: &str,
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let view = catalog.visible_to(&context.principal);
+        let view = catalog.visible_to(&context.caller.principal());
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         let arguments = arguments.check(entry.input_schema()).await?;
         let catalog_plugin = entry.plugin();
@@ -131,7 +131,7 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        let view = catalog.visible_to(&context.principal);
+        let view = catalog.visible_to(&context.caller.principal());
         let unknown = || DispatchError::resource_not_found(uri, view);
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
@@ -156,7 +156,7 @@ impl Dispatcher {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        let view = catalog.visible_to(&context.principal);
+        let view = catalog.visible_to(&context.caller.principal());
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
         let catalog_plugin = entry.plugin();
@@ -183,7 +183,7 @@ impl Dispatcher {
         (name, value): (&str, &str),
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
-        let view = catalog.visible_to(&context.principal);
+        let view = catalog.visible_to(&context.caller.principal());
         let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);

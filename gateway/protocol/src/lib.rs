@@ -4,7 +4,7 @@
 
 #[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
-use moongate_model::{call, diagnostic, json, manifest, names, plugin, policy, text};
+use moongate_model::{call, caller, diagnostic, json, manifest, names, plugin, policy, text};
 
 // JSON-RPC 2.0 messages, independent of MCP.
 pub mod jsonrpc;

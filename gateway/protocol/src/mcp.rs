@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
+use crate::caller::Caller;
 use crate::dispatch::Dispatcher;
-use crate::names::Principal;
 
 mod calls;
 mod changes;
@@ -60,8 +60,8 @@ use render::ListedItems;
 pub struct RequestContext {
     /// The revision of the connection or request.
     pub revision: Revision,
-    /// The caller's identity.
-    pub principal: Principal,
+    /// The caller.
+    pub caller: Caller,
     /// The client program.
     pub client: Option<Arc<ClientInfo>>,
     /// The client's capabilities.
@@ -233,9 +233,9 @@ impl Protocol {
 impl RequestContext {
     /// The context that plugins can read.
     fn call_context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
-        let Self { revision, principal, client, capabilities, cancel, sink, peer: _ } = self;
+        let Self { revision, caller, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
-            principal: principal.clone(),
+            caller: caller.clone(),
             client: client.clone(),
             revision: Some(revision.as_str()),
             capabilities: Arc::clone(capabilities),

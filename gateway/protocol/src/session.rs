@@ -11,6 +11,7 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, LogLevel};
+use crate::caller::Caller;
 use crate::changes::ChangeListener;
 use crate::jsonrpc::{MalformedMessage, Response};
 use crate::mcp::{InitializeParams, Peer, RequestContext, session_notification};
@@ -33,6 +34,7 @@ use streams::{SessionStreams, StreamMemory};
 #[derive(Debug)]
 pub struct Session {
     id: String,
+    caller: Caller,
     principal: Principal,
     greeting: InitializeParams,
     level: Mutex<Option<LogLevel>>,
@@ -50,19 +52,19 @@ impl Session {
     /// The session of a stdio process, which isn't in a store. `closing` is set when the client sends nothing more.
     #[must_use]
     pub fn for_stdio(
-        principal: Principal,
+        caller: Caller,
         greeting: InitializeParams,
         listener: ChangeListener,
         in_flight: Arc<InFlightRequests>,
         closing: CancellationToken,
     ) -> Self {
         let streams = SessionStreams::new(0, Arc::default(), CancellationToken::new());
-        Self::new(String::new(), principal, greeting, listener, in_flight, streams, closing)
+        Self::new(String::new(), caller, greeting, listener, in_flight, streams, closing)
     }
 
     fn new(
         id: String,
-        principal: Principal,
+        caller: Caller,
         greeting: InitializeParams,
         listener: ChangeListener,
         in_flight: Arc<InFlightRequests>,
@@ -73,7 +75,8 @@ impl Session {
             ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         Self {
             id,
-            principal,
+            principal: caller.principal(),
+            caller,
             greeting,
             level: Mutex::default(),
             listener,
@@ -166,7 +169,7 @@ impl Session {
         let InitializeParams { revision, client, capabilities } = &self.greeting;
         RequestContext {
             revision: *revision,
-            principal: self.principal.clone(),
+            caller: self.caller.clone(),
             client: Some(Arc::clone(client)),
             capabilities: Arc::clone(capabilities),
             cancel,
@@ -222,7 +225,7 @@ impl SessionStore {
     /// All open sessions are busy, or the system provides no random bytes.
     pub fn open(
         &self,
-        principal: Principal,
+        caller: Caller,
         greeting: InitializeParams,
         listener: ChangeListener,
     ) -> Result<Arc<Session>, SessionError> {
@@ -234,9 +237,7 @@ impl SessionStore {
         if open.len() >= self.max {
             let idle = open.values().filter_map(|session| Some((session, session.in_flight.idle_since()?)));
             let oldest = idle
-                .min_by_key(|(session, since)| {
-                    (session.principal != principal, session.streams.are_read(), *since)
-                })
+                .min_by_key(|(session, since)| (session.caller != caller, session.streams.are_read(), *since))
                 .map(|(session, _)| session.id.clone())
                 .ok_or(SessionError::TooMany)?;
             if let Some(oldest) = open.remove(&oldest) {
@@ -247,7 +248,7 @@ impl SessionStore {
             SessionStreams::new(u32::from_be_bytes(tag), Arc::clone(&self.stream_memory), self.stop.clone());
         let in_flight = Arc::default();
         let closing = self.stop.clone();
-        let session = Session::new(id.clone(), principal, greeting, listener, in_flight, streams, closing);
+        let session = Session::new(id.clone(), caller, greeting, listener, in_flight, streams, closing);
         let session = Arc::new(session);
         open.insert(id, Arc::clone(&session));
         Ok(session)

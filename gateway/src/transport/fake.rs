@@ -117,7 +117,7 @@ async fn call_tool(
             signals.cleaned_up.cancel();
             String::new()
         }
-        _ => context.principal.to_string(),
+        _ => context.caller.principal().to_string(),
     };
     Ok(Outcome::Done(ToolResult { content: vec![Content::text(text)], ..ToolResult::default() }))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
+use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -227,8 +228,8 @@ impl Sandbox {
         call: C,
     ) -> Result<C::Output, CallError> {
         let reuse_for = match self.config.instances {
-            InstancePolicy::Reused if instance_pool::can_reuse(&context.principal) => {
-                Some(context.principal.clone())
+            InstancePolicy::Reused if instance_pool::can_reuse(&context.caller.principal()) => {
+                Some(context.caller.principal())
             }
             InstancePolicy::Reused | InstancePolicy::Fresh => None,
         };
@@ -244,7 +245,7 @@ impl Sandbox {
     /// # Errors
     /// A limit was exceeded, the guest trapped, or a granted directory can't be opened.
     pub(crate) async fn call_for_gateway<C: GuestCall>(&self, call: C) -> Result<C::Output, SandboxError> {
-        let context = Arc::new(CallContext::internal(Principal::Local));
+        let context = Arc::new(CallContext::internal(Caller::Local));
         self.run(context, CallOrigin::Gateway, call).await
     }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
-use moongate_model::names::Principal;
+use moongate_model::caller::Caller;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -32,7 +32,7 @@ use crate::wasi::http::linker::{HttpParts, HttpView};
 use crate::wasi::http::{HttpState, RequestSender};
 use crate::wasi::keyvalue::StoreAccess;
 use crate::wasi::keyvalue::host::{KeyValueState, KeyValueView};
-use crate::wasi::preopens::{DirectoryError, OpenedDirectories};
+use crate::wasi::preopens::{DirectoryError, OpenedDirectories, new_context};
 
 /// The host's side of one call.
 pub(crate) struct StoreState {
@@ -52,7 +52,7 @@ pub(crate) struct StoreState {
 
 /// The context of an idle instance.
 static IDLE_CONTEXT: LazyLock<Arc<CallContext>> =
-    LazyLock::new(|| Arc::new(CallContext::internal(Principal::Anonymous)));
+    LazyLock::new(|| Arc::new(CallContext::internal(Caller::LOOPBACK)));
 
 impl WasiView for StoreState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
@@ -134,8 +134,11 @@ pub(crate) fn new_store(
     table.set_max_capacity(limits.handles as usize);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
         .without_directories(opened.unavailable_paths());
+    let mut files =
+        FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), disk, audit.clone());
+    files.set_preopens(opened.preopens);
     let state = StoreState {
-        wasi: opened.into_context(&config.allow, &output),
+        wasi: new_context(&config.allow, &output),
         table,
         limiter: MemoryLimiter::new(limits, peak_memory),
         cpu_meter: Arc::clone(cpu_meter),
@@ -149,12 +152,7 @@ pub(crate) fn new_store(
             audit.clone(),
         ),
         cli: CliState::new(output, audit.clone()),
-        files: FilesState::new(
-            Arc::clone(config),
-            open_files_for_guest(open_files, config),
-            disk,
-            audit.clone(),
-        ),
+        files,
         http: HttpState::new(sender, audit.clone()),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
@@ -313,7 +311,7 @@ impl StoreState {
             http,
             key_value,
         } = self;
-        *wasi = opened.into_context(&config.allow, cli.output());
+        *wasi = new_context(&config.allow, cli.output());
         limiter.forget_refusals();
         *meter = Arc::clone(cpu_meter);
         *contract = ContractState::new(
@@ -326,6 +324,7 @@ impl StoreState {
         );
         cli.renew(audit.clone());
         files.renew(open_files_for_guest(open_files, config), audit.clone());
+        files.set_preopens(opened.preopens);
         *http = HttpState::new(sender, audit.clone());
         *key_value = KeyValueState::new(store_access, Arc::clone(config), audit.clone());
         *own_audit = audit;

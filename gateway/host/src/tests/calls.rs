@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_config::{DirGrant, DirMode, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError, Content, Outcome, ToolResult};
-use moongate_model::names::{Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::ToolName;
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -14,7 +15,7 @@ use super::{Guest, host, idle_gauges, load, load_file};
 use crate::{ChangeInbox, HostOptions, OutgoingOptions, WasmHost, WasmPlugin};
 
 async fn call(plugin: &WasmPlugin) -> Result<ToolResult, CallError> {
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let outcome = plugin.call_tool(context, &ToolName::new("run").unwrap(), r#"{"a":1}"#).await?;
     match outcome {
         Outcome::Done(result) => Ok(result),
@@ -83,14 +84,14 @@ async fn cancellation_ends_a_call() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &Guest::that(LOOP), |_| {}).await;
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let name = ToolName::new("run").unwrap();
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
         context.cancel.cancel();
     });
     assert_eq!(result.unwrap_err(), CallError::Cancelled);
     // A dropped call leaves no resources either.
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let given_up =
         tokio::time::timeout(Duration::from_millis(20), plugin.call_tool(context, &name, "{}")).await;
     assert!(given_up.is_err());
@@ -266,7 +267,7 @@ async fn a_guest_can_end_by_itself_after_cancellation() {
         ..Guest::default()
     };
     let plugin = load(&host, dir.path(), &guest, |_| {}).await;
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let name = ToolName::new("run").unwrap();
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
         context.cancel.cancel();
@@ -288,7 +289,7 @@ async fn a_guest_that_ignores_cancellation_ends_after_the_grace() {
         let dir = TempDir::new().unwrap();
         let host = host(dir.path());
         let plugin = load(&host, dir.path(), &guest(), |config| config.limits.cancel_grace = grace).await;
-        let context = Arc::new(CallContext::internal(Principal::Local));
+        let context = Arc::new(CallContext::internal(Caller::Local));
         let name = ToolName::new("run").unwrap();
         let started = std::time::Instant::now();
         let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use moongate_config::{PluginConfig, Secret, StateGrant};
 use moongate_model::call::{CallContext, CallError};
-use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::{Digest, PluginId, StoreName, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -16,7 +17,7 @@ use crate::{ComponentFile, HostGauges, WasmHost, WasmPlugin};
 
 /// Calls the guest's tool and drops the result.
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
 }
 
@@ -98,7 +99,7 @@ async fn a_running_call_keeps_its_code() {
     let host = host(dir.path());
     let endless = Guest::that("(loop $again (br $again))");
     let plugin = load(&host, dir.path(), &endless, |_| {}).await;
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let cancel = context.cancel.clone();
     let running = {
         let plugin = Arc::clone(&plugin);

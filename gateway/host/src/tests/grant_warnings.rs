@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use moongate_config::{DirGrant, DirMode};
 use moongate_model::call::{CallContext, CallError, GrantEvent, GrantReport};
-use moongate_model::names::{Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::ToolName;
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -65,7 +66,7 @@ async fn warnings_and_missing(
     .await;
     let grant_report: Arc<GrantReport> = Arc::default();
     for _ in 0..2 {
-        let context = CallContext::internal(Principal::Local);
+        let context = CallContext::internal(Caller::Local);
         let context = CallContext { grant_report: Some(Arc::clone(&grant_report)), ..context };
         let answer = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
         match (answer, body.contains(FAILS)) {
@@ -140,7 +141,7 @@ async fn exceeding_memory_in_calls_is_logged_once() {
     .await;
     let (warnings, _guard) = Warnings::listen();
     for _ in 0..2 {
-        let context = Arc::new(CallContext::internal(Principal::Local));
+        let context = Arc::new(CallContext::internal(Caller::Local));
         let error = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap_err();
         assert!(matches!(error, CallError::Memory(_)), "{error}");
     }

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use moongate_config::{DirGrant, DirMode, InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, CallError};
-use moongate_model::names::{PluginId, Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::{PluginId, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -137,7 +139,7 @@ fn patient(plugin: &WasmPlugin) -> WasmPlugin {
 }
 
 async fn call(plugin: &WasmPlugin) -> Result<(), CallError> {
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.map(drop)
 }
 
@@ -214,6 +216,47 @@ async fn names_the_silent_directory_if_it_is_known() {
     assert!(openings.timeout_error(&config).is_none());
 }
 
+/// A disk on which another user replaces a directory, or its parent, by a symlink after it was checked.
+struct SwappedAfterCheck {
+    swapped: PathBuf,
+    target: PathBuf,
+}
+
+impl PathResolver for SwappedAfterCheck {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let checked = fs::canonicalize(path)?;
+        fs::rename(&self.swapped, self.swapped.with_extension("aside"))?;
+        symlink(&self.target, &self.swapped)?;
+        Ok(checked)
+    }
+
+    fn nearest(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_symlink_that_appears_after_the_check_is_not_followed() {
+    for swapped in ["parent", "parent/own"] {
+        let dir = TempDir::new().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(root.join("parent/own")).unwrap();
+        fs::create_dir_all(root.join("secret/own")).unwrap();
+        let disk = SwappedAfterCheck { swapped: root.join(swapped), target: root.join("secret") };
+        let mut config = super::config(&root, &[]);
+        config.allow.dirs = vec![DirGrant {
+            span: 0..0,
+            host_path: root.join("parent/own"),
+            unresolved_host_path: root.join("parent/own"),
+            guest_path: "/own".to_owned(),
+            mode: DirMode::ReadWrite,
+            allows_system: false,
+        }];
+        let opened = DirectoryOpener::with_paths(Arc::new(disk)).open(&Arc::new(config)).await;
+        assert!(matches!(opened.err(), Some(DirectoryError::Failed { .. })), "{swapped}");
+    }
+}
+
 #[tokio::test]
 async fn only_loading_searches_for_a_similar_directory() {
     let bench = Bench::new();
@@ -237,7 +280,7 @@ async fn cancellation_ends_a_call_that_waits_for_a_directory() {
     let stuck =
         bench.load("stuck", &["dead"], |config| config.limits.timeout = Duration::from_secs(600)).await;
     bench.disk.kill(&bench.path("dead"));
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let cancel = context.cancel.clone();
     let name = ToolName::new("run").unwrap();
     let call = stuck.call_tool(context, &name, "{}");

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use moongate_config::{PluginConfig, Secret};
 use moongate_model::call::{CallContext, CallError, CallSink, LogLevel, Outcome, ToolResult};
+use moongate_model::caller::Caller;
 use moongate_model::json::Json;
-use moongate_model::names::{Principal, ResourceUri, ToolName};
+use moongate_model::names::{ResourceUri, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -50,7 +51,7 @@ async fn called(
     let plugin = load(&host, dir.path(), &guest, change).await;
     let records = Arc::new(RecordingSink::default());
     let sink = Arc::clone(&records) as Arc<dyn CallSink>;
-    let context = CallContext { sink, ..CallContext::internal(Principal::Named("ann".into())) };
+    let context = CallContext { sink, ..CallContext::internal(Caller::Named("ann".into())) };
     let result = plugin.call_tool(Arc::new(context), &ToolName::new("run").unwrap(), "{}").await;
     let result = result.map(|outcome| match outcome {
         Outcome::Done(result) => result,
@@ -234,7 +235,7 @@ async fn a_cancelled_caller_receives_nothing_more() {
     let plugin = load(&super::host(dir.path()), dir.path(), &guest, |_| {}).await;
     let records = Arc::new(RecordingSink::default());
     let sink = Arc::clone(&records) as Arc<dyn CallSink>;
-    let context = Arc::new(CallContext { sink, ..CallContext::internal(Principal::Local) });
+    let context = Arc::new(CallContext { sink, ..CallContext::internal(Caller::Local) });
     let name = ToolName::new("run").unwrap();
     let (result, ()) = tokio::join!(plugin.call_tool(Arc::clone(&context), &name, "{}"), async {
         while records.0.lock().unwrap().is_empty() {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{CallContext, Content};
-use moongate_model::names::{Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::ToolName;
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -30,8 +31,8 @@ fn reused(config: &mut PluginConfig) {
     config.instances = InstancePolicy::Reused;
 }
 
-async fn call_as(plugin: &WasmPlugin, principal: Principal) -> String {
-    let context = Arc::new(CallContext::internal(principal));
+async fn call_as(plugin: &WasmPlugin, caller: Caller) -> String {
+    let context = Arc::new(CallContext::internal(caller));
     let result = plugin.call_tool(context, &ToolName::new("run").unwrap(), "{}").await.unwrap();
     let moongate_model::call::Outcome::Done(result) = result else { panic!("{result:?}") };
     let [Content::Text(text)] = &result.content[..] else { panic!("{result:?}") };
@@ -39,7 +40,7 @@ async fn call_as(plugin: &WasmPlugin, principal: Principal) -> String {
 }
 
 async fn call(plugin: &WasmPlugin) -> String {
-    call_as(plugin, Principal::Local).await
+    call_as(plugin, Caller::Local).await
 }
 
 #[tokio::test]
@@ -49,10 +50,10 @@ async fn reuses_instances_for_the_same_principal() {
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
     assert_eq!(host.gauges(), idle_gauges(), "the describing instance isn't kept");
     assert_eq!((call(&plugin).await, call(&plugin).await), ("1".to_owned(), "2".to_owned()));
-    let ann = || Principal::Named("ann".into());
+    let ann = || Caller::Named("ann".into());
     assert_eq!(call_as(&plugin, ann()).await, "1");
-    assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
-    assert_eq!(call_as(&plugin, Principal::Anonymous).await, "1");
+    assert_eq!(call_as(&plugin, Caller::LOOPBACK).await, "1");
+    assert_eq!(call_as(&plugin, Caller::LOOPBACK).await, "1");
     assert_eq!((call(&plugin).await, call_as(&plugin, ann()).await), ("3".to_owned(), "2".to_owned()));
     let HostGauges { idle_instances, instances, memories, stacks, running_calls, .. } = host.gauges();
     assert_eq!((idle_instances, instances, memories, stacks, running_calls), (2, 2, 2, 2, 0));
@@ -135,10 +136,10 @@ async fn idle_instances_are_evicted_for_calls() {
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &COUNTS, reused).await;
     for caller in 0..9 {
-        assert_eq!(call_as(&plugin, Principal::Named(caller.to_string().into())).await, "1");
+        assert_eq!(call_as(&plugin, Caller::Named(caller.to_string().into())).await, "1");
     }
     assert_eq!(host.gauges().idle_instances, 4, "the limit on concurrent calls");
-    let calls: Vec<_> = (0..4).map(|_| call_as(&plugin, Principal::Anonymous)).collect();
+    let calls: Vec<_> = (0..4).map(|_| call_as(&plugin, Caller::LOOPBACK)).collect();
     assert_eq!(futures_util::future::join_all(calls).await, ["1"; 4]);
     assert!(host.gauges().instances <= 4, "{:?}", host.gauges());
 }

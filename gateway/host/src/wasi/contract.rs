@@ -95,7 +95,7 @@ impl types::Host for ContractState {}
 
 impl request::Host for ContractState {
     fn principal(&mut self) -> Result<Option<String>> {
-        Ok(self.context.principal.name().map(str::to_owned))
+        Ok(self.context.caller.principal().name().map(str::to_owned))
     }
 
     fn client(&mut self) -> Result<Option<request::ClientInfo>> {

@@ -33,6 +33,7 @@ use self::open::OpenRequest;
 use self::quota::{FileQuota, QuotaExceeded};
 use self::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
+use crate::wasi::preopens::PreopenedDirectory;
 
 mod directory_operations;
 mod error;
@@ -59,6 +60,7 @@ pub(crate) struct FilesState {
     max_open: u32,
     disk: DiskQuota,
     quota: FileQuota,
+    preopens: Vec<PreopenedDirectory>,
     descriptor_grants: DescriptorGrants,
     lookups: Lookups,
 }
@@ -70,6 +72,7 @@ impl FilesState {
             max_open,
             quota: FileQuota::new(&config.limits, max_open, disk.clone(), audit.clone()),
             disk,
+            preopens: Vec::new(),
             descriptor_grants: DescriptorGrants::default(),
             lookups: Lookups::default(),
             config,
@@ -83,6 +86,11 @@ impl FilesState {
         let descriptor_grants = std::mem::take(&mut self.descriptor_grants);
         let renewed = Self::new(Arc::clone(&self.config), max_open, self.disk.clone(), audit);
         *self = Self { descriptor_grants, ..renewed };
+    }
+
+    /// Adds the granted directories.
+    pub(crate) fn set_preopens(&mut self, preopens: Vec<PreopenedDirectory>) {
+        self.preopens = preopens;
     }
 
     pub(crate) fn max_open(&self) -> u32 {

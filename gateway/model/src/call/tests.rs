@@ -41,7 +41,7 @@ fn limit_error_names_value_and_key() {
 
 #[test]
 fn finds_meta_members_by_key() {
-    let mut context = CallContext::internal(Principal::Local);
+    let mut context = CallContext::internal(Caller::Local);
     context.meta = Some(Json::parse(r#"{"progressToken":7,"com.example/a":{"b":1}}"#).unwrap());
     assert_eq!(context.meta_value("com.example/a").unwrap().get(), r#"{"b":1}"#);
     assert_eq!(context.meta_value("nope"), None);

@@ -11,9 +11,9 @@ use crate::call::{
     Capabilities, Content, GrantReport, InputNeeded, InputRequest, MediaContent, PluginError, ResourceBody,
     ResourceContents,
 };
+use crate::caller::Caller;
 use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
-use crate::names::Principal;
 use crate::policy::ClientFeature;
 
 mod observer;
@@ -28,7 +28,7 @@ fn bench(plugins: Vec<CatalogPlugin>) -> Bench {
     let catalog = catalog(plugins);
     let (_, receiver) = watch::channel(Arc::clone(&catalog));
     let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
-    Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Principal::Local)) }
+    Bench { catalog, dispatcher, context: Arc::new(CallContext::internal(Caller::Local)) }
 }
 
 impl Bench {
@@ -304,7 +304,7 @@ async fn missing_capability_names_the_missing_grant() {
             revision: Some("2025-11-25"),
             capabilities: Arc::new(client(has)),
             grant_report: Some(Arc::clone(&grant_report)),
-            ..CallContext::internal(Principal::Local)
+            ..CallContext::internal(Caller::Local)
         });
         let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
         let result = bench.dispatcher.call_tool(&bench.catalog, &context, "a_run", &arguments).await;
@@ -437,7 +437,7 @@ async fn request_keeps_its_catalog_snapshot() {
     let dispatcher = Dispatcher::new(receiver, Arc::new(ConcurrencyLimiter::new(8)));
     let snapshot = dispatcher.catalog();
     sender.send(Arc::new(Catalog::empty())).unwrap();
-    let context = Arc::new(CallContext::internal(Principal::Local));
+    let context = Arc::new(CallContext::internal(Caller::Local));
     let arguments = Arguments::parse(r#"{"n":1}"#).unwrap();
     dispatcher.call_tool(&snapshot, &context, "a_run", &arguments).await.unwrap();
     let latest = dispatcher.catalog();

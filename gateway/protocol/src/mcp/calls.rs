@@ -123,9 +123,12 @@ pub(super) async fn read_resource(
             Ok(render(&View::new(&contents, revision)))
         }
         Ok(RoundsOutcome::Questions(text)) => Ok(text),
-        Err(trouble) => {
-            Err(read_error(trouble, reading.uri, catalog.visible_to(&request_context.principal), revision))
-        }
+        Err(trouble) => Err(read_error(
+            trouble,
+            reading.uri,
+            catalog.visible_to(&request_context.caller.principal()),
+            revision,
+        )),
     }
 }
 

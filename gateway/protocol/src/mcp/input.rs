@@ -177,7 +177,9 @@ pub(super) async fn run_rounds<C: InputCall>(
     let mut round = match request_context.revision.era() {
         Era::Handshake => CallRound::default(),
         Era::Stateless => {
-            match client_input.start(call.catalog_plugin(catalog.visible_to(&request_context.principal)))? {
+            match client_input
+                .start(call.catalog_plugin(catalog.visible_to(&request_context.caller.principal())))?
+            {
                 StatelessStart::Call(round) => round,
                 StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
             }

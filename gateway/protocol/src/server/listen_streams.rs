@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::jsonrpc::Id;
 use crate::mcp::envelope::RequestEnvelope;
 use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
@@ -81,15 +82,16 @@ impl Server {
         envelope: &RequestEnvelope,
         id: &Id,
         params: &Params,
-        principal: &Principal,
+        caller: &Caller,
         ends: StreamEnds,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let guard = self.listen_streams.open(principal).ok_or_else(|| {
+        let principal = caller.principal();
+        let guard = self.listen_streams.open(&principal).ok_or_else(|| {
             ProtocolError::internal(format!(
                 "{MAX_LISTEN_STREAMS} notification streams are already open; close one first"
             ))
         })?;
-        let listening = self.protocol.listen(&self.updates, envelope.revision, principal, id, params)?;
+        let listening = self.protocol.listen(&self.updates, envelope.revision, &principal, id, params)?;
         // A buffer of one message: until the client has read it, changes stay pending and are merged.
         let (sender, side_messages) = mpsc::channel(1);
         let stop = self.stop.clone();

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, DiscardSink};
+use crate::caller::Caller;
 use crate::json;
 use crate::jsonrpc::{Id, Notification, Request};
 use crate::mcp::envelope::RequestEnvelope;
@@ -13,7 +14,6 @@ use crate::mcp::{
     self, Method, NotificationPrefs, Notifier, Params, Peer, ProtocolError, RequestAnswer, RequestContext,
     Revision, SideMessage,
 };
-use crate::names::Principal;
 use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
 
 use super::Server;
@@ -93,7 +93,7 @@ impl Server {
         envelope: RequestEnvelope,
         method: &str,
         params: Params,
-        principal: Principal,
+        caller: Caller,
         cancel: CancellationToken,
         streaming: StreamSupport,
     ) -> Result<RequestInProgress, ProtocolError> {
@@ -101,8 +101,7 @@ impl Server {
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
             call_channels(revision, NotificationPrefs::read(&params, level), streaming, None);
-        let request_context =
-            RequestContext { revision, principal, client, capabilities, cancel, sink, peer };
+        let request_context = RequestContext { revision, caller, client, capabilities, cancel, sink, peer };
         Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
     }
 }

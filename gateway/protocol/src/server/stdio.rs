@@ -9,6 +9,7 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::DiscardSink;
+use crate::caller::Caller;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{
     self, ErrorObject, Incoming, MalformedMessage, Message, MessageOutline, MessageText, MissingId, Request,
@@ -18,7 +19,6 @@ use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, RequestContext, Revision,
     StartedRequest,
 };
-use crate::names::Principal;
 use crate::session::{InFlightRequests, RunningRequest, Session};
 
 use super::listen_streams::StreamEnds;
@@ -33,7 +33,7 @@ use super::{
 /// One stdio peer: the session that it opened, if any, and its running requests.
 #[derive(Debug)]
 pub struct StdioConnection {
-    principal: Principal,
+    caller: Caller,
     transport: NetworkTransport,
     session: SetOnce<Arc<Session>>,
     in_flight: Arc<InFlightRequests>,
@@ -47,13 +47,13 @@ impl StdioConnection {
     /// A peer before its first message.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Self::with_transport(Principal::Local, NetworkTransport::Pipe)
+        Self::with_transport(Caller::Local, NetworkTransport::Pipe)
     }
 
     /// A peer on another transport that uses the message flow of stdio.
-    pub(super) fn with_transport(principal: Principal, transport: NetworkTransport) -> Arc<Self> {
+    pub(super) fn with_transport(caller: Caller, transport: NetworkTransport) -> Arc<Self> {
         Arc::new(Self {
-            principal,
+            caller,
             transport,
             session: SetOnce::new(),
             in_flight: Arc::default(),
@@ -229,7 +229,7 @@ impl Server {
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
         let params = self.read_params(request)?;
-        self.record_tool(span, &connection.principal, &params);
+        self.record_tool(span, &connection.caller.principal(), &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();
         if envelope::is_stateless_claim(&params)
@@ -240,13 +240,13 @@ impl Server {
             let _ = connection.stateless.set(envelope.revision); // only the first one is kept
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
                 let ends = StreamEnds { cancelled: running.token(), closing: connection.closing.clone() };
-                return self.listen(&envelope, &request.id, &params, &connection.principal, ends);
+                return self.listen(&envelope, &request.id, &params, &connection.caller, ends);
             }
             return self.stateless(
                 envelope,
                 &request.method,
                 params,
-                connection.principal.clone(),
+                connection.caller.clone(),
                 running.token(),
                 streaming,
             );
@@ -259,7 +259,7 @@ impl Server {
             span.set_revision(greeting.revision);
             let result = self.protocol.initialize(&greeting);
             let session = Session::for_stdio(
-                connection.principal.clone(),
+                connection.caller.clone(),
                 greeting,
                 self.protocol.listener(&self.updates),
                 Arc::clone(&connection.in_flight),
@@ -286,7 +286,7 @@ impl Server {
         if method == Method::Ping.as_str() {
             let request_context = RequestContext {
                 revision: Revision::LATEST_HANDSHAKE,
-                principal: connection.principal.clone(),
+                caller: connection.caller.clone(),
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),

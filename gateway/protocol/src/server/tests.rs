@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::call::{CallError, LogLevel, Outcome, ToolResult};
+use crate::caller::Caller;
 use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::limiter::ConcurrencyLimiter;
@@ -166,12 +167,7 @@ async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u
 /// Checks every outgoing message against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
     match server
-        .post(HttpPost {
-            principal: &Principal::Anonymous,
-            headers,
-            body,
-            streaming: StreamSupport::Unsupported,
-        })
+        .post(HttpPost { caller: &Caller::LOOPBACK, headers, body, streaming: StreamSupport::Unsupported })
         .await
     {
         HttpAnswer::Whole(reply) => {
@@ -465,7 +461,7 @@ async fn upgrades_to_sse_only_for_side_messages() {
     let body_of = |tool: &str| request(1, "tools/call", &json!({ "name": tool, "_meta": meta }));
     let post = |headers, body, streaming| {
         let server = Arc::clone(&server);
-        async move { server.post(HttpPost { principal: &Principal::Anonymous, headers, body, streaming }).await }
+        async move { server.post(HttpPost { caller: &Caller::LOOPBACK, headers, body, streaming }).await }
     };
     let (noisy_body, quiet_body) = (body_of("a_says"), body_of("a_fine"));
     let HttpAnswer::Events(events) = post(&noisy, &noisy_body, StreamSupport::Supported).await else {
@@ -516,8 +512,8 @@ async fn legacy_sse_clients_are_limited() {
     };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =
-        (0..256).map(|_| server.connect_legacy_sse(&Principal::Anonymous).unwrap()).collect();
-    assert_eq!(server.connect_legacy_sse(&Principal::Anonymous).unwrap_err().status, 503);
+        (0..256).map(|_| server.connect_legacy_sse(&Caller::LOOPBACK).unwrap()).collect();
+    assert_eq!(server.connect_legacy_sse(&Caller::LOOPBACK).unwrap_err().status, 503);
     legacy_sse_clients.pop();
-    assert!(server.connect_legacy_sse(&Principal::Anonymous).is_ok(), "one has ended");
+    assert!(server.connect_legacy_sse(&Caller::LOOPBACK).is_ok(), "one has ended");
 }

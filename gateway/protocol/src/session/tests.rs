@@ -22,13 +22,17 @@ fn listener() -> ChangeListener {
 }
 
 fn named(name: &str) -> Principal {
-    Principal::Named(name.into())
+    caller(name).principal()
+}
+
+fn caller(name: &str) -> Caller {
+    Caller::Named(name.into())
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_belong_to_their_owner_and_expire() {
     let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
-    let id = sessions.open(named("ann"), greeting(), listener()).unwrap().id().to_owned();
+    let id = sessions.open(caller("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(sessions.find(&id, &named("bob")).is_none());
     assert!(!sessions.end(&id, &named("bob")));
@@ -43,7 +47,7 @@ async fn sessions_belong_to_their_owner_and_expire() {
 #[tokio::test(start_paused = true)]
 async fn a_running_request_keeps_its_session() {
     let sessions = SessionStore::new(10, Duration::from_secs(1), CancellationToken::new());
-    let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
+    let session = sessions.open(Caller::LOOPBACK, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(sessions.count(), 1);
@@ -55,16 +59,16 @@ async fn a_running_request_keeps_its_session() {
 #[tokio::test(start_paused = true)]
 async fn evicts_the_idlest_session_of_the_same_owner_first() {
     let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
-    let bob = sessions.open(named("bob"), greeting(), listener()).unwrap();
+    let bob = sessions.open(caller("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
-    let ann = sessions.open(named("ann"), greeting(), listener()).unwrap();
+    let ann = sessions.open(caller("ann"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
-    let again = sessions.open(named("ann"), greeting(), listener()).unwrap();
+    let again = sessions.open(caller("ann"), greeting(), listener()).unwrap();
     assert!(sessions.find(ann.id(), &named("ann")).is_none());
     assert!(sessions.find(bob.id(), &named("bob")).is_some());
     let _bob_runs = bob.in_flight.begin(&Id::from(1)).unwrap();
     let _ann_runs = again.in_flight.begin(&Id::from(1)).unwrap();
-    assert_eq!(sessions.open(named("eve"), greeting(), listener()).unwrap_err(), SessionError::TooMany);
+    assert_eq!(sessions.open(caller("eve"), greeting(), listener()).unwrap_err(), SessionError::TooMany);
 }
 
 #[test]
@@ -82,7 +86,7 @@ fn rejects_duplicate_running_ids() {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request() {
     let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
-    let session = sessions.open(Principal::Anonymous, greeting(), listener()).unwrap();
+    let session = sessions.open(Caller::LOOPBACK, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
     drop(running);
@@ -93,7 +97,7 @@ async fn a_session_is_idle_from_the_end_of_its_last_request() {
 #[tokio::test(start_paused = true)]
 async fn evicts_sessions_with_readers_last() {
     let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
-    let open = |name| sessions.open(named(name), greeting(), listener()).unwrap();
+    let open = |name| sessions.open(caller(name), greeting(), listener()).unwrap();
     let bob = open("bob");
     let mut listening = bob.open_notification_stream(None);
     assert!(matches!(listening.next().await, Some(SseEvent::Priming { .. })));

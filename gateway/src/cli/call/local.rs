@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use moongate_model::call::{Capabilities, ClientInfo, DiscardSink, GrantReport, ToolResult};
+use moongate_model::caller::Caller;
 use moongate_model::json::Json;
-use moongate_model::names::Principal;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::mcp::{
@@ -66,7 +66,7 @@ impl LocalCall {
         };
         let request_context = RequestContext {
             revision: Revision::V2026_07_28,
-            principal: Principal::Local,
+            caller: Caller::Local,
             client: Some(Arc::new(client)),
             capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
             cancel: CancellationToken::new(),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use moongate_config::parse_config;
 use moongate_model::call::CallContext;
-use moongate_model::names::{Principal, ToolName};
+use moongate_model::caller::Caller;
+use moongate_model::names::ToolName;
 use moongate_protocol::changes::ChangeListener;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -70,7 +71,7 @@ impl Fixture {
 
     /// Stores a key, which reports a change.
     async fn store(&self, key: &str) {
-        let context = Arc::new(CallContext::internal(Principal::Local));
+        let context = Arc::new(CallContext::internal(Caller::Local));
         let catalog = Arc::clone(&self.supervisor.catalog().borrow());
         let plugin = catalog.plugins()[0].plugin();
         plugin.call_tool(context, &ToolName::new("run").unwrap(), key).await.unwrap();

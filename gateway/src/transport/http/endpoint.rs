@@ -4,7 +4,7 @@
 //! The specification requires this order: a blocked web page learns nothing, and only authenticated callers reach
 //! JSON-RPC.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_config::HttpConfig;
+use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server};
 
@@ -92,12 +93,21 @@ impl Endpoint {
         reject(rejection, rejection.error(), &self.tap(head, None))
     }
 
+    /// The caller: its token or its address.
+    pub(super) fn caller(&self, head: &request::Parts) -> Result<Caller, Rejection> {
+        let principal = self.tokens.principal(&head.headers)?;
+        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+        let address = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        Ok(Caller::new(&principal, address))
+    }
+
     /// Answers a request whose host and origin were checked.
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let principal = self.tokens.principal(&head.headers)?;
+        let caller = self.caller(head)?;
+        let principal = caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
         match head.method {
@@ -115,7 +125,7 @@ impl Endpoint {
                 tap.received(&body);
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
-                let post = HttpPost { principal: &principal, headers: &headers, body: &body, streaming };
+                let post = HttpPost { caller: &caller, headers: &headers, body: &body, streaming };
                 Ok(match self.server.post(post).await {
                     HttpAnswer::Whole(reply) => respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
@@ -126,7 +136,7 @@ impl Endpoint {
             }
             Method::GET => {
                 let streaming = body::accepts_events(&head.headers);
-                Ok(match self.server.get(HttpGet { principal: &principal, headers: &headers, streaming }) {
+                Ok(match self.server.get(HttpGet { caller: &caller, headers: &headers, streaming }) {
                     HttpAnswer::Whole(reply) => respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);

@@ -44,15 +44,15 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
-        let principal = self.tokens.principal(&head.headers)?;
+        let caller = self.caller(head)?;
         if head.method != Method::GET {
             return Err(Rejection::Method(STREAM_METHODS));
         }
         if body::accepts_events(&head.headers) == StreamSupport::Unsupported {
             return Err(Rejection::Accept);
         }
-        let tap = self.tap(head, Some(&principal));
-        Ok(match self.server.connect_legacy_sse(&principal) {
+        let tap = self.tap(head, Some(&caller.principal()));
+        Ok(match self.server.connect_legacy_sse(&caller) {
             Ok(LegacySseConnection { id, events }) => {
                 let events = tap.in_session(&id).traced(events);
                 let connection =

@@ -214,6 +214,11 @@ impl ClientInput<'_> {
     }
 
     fn claim(&self, catalog_plugin: &CatalogPlugin) -> StateClaim {
-        StateClaim::new(catalog_plugin, &self.request_context.principal, self.method.as_str(), self.params)
+        StateClaim::new(
+            catalog_plugin,
+            &self.request_context.caller.principal(),
+            self.method.as_str(),
+            self.params,
+        )
     }
 }

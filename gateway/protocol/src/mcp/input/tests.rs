@@ -12,10 +12,11 @@ use super::super::{
 };
 use super::*;
 use crate::call::{Capabilities, Content, DiscardSink, PromptResult, ReadResult, ToolResult};
+use crate::caller::Caller;
 use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::jsonrpc::ErrorObject;
 use crate::limiter::ConcurrencyLimiter;
-use crate::names::{Digest, Principal};
+use crate::names::Digest;
 use crate::policy::{ClientFeature, PluginPolicy};
 
 mod forms;
@@ -39,7 +40,7 @@ struct Gateway {
 #[derive(Clone)]
 struct Client {
     revision: Revision,
-    principal: Principal,
+    caller: Caller,
     declares: Value,
     peer: Option<Arc<dyn Peer>>,
     cancel: CancellationToken,
@@ -74,7 +75,7 @@ impl Client {
     fn stateless() -> Self {
         Self {
             revision: Revision::V2026_07_28,
-            principal: Principal::Anonymous,
+            caller: Caller::LOOPBACK,
             declares: everything(),
             peer: None,
             cancel: CancellationToken::new(),
@@ -133,7 +134,7 @@ impl Gateway {
     async fn request(&self, client: &Client, method: Method, params: &Value) -> Result<Value, ProtocolError> {
         let request_context = RequestContext {
             revision: client.revision,
-            principal: client.principal.clone(),
+            caller: client.caller.clone(),
             client: None,
             capabilities: Arc::new(Capabilities::new(Json::from_value(&client.declares))),
             cancel: client.cancel.clone(),

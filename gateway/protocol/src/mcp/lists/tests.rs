@@ -8,11 +8,11 @@ use tokio::sync::watch;
 use super::super::{CacheScope, Identity, Method, ProtocolOptions, SealingKey, StartedRequest};
 use super::*;
 use crate::call::DiscardSink;
+use crate::caller::Caller;
 use crate::catalog::Catalog;
 use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use crate::dispatch::Dispatcher;
 use crate::limiter::ConcurrencyLimiter;
-use crate::names::Principal;
 
 const METHODS: [(Method, &str, &str); 4] = [
     (Method::ListTools, "tools", "name"),
@@ -61,7 +61,7 @@ impl Gateway {
     fn list(&self, method: Method, revision: Revision, params: &Value) -> Result<Value, ProtocolError> {
         let request_context = RequestContext {
             revision,
-            principal: Principal::Anonymous,
+            caller: Caller::LOOPBACK,
             client: None,
             capabilities: Arc::default(),
             cancel: tokio_util::sync::CancellationToken::new(),

@@ -26,7 +26,7 @@ impl Server {
             return HttpReply::method_not_allowed("POST, OPTIONS").into();
         }
         let refuse = |error: ProtocolError| HttpReply::stray(&error).into();
-        let session = match self.session(get.principal, get.headers, claimed_revision) {
+        let session = match self.session(&get.caller.principal(), get.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return refuse(error),
         };

@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::caller::Caller;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{self, Incoming, Message, MessageOutline, MessageText};
 use crate::mcp::ProtocolError;
@@ -80,18 +81,15 @@ impl Server {
     ///
     /// # Errors
     /// Too many clients are connected.
-    pub fn connect_legacy_sse(
-        self: &Arc<Self>,
-        principal: &Principal,
-    ) -> Result<LegacySseConnection, HttpReply> {
+    pub fn connect_legacy_sse(self: &Arc<Self>, caller: &Caller) -> Result<LegacySseConnection, HttpReply> {
         let refuse =
             |why: &str| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
         let id = random_id().map_err(|error| refuse(&error.to_string()))?;
         let (out, inbox) = mpsc::channel(MAX_PENDING_REQUESTS as usize);
-        let connection = StdioConnection::with_transport(principal.clone(), NetworkTransport::Tcp);
+        let connection = StdioConnection::with_transport(caller.clone(), NetworkTransport::Tcp);
         let permits = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS as usize));
         let client = LegacySseClient {
-            principal: principal.clone(),
+            principal: caller.principal(),
             connection: Arc::clone(&connection),
             out,
             permits: Arc::clone(&permits),

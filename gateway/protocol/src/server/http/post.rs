@@ -43,7 +43,7 @@ impl Server {
         let unknown = unknown_id(claimed_revision.revision());
         match jsonrpc::parse(&MessageText::new(post.body), PARSE_LIMITS) {
             Err(error) => {
-                let session = self.session(post.principal, post.headers, claimed_revision).ok();
+                let session = self.session(&post.caller.principal(), post.headers, claimed_revision).ok();
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
             }
             Ok(Incoming::Single(Message::Request(request))) => {
@@ -57,7 +57,7 @@ impl Server {
                 HttpReply::stray(&error).into()
             }
             Ok(Incoming::Single(Message::Response(answer))) => {
-                match self.session(post.principal, post.headers, claimed_revision) {
+                match self.session(&post.caller.principal(), post.headers, claimed_revision) {
                     Ok(session) => {
                         session.receive_response(&answer);
                         HttpReply::accepted().into()
@@ -95,7 +95,7 @@ impl Server {
         if claimed || claimed_revision.is_stateless() {
             return HttpReply::accepted();
         }
-        match self.session(post.principal, post.headers, claimed_revision) {
+        match self.session(&post.caller.principal(), post.headers, claimed_revision) {
             Ok(session) => {
                 receive_notification(Some(&session), &session.in_flight, notification);
                 HttpReply::accepted()
@@ -122,7 +122,7 @@ impl Server {
                 return refuse(span, status, error);
             }
         };
-        self.record_tool(&mut span, post.principal, &params);
+        self.record_tool(&mut span, &post.caller.principal(), &params);
         let is_initialize = request.method == Method::Initialize.as_str();
         if is_initialize && envelope::claimed_version(&params).is_none() {
             if claimed_revision.is_stateless() {
@@ -156,7 +156,7 @@ impl Server {
                 }
             };
         }
-        match self.session(post.principal, post.headers, claimed_revision) {
+        match self.session(&post.caller.principal(), post.headers, claimed_revision) {
             Ok(session) => self.post_in_session(&session, request, params, post.streaming, span).await,
             Err(error) => refuse(span, error.status, error),
         }
@@ -177,7 +177,10 @@ impl Server {
         span.set_revision(envelope.revision);
         headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
-            headers::check_arguments(post.headers, &self.protocol.header_arguments(post.principal, &params))?;
+            headers::check_arguments(
+                post.headers,
+                &self.protocol.header_arguments(&post.caller.principal(), &params),
+            )?;
         }
         if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
             if post.streaming == StreamSupport::Unsupported {
@@ -186,12 +189,12 @@ impl Server {
                 ));
             }
             let ends = StreamEnds { cancelled: CancellationToken::new(), closing: CancellationToken::new() };
-            return self.listen(&envelope, &request.id, &params, post.principal, ends);
+            return self.listen(&envelope, &request.id, &params, post.caller, ends);
         }
-        let principal = post.principal.clone();
+        let caller = post.caller.clone();
         let cancel = CancellationToken::new();
         let on_drop = cancel.clone();
-        let request = self.stateless(envelope, &request.method, params, principal, cancel, post.streaming)?;
+        let request = self.stateless(envelope, &request.method, params, caller, cancel, post.streaming)?;
         Ok(request.detached_on_drop(on_drop))
     }
 
@@ -207,7 +210,7 @@ impl Server {
             HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error)))
         };
         if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
-            && self.sessions.find(id, post.principal).is_some()
+            && self.sessions.find(id, &post.caller.principal()).is_some()
         {
             return refuse(span, 400, ProtocolError::invalid_request("this session is already initialized"));
         }
@@ -218,7 +221,7 @@ impl Server {
         span.set_revision(greeting.revision);
         let result = self.protocol.initialize(&greeting);
         let listener = self.protocol.listener(&self.updates);
-        match self.sessions.open(post.principal.clone(), greeting, listener) {
+        match self.sessions.open(post.caller.clone(), greeting, listener) {
             Ok(session) => {
                 let mut reply =
                     HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Result(result)));
@@ -295,7 +298,7 @@ impl Server {
         if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
-        let session = match self.session(post.principal, post.headers, claimed_revision) {
+        let session = match self.session(&post.caller.principal(), post.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error),
         };
@@ -318,7 +321,7 @@ impl Server {
                                 return Some(span.respond(&request.id, &RequestAnswer::Error(error)));
                             }
                         };
-                        self.record_tool(&mut span, post.principal, &params);
+                        self.record_tool(&mut span, &post.caller.principal(), &params);
                         let answer = self
                             .post_in_session(&session, &request, params, StreamSupport::Unsupported, span)
                             .await;

@@ -1,5 +1,6 @@
 //! Tests of cancelled requests: how clients cancel, and how the call ends.
 
+use crate::caller::Caller;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -77,8 +78,7 @@ async fn a_lost_stateless_connection_cancels_with_grace() {
         let started = CancellationToken::new();
         let cleaned_up = CancellationToken::new();
         let server = tidy(&started, &cleaned_up);
-        let request =
-            HttpPost { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming };
+        let request = HttpPost { caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming };
         tokio::select! {
             _ = server.post(request) => panic!("answered"),
             () = started.cancelled() => {} // the connection is closed

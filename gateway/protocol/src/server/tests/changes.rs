@@ -59,8 +59,8 @@ impl Changing {
             ("mcp-method", "subscriptions/listen".to_owned()),
         ]);
         let body = listen("5", filter);
-        let principal = &Principal::Anonymous;
-        self.server.post(HttpPost { principal, headers: &headers, body: body.as_bytes(), streaming }).await
+        let caller = &Caller::LOOPBACK;
+        self.server.post(HttpPost { caller, headers: &headers, body: body.as_bytes(), streaming }).await
     }
 }
 

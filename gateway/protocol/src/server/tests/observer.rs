@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::call::PluginError;
+use crate::caller::Caller;
 use crate::dispatch::{CallEnd, RequestEnd};
 
 /// An observed request: transport, revision, method, tool, error.
@@ -163,7 +164,7 @@ async fn observes_cancellations_disconnects_and_panics() {
 
     let (headers, body) = stateless(4, "a_hangs");
     let request = HttpPost {
-        principal: &Principal::Anonymous,
+        caller: &Caller::LOOPBACK,
         headers: &headers,
         body: &body,
         streaming: StreamSupport::Unsupported,
@@ -184,7 +185,7 @@ async fn a_closed_listen_stream_is_no_error() {
     let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta() });
     let body = request(1, "subscriptions/listen", &params);
     let request = HttpPost {
-        principal: &Principal::Anonymous,
+        caller: &Caller::LOOPBACK,
         headers: &headers,
         body: &body,
         streaming: StreamSupport::Supported,

@@ -1,6 +1,7 @@
 //! Panics: the client gets an error on every transport, and other requests aren't affected.
 
 use super::*;
+use crate::caller::Caller;
 
 /// Posts with the headers of a stateless request.
 async fn stateless(server: &Arc<Server>, id: u64, streaming: StreamSupport) -> HttpAnswer {
@@ -15,9 +16,7 @@ async fn stateless(server: &Arc<Server>, id: u64, streaming: StreamSupport) -> H
             .map(|(name, value)| (name, value.to_owned()))
             .to_vec(),
     );
-    server
-        .post(HttpPost { principal: &Principal::Anonymous, headers: &headers, body: &body, streaming })
-        .await
+    server.post(HttpPost { caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming }).await
 }
 
 fn is_told(answer: &Value, id: u64) {

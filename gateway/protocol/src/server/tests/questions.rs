@@ -5,6 +5,7 @@ use futures_util::FutureExt as _;
 
 use super::*;
 use crate::call::{Content, InputNeeded, InputRequest};
+use crate::caller::Caller;
 use crate::policy::ClientFeature;
 use crate::session::SseEvent;
 
@@ -158,10 +159,10 @@ async fn questions_end_when_the_client_closes_its_side() {
     assert_eq!(next(&mut messages).await.unwrap()["method"], "notifications/cancelled");
     assert!(text(&next(&mut messages).await.unwrap()).contains("the client can't answer any more"));
 
-    let me = Principal::Anonymous;
+    let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-11-25").await;
     let post = HttpPost {
-        principal: &me,
+        caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
         streaming: StreamSupport::Supported,
@@ -228,10 +229,10 @@ async fn next_event(events: &mut EventStream) -> Option<Value> {
 }
 
 /// Opens a session over HTTP.
-async fn session(server: &Arc<Server>, principal: &Principal, revision: &str) -> Pairs {
+async fn session(server: &Arc<Server>, caller: &Caller, revision: &str) -> Pairs {
     let body = hello_in(revision, &json!({ "roots": {} }));
     let reply = server
-        .post(HttpPost { principal, headers: &none(), body: &body, streaming: StreamSupport::Supported })
+        .post(HttpPost { caller, headers: &none(), body: &body, streaming: StreamSupport::Supported })
         .await;
     let HttpAnswer::Whole(reply) = reply else { panic!("{reply:?}") };
     Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())])
@@ -240,12 +241,12 @@ async fn session(server: &Arc<Server>, principal: &Principal, revision: &str) ->
 #[tokio::test]
 async fn only_the_asked_session_can_answer() {
     let server = asking();
-    let [ann, bob] = ["ann", "bob"].map(|name| Principal::Named(name.into()));
+    let [ann, bob] = ["ann", "bob"].map(|name| Caller::Named(name.into()));
     let asked = session(&server, &ann, "2025-11-25").await;
     let other = session(&server, &ann, "2025-11-25").await;
     let bobs = session(&server, &bob, "2025-11-25").await;
-    let say = async |principal: &Principal, headers: &Pairs, body: &[u8]| {
-        server.post(HttpPost { principal, headers, body, streaming: StreamSupport::Supported }).await
+    let say = async |caller: &Caller, headers: &Pairs, body: &[u8]| {
+        server.post(HttpPost { caller, headers, body, streaming: StreamSupport::Supported }).await
     };
     let HttpAnswer::Events(mut events) = say(&ann, &asked, &call(1, "a_asks")).await else {
         panic!("no stream")
@@ -253,8 +254,8 @@ async fn only_the_asked_session_can_answer() {
     let question = next_event(&mut events).await.unwrap();
     assert_eq!(question["method"], "roots/list", "the question upgrades the answer to a stream");
     let id = &question["id"];
-    for (principal, headers, status) in [(&ann, &other, 202), (&bob, &bobs, 202), (&bob, &asked, 404)] {
-        let HttpAnswer::Whole(reply) = say(principal, headers, &roots(id, "forged")).await else { panic!() };
+    for (caller, headers, status) in [(&ann, &other, 202), (&bob, &bobs, 202), (&bob, &asked, 404)] {
+        let HttpAnswer::Whole(reply) = say(caller, headers, &roots(id, "forged")).await else { panic!() };
         assert_eq!(reply.status, status, "{reply:?}");
     }
     let HttpAnswer::Whole(reply) = say(&ann, &asked, &roots(id, "true")).await else { panic!() };
@@ -266,10 +267,10 @@ async fn only_the_asked_session_can_answer() {
 #[tokio::test]
 async fn http_batches_accept_answers_but_ask_no_questions() {
     let server = asking();
-    let me = Principal::Anonymous;
+    let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-03-26").await;
     let post = HttpPost {
-        principal: &me,
+        caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
         streaming: StreamSupport::Supported,
@@ -278,13 +279,12 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let id = next_event(&mut events).await.unwrap()["id"].clone();
     let answers = String::from_utf8(roots(&id, "batched")).unwrap();
     let batch = format!("[{answers}]").into_bytes();
-    let post =
-        HttpPost { principal: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
+    let post = HttpPost { caller: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 202);
     assert!(text(&next_event(&mut events).await.unwrap()).contains("file:///batched"));
     let deaf = HttpPost {
-        principal: &me,
+        caller: &me,
         headers: &headers,
         body: &call(2, "a_asks"),
         streaming: StreamSupport::Unsupported,
@@ -298,23 +298,22 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
 #[tokio::test]
 async fn ending_a_session_ends_its_questions() {
     let server = asking();
-    let me = Principal::Anonymous;
+    let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-11-25").await;
     let post = HttpPost {
-        principal: &me,
+        caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
         streaming: StreamSupport::Supported,
     };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
     let id = next_event(&mut events).await.unwrap()["id"].clone();
-    assert_eq!(server.delete(&me, &headers).status, 200);
+    assert_eq!(server.delete(&me.principal(), &headers).status, 200);
     while let Some(message) = next_event(&mut events).await {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }
     let late = roots(&id, "late");
-    let post =
-        HttpPost { principal: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
+    let post = HttpPost { caller: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 404);
 }

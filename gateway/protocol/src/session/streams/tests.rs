@@ -12,6 +12,7 @@ use super::store::{
     SESSION_SHARE_BYTES, UNREAD_STREAM_TTL,
 };
 use super::*;
+use crate::caller::Caller;
 use crate::catalog::Catalog;
 use crate::changes::{ChangeListener, ResourceUpdates};
 use crate::mcp::{InitializeParams, Params};
@@ -35,7 +36,7 @@ fn client(revision: &str) -> Client {
     let listener = ChangeListener::new(catalog, &updates, []);
     let stop = CancellationToken::new();
     let sessions = SessionStore::new(10, Duration::from_secs(60), stop.clone());
-    let session = sessions.open(Principal::Anonymous, greeting, listener).unwrap();
+    let session = sessions.open(Caller::LOOPBACK, greeting, listener).unwrap();
     session.set_ready();
     Client { sessions, session, updates, stop }
 }
@@ -411,10 +412,7 @@ async fn limits_stream_memory_of_all_sessions() {
     let open = || {
         let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
         let listener = ChangeListener::new(catalog, &client.updates, []);
-        client
-            .sessions
-            .open(Principal::Anonymous, client.session.initialize_params().clone(), listener)
-            .unwrap()
+        client.sessions.open(Caller::LOOPBACK, client.session.initialize_params().clone(), listener).unwrap()
     };
     let large = open();
     let first = leave(&large, MAX_TOTAL_BYTES);

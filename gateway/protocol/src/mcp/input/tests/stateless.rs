@@ -184,7 +184,7 @@ async fn state_is_bound_to_its_request_and_single_use() {
     let (gateway, client) = (Gateway::new(greets), Client::stateless());
     let answers = json!({ "name": accepted(&json!({ "name": "Ann" })) });
     let (_, state) = asked(&gateway, &client, json!({})).await;
-    let named = |name: &str| Client { principal: Principal::Named(name.into()), ..client.clone() };
+    let named = |name: &str| Client { caller: Caller::Named(name.into()), ..client.clone() };
     for (who, more) in [
         (client.clone(), retry(&format!("{state}-TAMPERED"), answers.clone())),
         (client.clone(), retry(&state[1..], answers.clone())),
@@ -382,7 +382,8 @@ fn remembers_used_states_until_they_expire() {
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
     let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
-    let claim = state::StateClaim::new(catalog_plugin, &Principal::Local, "tools/call", &Params::default());
+    let claim =
+        state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
@@ -399,7 +400,8 @@ fn full_memory_of_used_states_blocks_new_ones() {
     let script: Script = Arc::new(greets);
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
     let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
-    let claim = state::StateClaim::new(catalog_plugin, &Principal::Local, "tools/call", &Params::default());
+    let claim =
+        state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default());
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let seal = |now| states.seal(&claim, &state::RoundState::default(), now);
@@ -407,8 +409,12 @@ fn full_memory_of_used_states_blocks_new_ones() {
     states.fill(&claim, now);
     assert_eq!(seal(now).unwrap_err(), state::SealError::Full);
     assert_eq!(states.mark_used(&spare, now).unwrap_err(), state::MarkUsedError::Full);
-    let other =
-        state::StateClaim::new(catalog_plugin, &Principal::Anonymous, "tools/call", &Params::default());
+    let other = state::StateClaim::new(
+        catalog_plugin,
+        &Caller::LOOPBACK.principal(),
+        "tools/call",
+        &Params::default(),
+    );
     assert!(states.seal(&other, &state::RoundState::default(), now).is_ok(), "other callers aren't affected");
     let later = now + Duration::from_secs(601);
     assert!(seal(later).is_ok(), "expired states are forgotten");

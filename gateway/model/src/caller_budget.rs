@@ -1,0 +1,288 @@
+//! A budget that several callers share: no caller can use it up while others need it.
+//!
+//! While others hold or wait for a part of it, a caller may hold at most half. A caller that is alone may hold all but
+//! a reserve, so that the next caller doesn't have to wait. Requests that wait get their parts by turns between callers,
+//! and in order of arrival within one caller.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::caller::Caller;
+
+/// The part of a budget that a caller leaves to others even if it is alone: one of this many. Budgets that are smaller
+/// than this have no reserve.
+const RESERVE_DIVISOR: u64 = 8;
+
+/// A budget, in units that its owner chooses, such as calls or bytes.
+#[derive(Debug)]
+pub struct CallerBudget {
+    state: Mutex<BudgetState>,
+}
+
+/// A part of a budget, returned on drop.
+#[derive(Debug)]
+#[must_use = "the share is returned when it is dropped"]
+pub struct BudgetShare {
+    budget: Arc<CallerBudget>,
+    caller: Caller,
+    amount: u64,
+}
+
+#[derive(Debug, Default)]
+struct BudgetState {
+    total: u64,
+    used: u64,
+    /// The amounts that callers hold. There are no zeros.
+    held: HashMap<Caller, u64>,
+    /// The callers that wait. The first one is next.
+    queues: VecDeque<CallerQueue>,
+    /// The number of reservations that ever waited.
+    count: u64,
+}
+
+/// The reservations of one caller that wait, at least one.
+#[derive(Debug)]
+struct CallerQueue {
+    caller: Caller,
+    reservations: VecDeque<WaitingReservation>,
+}
+
+#[derive(Debug)]
+struct WaitingReservation {
+    number: u64,
+    amount: u64,
+    granted: oneshot::Sender<()>,
+}
+
+/// Removes a reservation from its queue, or returns its part, unless it is completed.
+struct PendingReservation<'a> {
+    budget: &'a Arc<CallerBudget>,
+    caller: &'a Caller,
+    amount: u64,
+    number: u64,
+}
+
+impl CallerBudget {
+    /// A budget of `total` units.
+    #[must_use]
+    pub fn new(total: u64) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(BudgetState { total, ..BudgetState::default() }) })
+    }
+
+    /// Takes a part at once. `None` if the caller holds as much as it may, or too little is free.
+    ///
+    /// An amount above half of the budget counts as half.
+    #[must_use]
+    pub fn try_reserve(self: &Arc<Self>, caller: &Caller, amount: u64) -> Option<BudgetShare> {
+        let mut state = self.lock();
+        let amount = state.clamp(amount);
+        state.try_take(caller, amount).then(|| self.share(caller, amount))
+    }
+
+    /// Waits for a part. Cancel-safe: a reservation that is dropped loses its place.
+    ///
+    /// An amount above half of the budget counts as half.
+    pub async fn reserve(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
+        let (amount, number, granted) = {
+            let mut state = self.lock();
+            let amount = state.clamp(amount);
+            if !state.is_waiting(caller) && state.try_take(caller, amount) {
+                return self.share(caller, amount);
+            }
+            let (number, granted) = state.enqueue(caller, amount);
+            (amount, number, granted)
+        };
+        let pending = PendingReservation { budget: self, caller, amount, number };
+        granted.await.expect("a waiting reservation stays in its queue until it is granted");
+        std::mem::forget(pending);
+        self.share(caller, amount)
+    }
+
+    /// Changes the size. Parts that are held stay; a budget may be overdrawn until enough of them are returned.
+    pub fn set_total(&self, total: u64) {
+        let mut state = self.lock();
+        if state.total != total {
+            state.total = total;
+            state.grant();
+        }
+    }
+
+    /// The size.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.lock().total
+    }
+
+    /// The amount that all callers hold.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.lock().used
+    }
+
+    /// The amount that a caller holds.
+    #[must_use]
+    pub fn held_by(&self, caller: &Caller) -> u64 {
+        self.lock().held_by(caller)
+    }
+
+    fn share(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
+        BudgetShare { budget: Arc::clone(self), caller: caller.clone(), amount }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BudgetState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BudgetState {
+    fn clamp(&self, amount: u64) -> u64 {
+        amount.min(self.half())
+    }
+
+    fn half(&self) -> u64 {
+        self.total.div_ceil(2)
+    }
+
+    fn held_by(&self, caller: &Caller) -> u64 {
+        self.held.get(caller).copied().unwrap_or(0)
+    }
+
+    fn is_waiting(&self, caller: &Caller) -> bool {
+        self.queues.iter().any(|queue| queue.caller == *caller)
+    }
+
+    /// The most that a caller may hold now.
+    fn allowance(&self, caller: &Caller) -> u64 {
+        let is_shared = self.held.keys().any(|other| other != caller)
+            || self.queues.iter().any(|queue| queue.caller != *caller);
+        match caller {
+            _ if is_shared => self.half(),
+            // The process that started the gateway over stdio usually stays its only caller.
+            Caller::Local => self.total,
+            Caller::Named(_) | Caller::Address(_) => self.total - self.total / RESERVE_DIVISOR,
+        }
+    }
+
+    fn fits(&self, caller: &Caller, amount: u64) -> bool {
+        self.used.saturating_add(amount) <= self.total
+            && self.held_by(caller).saturating_add(amount) <= self.allowance(caller)
+    }
+
+    fn try_take(&mut self, caller: &Caller, amount: u64) -> bool {
+        let fits = self.fits(caller, amount);
+        if fits && amount > 0 {
+            self.used += amount;
+            *self.held.entry(caller.clone()).or_default() += amount;
+        }
+        fits
+    }
+
+    fn give_back(&mut self, caller: &Caller, amount: u64) {
+        self.used -= amount;
+        if let Some(held) = self.held.get_mut(caller) {
+            *held -= amount;
+            if *held == 0 {
+                self.held.remove(caller);
+            }
+        }
+        self.grant();
+    }
+
+    fn enqueue(&mut self, caller: &Caller, amount: u64) -> (u64, oneshot::Receiver<()>) {
+        self.count += 1;
+        let number = self.count;
+        let (granted, receiver) = oneshot::channel();
+        let reservation = WaitingReservation { number, amount, granted };
+        match self.queues.iter_mut().find(|queue| queue.caller == *caller) {
+            Some(queue) => queue.reservations.push_back(reservation),
+            None => self
+                .queues
+                .push_back(CallerQueue { caller: caller.clone(), reservations: [reservation].into() }),
+        }
+        (number, receiver)
+    }
+
+    /// Grants what fits: one reservation of each caller by turns.
+    fn grant(&mut self) {
+        let mut skipped = 0;
+        while skipped < self.queues.len() {
+            let Some(mut queue) = self.queues.pop_front() else { return };
+            // While the queue is taken out, its caller is only compared with others, so its allowance is the same.
+            let fits = queue.reservations.front().is_some_and(|first| self.fits(&queue.caller, first.amount));
+            if let Some(first) = queue.reservations.pop_front_if(|_| fits) {
+                self.try_take(&queue.caller, first.amount);
+                // If the receiver is gone, its guard returns the part.
+                let _ = first.granted.send(());
+                skipped = 0;
+            } else {
+                skipped += 1;
+            }
+            if !queue.reservations.is_empty() {
+                self.queues.push_back(queue);
+            }
+        }
+    }
+
+    /// Removes a reservation that still waits. False if it was granted.
+    fn remove(&mut self, caller: &Caller, number: u64) -> bool {
+        let Some(at) = self.queues.iter().position(|queue| queue.caller == *caller) else { return false };
+        let Some(queue) = self.queues.get_mut(at) else { return false };
+        let before = queue.reservations.len();
+        queue.reservations.retain(|reservation| reservation.number != number);
+        let is_removed = queue.reservations.len() < before;
+        if queue.reservations.is_empty() {
+            self.queues.remove(at);
+        }
+        if is_removed {
+            self.grant(); // the others may hold more again
+        }
+        is_removed
+    }
+}
+
+impl BudgetShare {
+    /// The amount of this share.
+    #[must_use]
+    pub fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// Takes `more` units at once, in addition. False if the caller holds as much as it may, or too little is free.
+    #[must_use]
+    pub fn try_grow(&mut self, more: u64) -> bool {
+        let is_taken = self.budget.lock().try_take(&self.caller, more);
+        if is_taken {
+            self.amount += more;
+        }
+        is_taken
+    }
+
+    /// Returns `less` units, at most all.
+    pub fn shrink(&mut self, less: u64) {
+        let less = less.min(self.amount);
+        self.amount -= less;
+        if less > 0 {
+            self.budget.lock().give_back(&self.caller, less);
+        }
+    }
+}
+
+impl Drop for BudgetShare {
+    fn drop(&mut self) {
+        self.shrink(self.amount);
+    }
+}
+
+impl Drop for PendingReservation<'_> {
+    fn drop(&mut self) {
+        let mut state = self.budget.lock();
+        if !state.remove(self.caller, self.number) {
+            state.give_back(self.caller, self.amount);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
