@@ -10,6 +10,12 @@ use moongate_host::compile_if_requested;
 /// How long the exit waits for uninterruptible work: a read from a terminal, or a guest between two ticks.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
+/// glibc's allocator keeps most of the memory of a burst for good: after 32 requests of 3 MB, it kept 1.6 GB, and jemalloc
+/// 30 MB more than before.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     if let Some(exit) = compile_if_requested() {
         return exit;

@@ -2,6 +2,8 @@
 
 mod admin;
 mod log_format;
+#[cfg(target_os = "linux")]
+mod memory;
 mod metrics;
 pub(crate) mod shutdown;
 #[cfg(unix)]

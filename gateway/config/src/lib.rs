@@ -70,6 +70,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// A CA bundle that plugins' requests trust in addition to the system trust store.
     pub ca_file: Option<PathBuf>,
+    /// The system's certificate stores that environment variables name.
+    pub certificates: Vec<PathBuf>,
     /// The number of concurrent calls to all plugins together.
     pub concurrency: u32,
     /// The number of items on a page of a list. `None` puts all items on one page.

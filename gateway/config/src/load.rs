@@ -175,6 +175,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         cache: reader.cache_directory(&gateway),
         state: reader.state_directory(&gateway),
         ca_file: read_ca_file(reader, &gateway),
+        certificates: reader.certificate_stores(),
         concurrency: reader.integer(&gateway, "concurrency", DEFAULT_CONCURRENCY),
         page_size: read_page_size(reader, &gateway),
         sealing_key: read_sealing_key(reader, &gateway),

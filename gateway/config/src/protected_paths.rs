@@ -4,7 +4,8 @@
 //! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
 //! processes in `/proc`. A plugin may read the program, components and cache, but not change them. It must not even
 //! read the others. A granted directory must not be inside another one that a plugin can change either: the plugin
-//! could replace it with a symlink, and the next sandbox would open the symlink's target.
+//! could replace it with a symlink, and the next sandbox would open the symlink's target. Directories of the system can
+//! be granted writable only on purpose.
 //!
 //! Paths are compared after following symlinks, by the identities of the directories on the way, and by their locations
 //! on their file systems, because a mount can show one location under several paths. If a protected file has hard
@@ -20,12 +21,14 @@ use self::hard_links::{
     FileIdentity, LinkedFiles, PathIdentities, SearchResult, find_linked, linked_file, linked_files_in,
 };
 use self::mounts::MountTable;
+use self::system_directories::SystemDirectories;
 use super::model::diagnostic::quoted;
 use super::read::ResolvedPath;
 use super::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 
 mod hard_links;
 mod mounts;
+mod system_directories;
 
 /// The maximum number of directory entries that are searched for hard links.
 const MAX_SEARCHED_ENTRIES: usize = 50_000;
@@ -110,12 +113,14 @@ pub fn check(config: &Config) -> Vec<Diagnostic> {
 fn check_within(config: &Config, max_entries: usize) -> Vec<Diagnostic> {
     let protected = protected_paths(config);
     let mounts = MountTable::read();
+    let system = SystemDirectories::new(&config.certificates);
     let mut good = Vec::new();
     let mut problems = Vec::new();
     for plugin in &config.plugins {
         for grant in &plugin.allow.dirs {
             let granted = GrantedDirectory::new(plugin, grant);
-            match reached_paths(&granted, &protected, &mounts) {
+            let problem = reached_paths(&granted, &protected, &mounts);
+            match problem.or_else(|| system.reached_by(&granted, &mounts)) {
                 Some(problem) => problems.push(problem),
                 None => good.push(granted),
             }

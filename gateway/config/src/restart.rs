@@ -23,6 +23,7 @@ impl Config {
             cache,
             state,
             ca_file,
+            certificates: _, // the environment doesn't change
             concurrency,
             page_size,
             sealing_key,

@@ -73,6 +73,7 @@ fn reads_every_key() {
         cache,
         state,
         ca_file,
+        certificates,
         concurrency,
         page_size,
         sealing_key,
@@ -88,6 +89,7 @@ fn reads_every_key() {
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
     assert_eq!(ca_file, Some(goldens_dir().join("files/ca.pem")));
+    assert_eq!(certificates, [""; 0].map(PathBuf::from));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
     assert_eq!(secret_files, [goldens_dir().join("files/secret.txt")]);

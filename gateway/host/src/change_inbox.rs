@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use moongate_model::names::{PluginId, ResourceUri};
 use tokio::sync::Notify;
 
+use crate::diagnostics::plugin_log::PluginLog;
+
 /// The maximum number of changed resources that one call can report. Others are dropped.
 const MAX_RESOURCES_PER_CALL: usize = 256;
 
@@ -49,19 +51,20 @@ impl ChangeInbox {
         std::mem::take(&mut *self.unread.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds the changes that a call of `plugin` reported.
-    pub fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) {
-        {
+    /// Adds the changes that a call of `plugin` reported. False if its resources were dropped, because too many are unread.
+    pub fn put(&self, plugin: &PluginId, lists: bool, resources: BTreeSet<ResourceUri>) -> bool {
+        let has_room = {
             let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
             let reported = unread.entry(plugin.clone()).or_default();
             reported.lists |= lists;
-            if reported.resources.len() + resources.len() > MAX_UNREAD_RESOURCES {
-                tracing::warn!(%plugin, "the plugin reported too many changed resources at once; some were dropped");
-            } else {
+            let has_room = reported.resources.len() + resources.len() <= MAX_UNREAD_RESOURCES;
+            if has_room {
                 reported.resources.extend(resources);
             }
-        }
+            has_room
+        };
         self.added.notify_one();
+        has_room
     }
 }
 
@@ -69,6 +72,7 @@ impl ChangeInbox {
 #[derive(Debug)]
 pub(crate) struct CallChanges {
     plugin: PluginId,
+    log: Arc<PluginLog>,
     inbox: Option<Arc<ChangeInbox>>,
     lists: bool,
     resources: BTreeSet<ResourceUri>,
@@ -78,8 +82,8 @@ pub(crate) struct CallChanges {
 
 impl CallChanges {
     /// `inbox`: `None` drops the changes.
-    pub(crate) fn new(plugin: PluginId, inbox: Option<Arc<ChangeInbox>>) -> Self {
-        Self { plugin, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
+    pub(crate) fn new(plugin: PluginId, log: Arc<PluginLog>, inbox: Option<Arc<ChangeInbox>>) -> Self {
+        Self { plugin, log, inbox, lists: false, resources: BTreeSet::new(), logged_invalid: false }
     }
 
     /// Adds a changed list. All lists are read again together, so any kind of list has the same effect.
@@ -97,7 +101,9 @@ impl CallChanges {
             Err(_) if self.logged_invalid => {}
             Err(error) => {
                 self.logged_invalid = true;
-                tracing::warn!(plugin = %self.plugin, "ignored a changed resource: {error}");
+                if self.log.admits(0) {
+                    tracing::warn!(plugin = %self.plugin, "ignored a changed resource: {error}");
+                }
             }
         }
     }
@@ -108,7 +114,11 @@ impl Drop for CallChanges {
         if let Some(inbox) = &self.inbox
             && (self.lists || !self.resources.is_empty())
         {
-            inbox.put(&self.plugin, self.lists, std::mem::take(&mut self.resources));
+            let plugin = &self.plugin;
+            let has_room = inbox.put(plugin, self.lists, std::mem::take(&mut self.resources));
+            if !has_room && self.log.admits(0) {
+                tracing::warn!(%plugin, "the plugin reported too many changed resources at once; some were dropped");
+            }
         }
     }
 }

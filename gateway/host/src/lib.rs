@@ -42,6 +42,7 @@ use self::load::{describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::instance_pool::InstancePool;
 use self::sandbox::open_files;
+use self::wasi::files::disk_usage::DiskUsages;
 use self::wasi::http::OutboundHttp;
 use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
@@ -143,6 +144,7 @@ impl WasmHost {
             ticker,
             inbox,
             stores: KeyValueStores::new(state),
+            disk_usages: DiskUsages::default(),
             outbound_http: OutboundHttp::new(outgoing)?,
             openings: DirectoryOpener::new(),
             instance_pool: InstancePool::new(concurrency),

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_config::Diagnostic;
@@ -28,6 +29,10 @@ use schedule::Schedule;
 /// them.
 const MAX_WAITING_RESOURCES: usize = 4096;
 
+/// The minimum time between warnings about resources that one plugin doesn't own, because a plugin can report some in
+/// every call.
+const FOREIGN_WARNING_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The schedule of plugins to ask, and the changes that wait for their answers.
 #[derive(Debug, Default)]
 pub(super) struct ListRefreshes {
@@ -36,6 +41,8 @@ pub(super) struct ListRefreshes {
     waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
     /// The last logged reason for rejecting a plugin's lists.
     logged: BTreeMap<PluginId, String>,
+    /// The time of the last warning about resources that the plugin doesn't own.
+    foreign_warned: BTreeMap<PluginId, Instant>,
 }
 
 /// The plugin with its new lists, `None` if they are unchanged, or the reason for rejecting them.
@@ -76,7 +83,7 @@ impl ListRefreshes {
         }
         let foreign = notify_owned(plugin, resources, catalog, updates);
         if !self.schedule.is_pending(plugin) {
-            warn_of_foreign(plugin, &foreign, catalog);
+            self.warn_of_foreign(plugin, &foreign, catalog);
             return;
         }
         let waiting = self.waiting.entry(plugin.clone()).or_default();
@@ -116,7 +123,7 @@ impl ListRefreshes {
         if self.schedule.is_pending(plugin) {
             self.waiting.insert(plugin.clone(), foreign);
         } else {
-            warn_of_foreign(plugin, &foreign, catalog);
+            self.warn_of_foreign(plugin, &foreign, catalog);
         }
     }
 
@@ -124,6 +131,28 @@ impl ListRefreshes {
     pub(super) fn forget(&mut self, plugin: &PluginId) {
         self.waiting.remove(plugin);
         self.logged.remove(plugin);
+        self.foreign_warned.remove(plugin);
+    }
+
+    /// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own. Those that the plugin
+    /// has, but that aren't offered, were reported with the catalog.
+    fn warn_of_foreign(&mut self, plugin: &PluginId, foreign: &BTreeSet<ResourceUri>, catalog: &Catalog) {
+        let is_withheld =
+            |uri: &ResourceUri| catalog.plugin(plugin).is_some_and(|member| member.withholds(uri.as_str()));
+        let mut foreign = foreign.iter().filter(|uri| !is_withheld(uri));
+        if let Some(first) = foreign.next() {
+            let now = Instant::now();
+            if self.foreign_warned.get(plugin).is_some_and(|last| now - *last < FOREIGN_WARNING_INTERVAL) {
+                return;
+            }
+            self.foreign_warned.insert(plugin.clone(), now);
+            let count = 1 + foreign.count();
+            tracing::warn!(
+                %plugin,
+                count,
+                "ignored changes that `{plugin}` reported for resources that it doesn't own, such as `{first}`"
+            );
+        }
     }
 }
 
@@ -168,22 +197,6 @@ fn notify_owned(
     let (owned, foreign): (BTreeSet<_>, _) = resources.into_iter().partition(owns);
     owned.iter().for_each(|uri| updates.report(uri));
     foreign
-}
-
-/// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own. Those that the plugin
-/// has, but that aren't offered, were reported with the catalog.
-fn warn_of_foreign(plugin: &PluginId, foreign: &BTreeSet<ResourceUri>, catalog: &Catalog) {
-    let is_withheld =
-        |uri: &ResourceUri| catalog.plugin(plugin).is_some_and(|member| member.withholds(uri.as_str()));
-    let mut foreign = foreign.iter().filter(|uri| !is_withheld(uri));
-    if let Some(first) = foreign.next() {
-        let count = 1 + foreign.count();
-        tracing::warn!(
-            %plugin,
-            count,
-            "ignored changes that `{plugin}` reported for resources that it doesn't own, such as `{first}`"
-        );
-    }
 }
 
 #[cfg(test)]

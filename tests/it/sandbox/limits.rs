@@ -5,6 +5,8 @@
 mod questions;
 /// Reading, writing and open files.
 mod files;
+/// What a plugin adds to its directories.
+mod disk;
 /// Limits while a plugin loads.
 mod loading;
 /// Limits across calls, and stored state.

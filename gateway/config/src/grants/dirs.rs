@@ -16,6 +16,7 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
             Some("rw") => DirMode::ReadWrite,
             Some(_) | None => DirMode::ReadOnly, // any other word was reported
         };
+        let allows_system = reader.boolean(&table, "system", false);
         let Some(guest) = guest else { continue };
         if let Some((_, other)) = dirs.iter().find(|(_, other)| overlaps(&guest.text, &other.text)) {
             let problem = overlapping_paths(&guest.text, &other.text);
@@ -31,6 +32,7 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
                     unresolved_host_path: named,
                     guest_path: guest.text.clone(),
                     mode,
+                    allows_system,
                 },
                 guest,
             ));

@@ -70,15 +70,25 @@ pub struct DirGrant {
     pub guest_path: String,
     /// Its access mode.
     pub mode: DirMode,
+    /// True if it may be writable although it is a directory of the system.
+    pub allows_system: bool,
 }
 
 impl DirGrant {
     fn is_equivalent_to(&self, other: &Self) -> bool {
-        let Self { span: _, host_path: host, unresolved_host_path: named, guest_path: guest, mode } = self;
+        let Self {
+            span: _,
+            host_path: host,
+            unresolved_host_path: named,
+            guest_path: guest,
+            mode,
+            allows_system,
+        } = self;
         *host == other.host_path
             && *named == other.unresolved_host_path
             && *guest == other.guest_path
             && *mode == other.mode
+            && *allows_system == other.allows_system
     }
 }
 

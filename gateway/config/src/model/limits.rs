@@ -23,6 +23,8 @@ pub struct Limits {
     pub log_lines: u32,
     /// Output to stdout and stderr. Any more is dropped and counted.
     pub output: ByteSize,
+    /// Text in the gateway's log per second, for all calls together. Any more is dropped and counted.
+    pub log_rate: ByteSize,
     /// Requests sent.
     pub requests: u32,
     /// Concurrent requests.
@@ -37,6 +39,8 @@ pub struct Limits {
     pub read: ByteSize,
     /// Bytes written to files.
     pub written: ByteSize,
+    /// Bytes that all calls together add to writable directories, minus what they remove.
+    pub disk: ByteSize,
     /// Concurrent calls.
     pub concurrency: u32,
     /// Calls that wait for a running one to finish.
@@ -86,6 +90,7 @@ impl Default for Limits {
             transfer: ByteSize::mib(8),
             log_lines: 1_000,
             output: ByteSize::kib(64),
+            log_rate: ByteSize::kib(32), // 118 MB an hour
             requests: 64,
             requests_at_once: 8,
             request_timeout: Duration::from_secs(30),
@@ -93,6 +98,7 @@ impl Default for Limits {
             received: ByteSize::mib(32),
             read: ByteSize::mib(256),
             written: ByteSize::mib(64),
+            disk: ByteSize::gib(1),
             concurrency: 16,
             queue: 256,
             state: ByteSize::mib(1),
@@ -140,6 +146,7 @@ impl Limits {
             ("transfer", size(self.transfer)),
             ("log_lines", self.log_lines.to_string()),
             ("output", size(self.output)),
+            ("log_rate", size(self.log_rate)),
             ("requests", self.requests.to_string()),
             ("requests_at_once", self.requests_at_once.to_string()),
             ("request_timeout", time(self.request_timeout)),
@@ -147,6 +154,7 @@ impl Limits {
             ("received", size(self.received)),
             ("read", size(self.read)),
             ("written", size(self.written)),
+            ("disk", size(self.disk)),
             ("concurrency", self.concurrency.to_string()),
             ("queue", self.queue.to_string()),
             ("state", size(self.state)),

@@ -76,18 +76,33 @@ impl Grants {
 impl DirGrant {
     /// Reports whether one of `others` allows everything that this grant allows.
     fn is_within(&self, others: &[Self]) -> bool {
-        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: _, mode } = self;
+        let Self { host_path: host, mode, span: _, unresolved_host_path: _, guest_path: _, allows_system: _ } =
+            self;
         others.iter().any(|other| host.starts_with(&other.host_path) && mode.is_covered_by(other.mode))
     }
 
     fn described(&self) -> String {
-        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: guest, mode } = self;
+        let Self {
+            host_path: host,
+            guest_path: guest,
+            mode,
+            span: _,
+            unresolved_host_path: _,
+            allows_system: _,
+        } = self;
         format!("dirs {guest} = {} ({})", shown(host), mode.as_str())
     }
 
     /// A phrase for this grant, compared with the earlier grant at the same path.
     fn compared(&self, before: &[Self]) -> String {
-        let Self { span: _, host_path: host, unresolved_host_path: _, guest_path: guest, mode } = self;
+        let Self {
+            host_path: host,
+            guest_path: guest,
+            mode,
+            span: _,
+            unresolved_host_path: _,
+            allows_system: _,
+        } = self;
         let here = shown(host);
         let same_path = before.iter().find(|other| other.guest_path == *guest);
         match same_path {

@@ -266,3 +266,52 @@ fn warns_if_a_directory_is_too_large_to_search() {
         |path: &str| super::hard_links::linked_files_in(&place.path().join(path), 30).is_incomplete;
     assert!(is_incomplete("gateway.toml") && !is_incomplete("absent") && !is_incomplete("state"));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn system_directories_are_writable_only_on_purpose() {
+    let place = place();
+    let intended = |host: &str| grant(host, "rw").replace(" }", ", system = true }");
+    symlink("/usr/lib", place.path().join("innocent")).unwrap();
+    for host in
+        ["/etc", "/usr", "/usr/lib", "/usr/local/share", "/bin", "/dev", "/sys", "/etc/ssl", "innocent"]
+    {
+        let refused = errors(place.path(), &grant(host, "rw"));
+        assert!(refused.len() == 1 && refused[0].contains("system directory"), "{host}: {refused:?}");
+        assert_eq!(errors(place.path(), &grant(host, "ro")), [""; 0], "{host}");
+        assert_eq!(errors(place.path(), &intended(host)), [""; 0], "{host}");
+    }
+    // Nothing makes the gateway's own files writable.
+    for host in [".", "cache", "secrets"] {
+        assert_eq!(errors(place.path(), &intended(host)).len(), 1, "{host}");
+    }
+}
+
+#[test]
+fn certificates_named_by_variables_are_writable_only_on_purpose() {
+    let place = place();
+    let text = format!(
+        "version = 1\ngateway.cache = \"cache\"\n[plugins.time]\nsource = \"plugins/time.wasm\"\nallow.dirs = [{}]",
+        grant("notes", "rw")
+    );
+    let errors = |variable: &str, value: &str| {
+        let value = value.replace('@', place.path().to_str().unwrap());
+        let environment = BTreeMap::from([(variable.to_owned(), value)]);
+        let loaded = parse_config(&place.path().join("gateway.toml"), text.clone(), &environment);
+        loaded.problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+    };
+    fs::write(place.path().join("notes/old/ca.pem"), "").unwrap();
+    for (variable, value) in [
+        ("SSL_CERT_FILE", "@/notes/old/ca.pem"),
+        ("SSL_CERT_DIR", "/nowhere:@/notes/old"),
+        ("SSL_CERT_DIR", "@/notes"),
+    ] {
+        let refused = errors(variable, value);
+        assert!(refused.len() == 1 && refused[0].contains("certificates"), "{variable} {value}: {refused:?}");
+    }
+    for (variable, value) in
+        [("SSL_CERT_FILE", "@/other/ca.pem"), ("SSL_CERT_DIR", ""), ("SSL_CERT_DIR", "@/other")]
+    {
+        assert_eq!(errors(variable, value), [""; 0], "{variable} {value}");
+    }
+}

@@ -144,6 +144,15 @@ impl ConfigReader<'_> {
         PathBuf::new()
     }
 
+    /// The system's certificate stores that variables name. `SSL_CERT_DIR` can name several.
+    pub(crate) fn certificate_stores(&self) -> Vec<PathBuf> {
+        let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
+        let file = PathBuf::from(variable("SSL_CERT_FILE"));
+        let directories = variable("SSL_CERT_DIR");
+        let paths = [file].into_iter().chain(std::env::split_paths(&directories));
+        paths.filter(|path| !path.as_os_str().is_empty()).collect()
+    }
+
     /// The directory that a variable sets, which takes precedence over the file.
     fn overridden(&self, variable: &str) -> Option<PathBuf> {
         let path = self.environment.variable(variable).ok().filter(|path| !path.is_empty());

@@ -462,6 +462,12 @@ static DIR: &[Key] = &[
         "Its path inside the sandbox.",
     ),
     optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
+    optional(
+        "system",
+        ValueKind::Boolean,
+        "false",
+        "Allow `mode = \"rw\"` for a directory of the system, such as `/etc`, `/usr` or a certificate store.",
+    ),
 ];
 
 /// A reference to a secret.

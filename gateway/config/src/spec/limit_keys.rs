@@ -77,6 +77,13 @@ pub static LIMITS: &[Key] = &[
         "Output per call to stdout and stderr. The excess is dropped and counted.",
     ),
     optional(
+        "log_rate",
+        ValueKind::Size(NumberRange { max: IN_MEMORY_BYTES, ..NumberRange::any() }),
+        "\"32KiB\"",
+        "Text that the plugin adds to the gateway's log per second, averaged over ten seconds. Each line counts as at \
+         least 64 bytes. The excess is dropped and counted.",
+    ),
+    optional(
         "requests",
         ValueKind::Integer(NumberRange { max: 100_000, ..NumberRange::any() }),
         "64",
@@ -121,6 +128,13 @@ pub static LIMITS: &[Key] = &[
         "\"64MiB\"",
         "Bytes that a call writes to files or extends them by, plus 4 KiB for each file, directory or link that it \
          creates.",
+    ),
+    optional(
+        "disk",
+        ValueKind::Size(NumberRange { max: 1 << 50, ..NumberRange::any() }),
+        "\"1GiB\"",
+        "Bytes that the plugin adds to its writable directories, plus 4 KiB for each file, directory or link that it \
+         creates, minus what it removes.",
     ),
     optional(
         "concurrency",

@@ -13,12 +13,11 @@ use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::crash_report::StderrTail;
+use super::plugin_log::{MIN_LINE_COST, PluginLog};
 use super::text;
 
 /// The maximum length of a log line, in bytes. Longer lines are split.
 const MAX_LINE_BYTES: usize = 4 << 10;
-/// The minimum cost of a line, in bytes: the log adds the time, plugin and target to each line.
-const MIN_LINE_COST: u64 = 64;
 /// The maximum number of bytes that a guest can write at once.
 const MAX_WRITE_BYTES: usize = 64 << 10;
 /// The number of bytes kept from the end of stderr for a crash report.
@@ -44,6 +43,7 @@ impl StdStream {
 #[derive(Debug)]
 pub(crate) struct CapturedOutput {
     plugin: PluginId,
+    log: Arc<PluginLog>,
     buffers: Mutex<Buffers>,
     /// The number of standard streams that the guest holds open, including stdin.
     held_streams: AtomicUsize,
@@ -64,9 +64,9 @@ struct Buffers {
 
 impl CapturedOutput {
     /// `limit` is the maximum number of logged bytes, for both streams together.
-    pub(crate) fn new(plugin: PluginId, limit: u64) -> Arc<Self> {
+    pub(crate) fn new(plugin: PluginId, limit: u64, log: Arc<PluginLog>) -> Arc<Self> {
         let buffers = Mutex::new(Buffers::new(limit));
-        Arc::new(Self { plugin, buffers, held_streams: AtomicUsize::new(0) })
+        Arc::new(Self { plugin, log, buffers, held_streams: AtomicUsize::new(0) })
     }
 
     /// Resets the limit for the next call. Call [`Self::finish`] first.
@@ -89,7 +89,7 @@ impl CapturedOutput {
                 }
             }
             let dropped = std::mem::take(&mut buffers.dropped_bytes);
-            if dropped > 0 {
+            if dropped > 0 && self.log.admits(0) {
                 tracing::warn!(
                     target: "plugin",
                     plugin = %self.plugin,
@@ -139,6 +139,9 @@ impl CapturedOutput {
             return;
         };
         buffers.lines_left = lines;
+        if !tracing::enabled!(target: "plugin", tracing::Level::INFO) || !self.log.admits(line.len()) {
+            return;
+        }
         let line = text::clean_line(&String::from_utf8_lossy(line), MAX_LINE_BYTES);
         tracing::info!(target: "plugin", plugin = %self.plugin, stream = stream.as_str(), "{line}");
     }

@@ -270,7 +270,12 @@ fn exit_error(status: ExitStatus, errors: &str, limits: CompileLimits, default: 
     if [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].into_iter().any(ended_by) {
         return LoadError::CompilerKilled;
     }
-    if errors.contains("memory allocation of") || errors.contains("Cannot allocate memory") {
+    // At the limit, the stack can't grow either. An overflow of the stack itself is reported on stderr.
+    let is_stack_at_limit = ended_by(Signal::SEGV) && errors.is_empty();
+    if is_stack_at_limit
+        || errors.contains("memory allocation of")
+        || errors.contains("Cannot allocate memory")
+    {
         let low = too_low(LimitKey::CompileMemory, memory, default.memory);
         let memory = ByteSize::b(memory).display().iec();
         return needs(format!("more than {memory} of memory"), low);

@@ -27,10 +27,12 @@ use super::trap::classify;
 use crate::change_inbox::{CallChanges, ChangeInbox};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
+use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine::Ticker;
 use crate::load::code::{CodeLease, LoadedCode};
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
+use crate::wasi::files::disk_usage::{DiskQuota, DiskUsages};
 use crate::wasi::grant_audit::{DirectoryEffect, LoggedWarnings};
 use crate::wasi::http::{OutboundHttp, RequestSender};
 use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
@@ -56,6 +58,7 @@ pub(crate) struct HostResources {
     /// Receives the changes that plugins report.
     pub(crate) inbox: Option<Arc<ChangeInbox>>,
     pub(crate) stores: KeyValueStores,
+    pub(crate) disk_usages: DiskUsages,
     pub(crate) outbound_http: Arc<OutboundHttp>,
     pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
@@ -104,6 +107,10 @@ pub(crate) struct Sandbox {
     pub(crate) code: Arc<CodeLease>,
     /// The key-value stores that it can use.
     pub(crate) store_access: StoreAccess,
+    /// The limit on what it adds to its directories.
+    pub(crate) disk: DiskQuota,
+    /// The rate of its log lines.
+    pub(crate) log: Arc<PluginLog>,
     /// The missing grants and exceeded limits that were already logged.
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
@@ -165,31 +172,45 @@ impl Sandbox {
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         let sender = RequestSender::new(Arc::clone(&shared.outbound_http), Arc::clone(&config));
         Self {
-            config,
             code: CodeLease::new(code),
             store_access: access,
+            disk: shared.disk_usages.quota(&config),
+            log: PluginLog::new(config.id.clone(), config.limits.log_rate),
             logged_warnings: Arc::default(),
             sender,
             pool,
+            config,
             shared,
         }
     }
 
     /// The same code with another configuration.
     pub(crate) fn with_config(&self, config: Arc<PluginConfig>) -> Self {
-        let Self { config: before, code, store_access: _, logged_warnings: warned, sender, pool: _, shared } =
-            self;
-        let (warned, sender) = if Arc::ptr_eq(before, &config) {
-            (Arc::clone(warned), Arc::clone(sender))
+        let Self {
+            config: before,
+            code,
+            store_access: _,
+            disk,
+            log,
+            logged_warnings: warned,
+            sender,
+            pool: _,
+            shared,
+        } = self;
+        let (disk, log, warned, sender) = if Arc::ptr_eq(before, &config) {
+            (disk.clone(), Arc::clone(log), Arc::clone(warned), Arc::clone(sender))
         } else {
-            (Arc::default(), sender.with_config(Arc::clone(&config)))
+            let log = PluginLog::new(config.id.clone(), config.limits.log_rate);
+            (shared.disk_usages.quota(&config), log, Arc::default(), sender.with_config(Arc::clone(&config)))
         };
         let access = shared.stores.of(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         Self {
             store_access: access,
+            disk,
             config,
             code: code.renew(),
+            log,
             logged_warnings: warned,
             sender,
             pool,
@@ -249,7 +270,8 @@ impl Sandbox {
         let _running = self.shared.ticker.running();
         let meter = CpuMeter::new(limits.cpu_time);
         let deadline = context.arrived_at + timeout;
-        let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
+        let deps =
+            self.store_deps(CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
@@ -347,10 +369,12 @@ impl Sandbox {
     /// The shared parts that a call uses.
     fn store_deps(&self, changes: CallChanges, code: &LoadedCode) -> StoreDeps {
         StoreDeps {
+            log: Arc::clone(&self.log),
             changes,
             store_access: self.store_access.clone(),
             logged_warnings: Arc::clone(&self.logged_warnings),
             sender: Arc::clone(&self.sender),
+            disk: self.disk.clone(),
             peak_memory: Arc::clone(&code.peak),
             open_files: self.shared.open_files,
         }

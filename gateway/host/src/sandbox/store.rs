@@ -18,12 +18,14 @@ use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use crate::change_inbox::CallChanges;
 use crate::diagnostics::output::CapturedOutput;
+use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine;
 use crate::sandbox::cpu_meter::CpuMeter;
 use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
 use crate::wasi::cli::{CliState, CliView};
 use crate::wasi::contract::{CancellationView, ContractState};
+use crate::wasi::files::disk_usage::DiskQuota;
 use crate::wasi::files::{FilesCtxView, FilesState, FilesView};
 use crate::wasi::grant_audit::{GrantAudit, LoggedWarnings};
 use crate::wasi::http::linker::{HttpParts, HttpView};
@@ -39,6 +41,7 @@ pub(crate) struct StoreState {
     limiter: MemoryLimiter,
     cpu_meter: Arc<CpuMeter>,
     config: Arc<PluginConfig>,
+    log: Arc<PluginLog>,
     audit: GrantAudit,
     contract: ContractState,
     cli: CliState,
@@ -98,10 +101,12 @@ pub(crate) enum StoreError {
 
 /// The parts of the plugin and the host that a store refers to.
 pub(crate) struct StoreDeps {
+    pub(crate) log: Arc<PluginLog>,
     pub(crate) changes: CallChanges,
     pub(crate) store_access: StoreAccess,
     pub(crate) logged_warnings: Arc<LoggedWarnings>,
     pub(crate) sender: Arc<RequestSender>,
+    pub(crate) disk: DiskQuota,
     /// The maximum memory that any call has used, in bytes.
     pub(crate) peak_memory: Arc<AtomicU64>,
     /// The maximum number of files that a call can have open, including the granted directories.
@@ -122,14 +127,15 @@ pub(crate) fn new_store(
     deps: StoreDeps,
 ) -> Result<Store<StoreState>, StoreError> {
     let limits = &config.limits;
-    let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory, open_files } = deps;
-    let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64());
+    let StoreDeps { log, changes, store_access, logged_warnings, sender, disk, peak_memory, open_files } =
+        deps;
+    let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64(), Arc::clone(&log));
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
         .without_directories(opened.unavailable_paths());
     let mut files =
-        FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone());
+        FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), disk, audit.clone());
     files.set_preopens(opened.preopens);
     let state = StoreState {
         wasi: new_context(&config.allow, &output),
@@ -137,12 +143,20 @@ pub(crate) fn new_store(
         limiter: MemoryLimiter::new(limits, peak_memory),
         cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
-        contract: ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone()),
+        contract: ContractState::new(
+            Arc::clone(config),
+            Arc::clone(&log),
+            context,
+            deadline,
+            changes,
+            audit.clone(),
+        ),
         cli: CliState::new(output, audit.clone()),
         files,
         http: HttpState::new(sender, audit.clone()),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
+        log,
     };
     let mut store = Store::try_new(engine, state).map_err(StoreError::Engine)?;
     store.limiter(|state| &mut state.limiter);
@@ -170,6 +184,10 @@ fn open_files_for_guest(open_files: u32, config: &PluginConfig) -> u32 {
 impl StoreState {
     pub(crate) fn config(&self) -> &PluginConfig {
         &self.config
+    }
+
+    pub(crate) fn log(&self) -> &Arc<PluginLog> {
+        &self.log
     }
 
     pub(crate) fn audit(&self) -> &GrantAudit {
@@ -239,9 +257,10 @@ impl StoreState {
     pub(crate) fn detach(&mut self) {
         self.finish();
         let audit = self.audit.without_call();
-        let changes = CallChanges::new(self.config.id.clone(), None);
+        let changes = CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), None);
         self.contract = ContractState::new(
             Arc::clone(&self.config),
+            Arc::clone(&self.log),
             Arc::clone(&IDLE_CONTEXT),
             Instant::now(),
             changes,
@@ -264,7 +283,16 @@ impl StoreState {
         cpu_meter: &Arc<CpuMeter>,
         deps: StoreDeps,
     ) {
-        let StoreDeps { changes, store_access, logged_warnings, sender, peak_memory: _, open_files } = deps;
+        let StoreDeps {
+            log: _,
+            changes,
+            store_access,
+            logged_warnings,
+            sender,
+            disk: _,
+            peak_memory: _,
+            open_files,
+        } = deps;
         let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
             .without_directories(opened.unavailable_paths());
         let config = &self.config;
@@ -275,6 +303,7 @@ impl StoreState {
             limiter,
             cpu_meter: meter,
             config: _,
+            log,
             audit: own_audit,
             contract,
             cli,
@@ -285,7 +314,14 @@ impl StoreState {
         *wasi = new_context(&config.allow, cli.output());
         limiter.forget_refusals();
         *meter = Arc::clone(cpu_meter);
-        *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
+        *contract = ContractState::new(
+            Arc::clone(config),
+            Arc::clone(log),
+            context,
+            deadline,
+            changes,
+            audit.clone(),
+        );
         cli.renew(audit.clone());
         files.renew(open_files_for_guest(open_files, config), audit.clone());
         files.set_preopens(opened.preopens);

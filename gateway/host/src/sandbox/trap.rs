@@ -74,7 +74,10 @@ fn classify_trap<'t>(
         Trap::UnreachableCodeReached => match stderr_tail() {
             Some(tail) => {
                 // Paths and values inside the plugin are for its author, who can read the log.
-                tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
+                let tail = tail.to_string();
+                if state.log().admits(tail.len()) {
+                    tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
+                }
                 "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
             }
             None => "it aborted (`unreachable`) and printed nothing on stderr".to_owned(),

@@ -312,6 +312,7 @@ async fn a_missing_directory_is_named_without_its_host_path() {
         unresolved_host_path: granted.clone(),
         guest_path: "/notes".to_owned(),
         mode: DirMode::ReadOnly,
+        allows_system: false,
     };
     let host = host(dir.path());
     let plugin = load(&host, dir.path(), &Guest::default(), |config| config.allow.dirs = vec![grant]).await;

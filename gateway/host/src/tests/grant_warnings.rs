@@ -59,6 +59,7 @@ async fn warnings_and_missing(
             unresolved_host_path: place.clone(),
             guest_path: (*guest).to_owned(),
             mode: DirMode::ReadOnly,
+            allows_system: false,
         };
         config.allow.dirs = granted.iter().map(grant).collect();
     })

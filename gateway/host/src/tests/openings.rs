@@ -114,6 +114,7 @@ impl Bench {
             unresolved_host_path: self.path(name),
             guest_path: format!("/{name}"),
             mode: DirMode::ReadOnly,
+            allows_system: false,
         };
         load(&self.host, self.dir.path(), &Guest::default(), |config| {
             config.id = PluginId::new(id).unwrap();
@@ -249,6 +250,7 @@ async fn a_symlink_that_appears_after_the_check_is_not_followed() {
             unresolved_host_path: root.join("parent/own"),
             guest_path: "/own".to_owned(),
             mode: DirMode::ReadWrite,
+            allows_system: false,
         }];
         let opened = DirectoryOpener::with_paths(Arc::new(disk)).open(&Arc::new(config)).await;
         assert!(matches!(opened.err(), Some(DirectoryError::Failed { .. })), "{swapped}");

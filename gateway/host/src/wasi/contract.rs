@@ -19,6 +19,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 use crate::bindings::{cancellation, changes, config_store, log, progress, request, types};
 use crate::change_inbox::CallChanges;
 use crate::convert;
+use crate::diagnostics::plugin_log::PluginLog;
 use crate::diagnostics::text;
 use crate::sandbox::quota::CountQuota;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
@@ -27,6 +28,7 @@ use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
 #[derive(Debug)]
 pub(crate) struct ContractState {
     config: Arc<PluginConfig>,
+    plugin_log: Arc<PluginLog>,
     context: Arc<CallContext>,
     /// The time at which the gateway ends the call.
     deadline: Instant,
@@ -56,6 +58,7 @@ struct ProgressState {
 impl ContractState {
     pub(crate) fn new(
         config: Arc<PluginConfig>,
+        plugin_log: Arc<PluginLog>,
         context: Arc<CallContext>,
         deadline: Instant,
         changes: CallChanges,
@@ -64,14 +67,14 @@ impl ContractState {
         let max_reports = config.limits.log_lines;
         let log = LogState { quota: CountQuota::new(max_reports), dropped: 0, refused: None };
         let progress = ProgressState { quota: CountQuota::new(max_reports), last: None };
-        Self { config, context, deadline, changes, log, progress, audit }
+        Self { config, plugin_log, context, deadline, changes, log, progress, audit }
     }
 
     /// Logs the number of dropped lines.
     pub(crate) fn finish(&mut self) {
         let plugin = &self.config.id;
         let dropped = std::mem::take(&mut self.log.dropped);
-        if dropped > 0 {
+        if dropped > 0 && self.plugin_log.admits(0) {
             tracing::warn!(
                 target: "plugin",
                 %plugin,
@@ -274,12 +277,10 @@ impl log::Host for ContractState {
         let data = line_data(text::clean_json(data));
         if is_logged {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
-            write_line(
-                &self.config.id,
-                level,
-                logger.as_deref(),
-                &text::clean_line(&message, text::MAX_MESSAGE_BYTES),
-            );
+            let message = text::clean_line(&message, text::MAX_MESSAGE_BYTES);
+            if self.plugin_log.admits(message.len()) {
+                write_line(&self.config.id, level, logger.as_deref(), &message);
+            }
         }
         if is_wanted {
             self.context.sink.log(level, logger.as_deref(), &data);

@@ -5,8 +5,8 @@
 //! Reading a terminal or another device can block in the same way. So [`mod@open`] replaces the opening function, and
 //! this module replaces every other function that would open something along the way.
 //!
-//! The amount that a call reads and writes is limited, and so is the number of its open files. Above a limit, the guest
-//! gets the error for an exceeded disk quota.
+//! The amount that a call reads and writes is limited, and so are the number of its open files and the amount that the
+//! plugin's calls add to their directories. Above a limit, the guest gets the error for an exceeded disk quota.
 //!
 //! [`FilesState`] is a store's part for files, and these functions access it through [`FilesView`].
 
@@ -25,7 +25,9 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsResult, IoError};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use self::descriptor_grants::DescriptorGrants;
+use self::disk_usage::DiskQuota;
 use self::error::{stream_error_code, system_error};
+use self::file_writer::{FileWriter, grow};
 use self::lookups::Lookups;
 use self::open::OpenRequest;
 use self::quota::{FileQuota, QuotaExceeded};
@@ -39,7 +41,9 @@ mod listing;
 mod lookups;
 mod open;
 mod descriptor_grants;
+pub(crate) mod disk_usage;
 mod file_modes;
+mod file_writer;
 mod quota;
 mod streams;
 
@@ -54,6 +58,7 @@ pub(crate) struct FilesState {
     config: Arc<PluginConfig>,
     audit: GrantAudit,
     max_open: u32,
+    disk: DiskQuota,
     quota: FileQuota,
     preopens: Vec<PreopenedDirectory>,
     descriptor_grants: DescriptorGrants,
@@ -62,10 +67,11 @@ pub(crate) struct FilesState {
 
 impl FilesState {
     /// `max_open` is the maximum number of files that the call can have open, in addition to the granted directories.
-    pub(crate) fn new(config: Arc<PluginConfig>, max_open: u32, audit: GrantAudit) -> Self {
+    pub(crate) fn new(config: Arc<PluginConfig>, max_open: u32, disk: DiskQuota, audit: GrantAudit) -> Self {
         Self {
             max_open,
-            quota: FileQuota::new(&config.limits, max_open, audit.clone()),
+            quota: FileQuota::new(&config.limits, max_open, disk.clone(), audit.clone()),
+            disk,
             preopens: Vec::new(),
             descriptor_grants: DescriptorGrants::default(),
             lookups: Lookups::default(),
@@ -78,7 +84,8 @@ impl FilesState {
     /// open.
     pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
         let descriptor_grants = std::mem::take(&mut self.descriptor_grants);
-        *self = Self { descriptor_grants, ..Self::new(Arc::clone(&self.config), max_open, audit) };
+        let renewed = Self::new(Arc::clone(&self.config), max_open, self.disk.clone(), audit);
+        *self = Self { descriptor_grants, ..renewed };
     }
 
     /// Adds the granted directories.
@@ -225,23 +232,21 @@ async fn write<T: FilesView>(
     mut store: StoreContextMut<'_, T>,
     (file, bytes, offset): (Resource<Descriptor>, Vec<u8>, Filesize),
 ) -> Result<FilesResult<Filesize>> {
-    let mut files = store.data_mut().files();
-    let length = bytes.len() as u64;
-    let growth = match growth(&mut files, &file, offset.saturating_add(length)).await {
-        Ok(growth) => growth,
-        Err(error) => return answer(Err(error)),
-    };
-    if let Err(exceeded) = files.state.quota.write(length.max(growth)) {
-        return Ok(quota_exceeded(exceeded));
-    }
+    let files = store.data_mut().files();
     let file = match files.writable_file(&file) {
         Ok(file) => file,
         Err(error) => return answer(Err(error)),
     };
+    let quota = files.state.quota.clone();
+    let growing = quota.disk().growing().await;
     answer(
         open::run_blocking(move || {
-            let written = file.write_at(&bytes, offset).map_err(system_error)?;
-            Ok(written as u64)
+            let _growing = growing;
+            let length = bytes.len() as u64;
+            let end = offset.saturating_add(length);
+            let size = file.metadata().map_err(system_error)?.len();
+            quota.write(length.max(end.saturating_sub(size)))?;
+            Ok(grow(&file, end, &quota, || file.write_at(&bytes, offset))? as u64)
         })
         .await,
     )
@@ -264,22 +269,24 @@ async fn set_size<T: FilesView>(
     (file, size): (Resource<Descriptor>, Filesize),
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
-    let growth = match growth(&mut files, &file, size).await {
-        Ok(growth) => growth,
-        Err(error) => return answer(Err(error)),
-    };
-    if let Err(exceeded) = files.state.quota.write(growth) {
-        return Ok(quota_exceeded(exceeded));
-    }
     let descriptor = file.rep();
     let file = files.writable_file(&file);
-    let result = set_file_size(file, size).await;
+    let result = set_file_size(file, size, files.state.quota.clone()).await;
     files.changed(&[descriptor], result)
 }
 
-async fn set_file_size(file: FsResult<Arc<File>>, size: Filesize) -> FsResult<()> {
+async fn set_file_size(file: FsResult<Arc<File>>, size: Filesize, quota: FileQuota) -> FsResult<()> {
     let file = file?;
-    open::run_blocking(move || file.set_len(size).map_err(system_error)).await
+    let shrinking = quota.disk().shrinking().await;
+    open::run_blocking(move || {
+        let _shrinking = shrinking;
+        let size_before = file.metadata().map_err(system_error)?.len();
+        quota.write(size.saturating_sub(size_before))?;
+        grow(&file, size, &quota, || file.set_len(size))?;
+        quota.disk().remove(size_before.saturating_sub(size));
+        Ok(())
+    })
+    .await
 }
 
 /// Reports the last error of the file's streams, or syncs the file.
@@ -324,12 +331,15 @@ async fn write_via_stream<T: FilesView>(
         Ok(growth) => growth,
         Err(error) => return answer(Err(error)),
     };
-    if let Err(exceeded) = files.state.quota.write(growth) {
+    // The disk quota is charged when the file grows, but the guest gets its error now.
+    let quota = &files.state.quota;
+    if let Err(exceeded) = quota.write(growth).and_then(|()| quota.add(growth).map(drop)) {
         return Ok(quota_exceeded(exceeded));
     }
     let descriptor = file.rep();
+    let target = files.writable_file(&file);
     let opened = files.filesystem().write_via_stream(file, offset);
-    answer(opened.and_then(|stream| counted_writer(&mut files, stream, descriptor)))
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, target?, Some(offset), descriptor)))
 }
 
 fn append_via_stream<T: FilesView>(
@@ -338,19 +348,23 @@ fn append_via_stream<T: FilesView>(
 ) -> Result<FilesResult<Resource<DynOutputStream>>> {
     let mut files = store.data_mut().files();
     let descriptor = file.rep();
+    let target = files.writable_file(&file);
     let opened = files.filesystem().append_via_stream(file);
-    answer(opened.and_then(|stream| counted_writer(&mut files, stream, descriptor)))
+    answer(opened.and_then(|stream| counted_writer(&mut files, stream, target?, None, descriptor)))
 }
 
 fn counted_writer(
     files: &mut FilesCtxView<'_>,
     stream: Resource<DynOutputStream>,
+    target: Arc<File>,
+    position: Option<Filesize>,
     descriptor: u32,
 ) -> FsResult<Resource<DynOutputStream>> {
     let inner = files.table.delete(stream)?;
     let FilesState { quota, descriptor_grants, .. } = &mut *files.state;
     let last_error = descriptor_grants.last_stream_error(descriptor);
     let permit = descriptor_grants.permit(descriptor);
+    let inner = Box::new(FileWriter::new(inner, target, position, quota.clone()));
     let counted: DynOutputStream = Box::new(QuotaWriter::new(inner, quota.clone(), last_error, permit));
     Ok(files.table.push(counted)?)
 }

@@ -259,7 +259,7 @@ impl OpeningInProgress {
 impl OpenedDirectories {
     /// Opens one more directory, if its path as written still leads to the directory that was checked.
     fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
-        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: named } = dir;
+        let DirGrant { host_path: host, guest_path: guest, mode, unresolved_host_path: named, .. } = dir;
         let (perms, open_mode) = match mode {
             DirMode::ReadOnly => (FsPerms::ReadOnly, OpenMode::READ),
             DirMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),

@@ -110,13 +110,22 @@ fn directories(suggestions: &[&GrantFix], plugin: &PluginConfig) -> Option<Strin
         let is_changed =
             |fix: &&GrantFix| matches!(fix, GrantFix::ChangeDirectory { guest, .. } if *guest == grant.guest_path);
         let mode = if suggestions.iter().any(is_changed) { DirMode::ReadWrite } else { grant.mode };
-        dir_grant_entry(&grant.unresolved_host_path.to_string_lossy(), &grant.guest_path, mode)
+        let entry = dir_grant_entry(&grant.unresolved_host_path.to_string_lossy(), &grant.guest_path, mode);
+        match entry.strip_suffix(" }") {
+            Some(start) if grant.allows_system => format!("{start}, system = true }}"),
+            Some(_) | None => entry,
+        }
     });
+    let is_there = |path: &String| plugin.allow.dirs.iter().any(|grant| grant.guest_path == *path);
     let mut items: Vec<String> = there.collect();
     let mut is_about_any = false;
     for fix in suggestions {
         let item = match fix {
             GrantFix::Line(_) => continue,
+            GrantFix::ChangeDirectory { guest, .. } if is_there(guest) => {
+                is_about_any = true;
+                continue;
+            }
             GrantFix::ReadDirectory { guest } => readable_dir_entry(guest.as_deref()),
             GrantFix::ChangeDirectory { host, guest } => dir_grant_entry(host, guest, DirMode::ReadWrite),
         };

@@ -198,3 +198,32 @@ fn a_reload_never_exposes_the_gateways_own_files() {
     let (status, log) = http.terminate();
     assert!(status.success() && log.contains("configuration applied"), "{log}");
 }
+
+/// The error names the key that grants it, and with it the plugin can write. The certificates stand for any system
+/// directory, because a test may not write to the others.
+#[test]
+fn a_system_directory_is_writable_only_with_its_key() {
+    let workspace = workspace(&grant("notes", "ro"));
+    fs::create_dir(workspace.path().join("certificates")).unwrap();
+    let check = |grant: &str| {
+        workspace.write("gateway.toml", config_with(grant));
+        let mut command = workspace.command(&["check"]);
+        command.env("SSL_CERT_DIR", workspace.path().join("certificates"));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (host, what) in [("/etc", "`/etc`, a system directory"), ("certificates", "TLS certificates")] {
+        let (code, errors) = check(&grant(host, "rw"));
+        assert_eq!(code, Some(78), "{errors}");
+        assert!(errors.contains(what) && errors.contains("add `system = true` to the grant"), "{errors}");
+        let (code, errors) = check(&grant(host, "ro"));
+        assert_eq!(code, Some(0), "{errors}");
+    }
+    let intended = grant("certificates", "rw").replace(" }", ", system = true }");
+    let (code, errors) = check(&intended);
+    assert_eq!(code, Some(0), "{errors}");
+    let http = Http::start(&workspace);
+    let steps = json!([{ "what": "create", "dir": "/x", "path": "new.pem", "to": "text" }]);
+    let outcome = http.call("zoo_file_steps", json!({ "steps": steps }));
+    assert!(text(&outcome).contains("wrote"), "{outcome}");
+}

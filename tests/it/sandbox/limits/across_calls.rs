@@ -86,3 +86,36 @@ fn limits_open_questions_per_client() {
     let answer = stdio.call("zoo_ask", json!({ "questions": questions[..1] }));
     assert!(answer["result"]["isError"] == true && text(&answer).contains("64"), "{answer}");
 }
+
+/// Whatever a plugin does in each call, its lines in the log are few, and those of others are complete.
+#[test]
+fn log_lines_of_a_plugin_have_a_rate() {
+    const CALLS: usize = 40;
+    let workspace = Workspace::new(
+        "[plugins.loud]\nsource = \"@zoo@\"\nuris = [\"loud:\"]\nlimits = { log_rate = \"1KiB\" }\n\
+         [plugins.quiet]\nsource = \"@zoo@\"\nuris = [\"zoo:\"]\n",
+    );
+    let http = Http::start(&workspace);
+    let started = std::time::Instant::now();
+    for _ in 0..CALLS {
+        let _ = http.call("loud_stdout_flood", json!({ "bytes": 64 << 10 }));
+        let _ = http.call("loud_log_flood", json!({ "lines": 2000 }));
+        let _ = http.call("loud_panic", json!({}));
+        let _ = http.call("loud_changes_flood", json!({ "count": 500 }));
+        let _ = http.call("loud_change_foreign_resource", json!({}));
+    }
+    http.wait_for_log(
+        "log lines dropped in the last second: plugin `loud` wrote more than `limits.log_rate`",
+    );
+    let _ = http.call("quiet_log_flood", json!({ "lines": 100 }));
+    http.wait_for_log("line 99 of 100");
+    let seconds = started.elapsed().as_secs() + 1;
+    let (_, log) = http.terminate();
+    assert_eq!(log.lines().filter(|line| line.contains("of 100 that")).count(), 100, "{log}");
+    let loud: usize = log.lines().filter(|line| line.contains("loud")).map(|line| line.len() + 1).sum();
+    // Ten seconds' worth at once, twice for the time and names in each line, and the summaries.
+    let most = 4 * 1024 * (10 + usize::try_from(seconds).unwrap());
+    assert!(loud < most, "{loud} bytes in {seconds} seconds");
+    let summaries = log.lines().filter(|line| line.contains("log lines dropped in the last second")).count();
+    assert!(summaries as u64 <= seconds, "{summaries} summaries in {seconds} seconds");
+}

@@ -3,7 +3,8 @@
 use super::*;
 
 fn output(limit: u64) -> Arc<CapturedOutput> {
-    CapturedOutput::new(PluginId::new("guest").unwrap(), limit)
+    let plugin = PluginId::new("guest").unwrap();
+    CapturedOutput::new(plugin.clone(), limit, PluginLog::new(plugin, bytesize::ByteSize::kib(32)))
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn derives_the_error_from_the_exit_status() {
     let memory = "compiling the component takes more than 1.0 GiB of memory";
     assert_eq!(message(abort, "memory allocation of 65536 bytes failed"), memory);
     assert_eq!(message(1 << 8, "mmap failed: Cannot allocate memory (os error 12)"), memory);
+    assert_eq!(message(segv, ""), memory);
     assert_eq!(
         message(segv, "\nthread 'main' has overflowed its stack"),
         "compiling the component takes more than the compiler can handle"

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cap_primitives::fs::{DirOptions, SystemTimeSpec};
+use cap_primitives::fs::{DirOptions, FollowSymlinks, Metadata, MetadataExt as _, SystemTimeSpec};
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemView as _};
@@ -15,6 +15,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
 
+use super::disk_usage::entry_size;
 use super::error::system_error;
 use super::{
     FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, file_modes, open, quota_exceeded,
@@ -112,48 +113,78 @@ async fn read_link<T: FilesView>(
 }
 
 async fn create_directory<T: FilesView>(
-    mut store: Store<'_, T>,
+    store: Store<'_, T>,
     (dir, path): (File, String),
 ) -> Result<FilesResult<()>> {
-    if let Err(exceeded) = store.data_mut().files().state.quota.write(NEW_ENTRY_BYTES) {
-        return Ok(quota_exceeded(exceeded));
-    }
     let create = move |dir: &_| cap_primitives::fs::create_dir(dir, Path::new(&path), &DirOptions::new());
-    change_entry(store, dir, create).await
+    create_entry(store, dir, create).await
 }
 
 async fn remove_directory<T: FilesView>(
     store: Store<'_, T>,
     (dir, path): (File, String),
 ) -> Result<FilesResult<()>> {
-    change_entry(store, dir, move |dir| cap_primitives::fs::remove_dir(dir, Path::new(&path))).await
+    remove_entry(store, dir, path, cap_primitives::fs::remove_dir).await
 }
 
 async fn unlink<T: FilesView>(store: Store<'_, T>, (dir, path): (File, String)) -> Result<FilesResult<()>> {
-    change_entry(store, dir, move |dir| cap_primitives::fs::remove_file(dir, Path::new(&path))).await
+    remove_entry(store, dir, path, cap_primitives::fs::remove_file).await
 }
 
 async fn symlink<T: FilesView>(
-    mut store: Store<'_, T>,
+    store: Store<'_, T>,
     (dir, target, path): (File, String, String),
 ) -> Result<FilesResult<()>> {
-    if let Err(exceeded) = store.data_mut().files().state.quota.write(NEW_ENTRY_BYTES) {
-        return Ok(quota_exceeded(exceeded));
-    }
     let link = move |dir: &_| cap_primitives::fs::symlink(Path::new(&target), dir, Path::new(&path));
-    change_entry(store, dir, link).await
+    create_entry(store, dir, link).await
 }
 
-/// Changes an entry of a directory that the guest can change.
-async fn change_entry<T: FilesView>(
+/// Creates an entry of a directory that the guest can change.
+async fn create_entry<T: FilesView>(
     mut store: Store<'_, T>,
     dir: File,
-    work: impl FnOnce(&fs::File) -> io::Result<()> + Send + 'static,
+    create: impl FnOnce(&fs::File) -> io::Result<()> + Send + 'static,
 ) -> Result<FilesResult<()>> {
     let mut files = store.data_mut().files();
     let descriptor = dir.rep();
+    let quota = files.state.quota.clone();
+    if let Err(exceeded) = quota.write(NEW_ENTRY_BYTES) {
+        return Ok(quota_exceeded(exceeded));
+    }
     let dir = files.writable_dir(&dir);
-    let result = change(dir, work).await;
+    let growing = quota.disk().growing().await;
+    let result = change(dir, move |dir| {
+        let _growing = growing;
+        let charge = quota.add(NEW_ENTRY_BYTES)?;
+        create(dir).map_err(system_error)?;
+        charge.keep();
+        Ok(())
+    });
+    let result = result.await;
+    files.changed(&[descriptor], result)
+}
+
+/// Removes an entry of a directory that the guest can change.
+async fn remove_entry<T: FilesView>(
+    mut store: Store<'_, T>,
+    dir: File,
+    path: String,
+    remove: fn(&fs::File, &Path) -> io::Result<()>,
+) -> Result<FilesResult<()>> {
+    let mut files = store.data_mut().files();
+    let descriptor = dir.rep();
+    let quota = files.state.quota.clone();
+    let dir = files.writable_dir(&dir);
+    let shrinking = quota.disk().shrinking().await;
+    let result = change(dir, move |dir| {
+        let _shrinking = shrinking;
+        let path = Path::new(&path);
+        let removed = cap_primitives::fs::stat(dir, path, FollowSymlinks::No);
+        remove(dir, path).map_err(system_error)?;
+        quota.disk().remove(removed.map_or(0, |removed| entry_size(&removed)));
+        Ok(())
+    });
+    let result = result.await;
     files.changed(&[descriptor], result)
 }
 
@@ -165,11 +196,30 @@ async fn rename<T: FilesView>(
     let descriptors = [dir.rep(), new_dir.rep()];
     file_modes::preserve_permissions(&mut files, (&new_dir, &new_path), (&dir, &path)).await;
     let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
+    let quota = files.state.quota.clone();
+    let shrinking = quota.disk().shrinking().await;
     let result = change_both(dirs, move |dir, new_dir| {
-        cap_primitives::fs::rename(dir, Path::new(&path), new_dir, Path::new(&new_path))
+        let _shrinking = shrinking;
+        let path = Path::new(&path);
+        let new_path = Path::new(&new_path);
+        let replaced = replaced_size(dir, path, new_dir, new_path);
+        cap_primitives::fs::rename(dir, path, new_dir, new_path).map_err(system_error)?;
+        quota.disk().remove(replaced);
+        Ok(())
     });
     let result = result.await;
     files.changed(&descriptors, result)
+}
+
+/// The size of the entry that a rename replaces.
+fn replaced_size(dir: &fs::File, path: &Path, new_dir: &fs::File, new_path: &Path) -> u64 {
+    let entry = |dir, path| cap_primitives::fs::stat(dir, path, FollowSymlinks::No).ok();
+    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    let moved = entry(dir, path);
+    // Two names of one file stay as they are.
+    let replaced = entry(new_dir, new_path)
+        .filter(|replaced| moved.as_ref().is_some_and(|moved| identity(moved) != identity(replaced)));
+    replaced.map_or(0, |replaced| entry_size(&replaced))
 }
 
 async fn link<T: FilesView>(
@@ -185,8 +235,15 @@ async fn link<T: FilesView>(
         return files.changed(&descriptors, Err(ErrorCode::Invalid.into()));
     }
     let dirs = [&dir, &new_dir].map(|dir| files.writable_dir(dir));
+    let quota = files.state.quota.clone();
+    let growing = quota.disk().growing().await;
     let result = change_both(dirs, move |dir, new_dir| {
+        let _growing = growing;
+        let charge = quota.add(NEW_ENTRY_BYTES)?;
         cap_primitives::fs::hard_link(dir, Path::new(&path), new_dir, Path::new(&new_path))
+            .map_err(system_error)?;
+        charge.keep();
+        Ok(())
     });
     let result = result.await;
     files.changed(&descriptors, result)
@@ -195,20 +252,20 @@ async fn link<T: FilesView>(
 /// Runs a change in a directory.
 async fn change(
     dir: FsResult<Dir>,
-    work: impl FnOnce(&fs::File) -> io::Result<()> + Send + 'static,
+    work: impl FnOnce(&fs::File) -> FsResult<()> + Send + 'static,
 ) -> FsResult<()> {
     let dir = dir?;
-    open::run_blocking(move || work(&dir.dir).map_err(system_error)).await
+    open::run_blocking(move || work(&dir.dir)).await
 }
 
 /// Runs a change in two directories.
 async fn change_both(
     [dir, new_dir]: [FsResult<Dir>; 2],
-    work: impl FnOnce(&fs::File, &fs::File) -> io::Result<()> + Send + 'static,
+    work: impl FnOnce(&fs::File, &fs::File) -> FsResult<()> + Send + 'static,
 ) -> FsResult<()> {
     let dir = dir?;
     let new_dir = new_dir?;
-    open::run_blocking(move || work(&dir.dir, &new_dir.dir).map_err(system_error)).await
+    open::run_blocking(move || work(&dir.dir, &new_dir.dir)).await
 }
 
 impl FilesCtxView<'_> {
@@ -249,6 +306,7 @@ async fn set_times_in(
     let modified = modified.map(spec);
     let work = move |dir: &fs::File| {
         cap_primitives::fs::set_times_nofollow(dir, Path::new(&path), accessed, modified)
+            .map_err(system_error)
     };
     change(dir, work).await
 }

@@ -86,10 +86,8 @@ impl OpenRequest {
     fn options(&self) -> OpenOptions {
         let mode = self.mode();
         let mut options = options(follow(self.path_flags));
-        options
-            .read(mode.contains(OpenMode::READ))
-            .write(mode.contains(OpenMode::WRITE))
-            .truncate(self.open_flags.contains(OpenFlags::TRUNCATE));
+        // A file is truncated once it is open, because its size is subtracted from the disk usage.
+        options.read(mode.contains(OpenMode::READ)).write(mode.contains(OpenMode::WRITE));
         if self.open_flags.contains(OpenFlags::CREATE) {
             options.create(true).create_new(self.open_flags.contains(OpenFlags::EXCLUSIVE));
         }
@@ -107,15 +105,34 @@ pub(super) async fn open(dir: &Dir, request: OpenRequest, quota: FileQuota) -> F
     }
     let start = Arc::clone(&dir.dir);
     let must_be_directory = request.open_flags.contains(OpenFlags::DIRECTORY);
+    let truncates = request.open_flags.contains(OpenFlags::TRUNCATE);
+    let creates = request.open_flags.contains(OpenFlags::CREATE);
+    let shrinking = if truncates { Some(quota.disk().shrinking().await) } else { None };
+    let growing = if creates && !truncates { Some(quota.disk().growing().await) } else { None };
     let (opened, is_dir) = run_blocking(move || {
         let path = Path::new(&request.path);
+        let mut charge = None;
         match check_file_type(&start, path, follow(request.path_flags)) {
             Ok(openable) => openable?,
             // A missing file may be created. If the check fails for any other reason, opening fails too.
-            Err(_) if request.open_flags.contains(OpenFlags::CREATE) => quota.write(NEW_ENTRY_BYTES)?,
+            Err(_) if creates => {
+                quota.write(NEW_ENTRY_BYTES)?;
+                charge = Some(quota.add(NEW_ENTRY_BYTES)?);
+            }
             Err(_) => {}
         }
-        open_unchecked(&start, path, &request.options())
+        let (opened, is_dir) = open_unchecked(&start, path, &request.options())?;
+        if let Some(charge) = charge {
+            charge.keep();
+        }
+        if truncates && !is_dir {
+            let size = opened.metadata().map_err(system_error)?.len();
+            opened.set_len(0).map_err(system_error)?;
+            quota.disk().remove(size);
+        }
+        drop(growing);
+        drop(shrinking);
+        Ok((opened, is_dir))
     })
     .await?;
     if is_dir {

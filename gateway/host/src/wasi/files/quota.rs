@@ -1,4 +1,4 @@
-//! Quotas of a call for reading files, writing them, and having them open.
+//! Quotas of a call for reading files, writing them, and having them open, and the plugin's disk quota.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsError, StreamError};
 
+use super::disk_usage::{DiskCharge, DiskQuota};
 use crate::sandbox::quota::{ByteQuota, CountPermit, CountQuota};
 use crate::wasi::grant_audit::GrantAudit;
 
@@ -22,6 +23,7 @@ pub(super) struct FileQuota(Arc<Shared>);
 struct Shared {
     read: ByteQuota,
     written: ByteQuota,
+    disk: DiskQuota,
     open: Arc<CountQuota>,
     stream_turns: Arc<Semaphore>,
     audit: GrantAudit,
@@ -35,23 +37,26 @@ pub(super) struct OpenFilePermit {
     _permit: Arc<CountPermit>,
 }
 
-/// The call exceeded its quota for reading, writing or opening files.
+/// The call exceeded its quota for reading, writing or opening files, or the plugin's disk quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuotaExceeded {
     #[error("the call read more than its limit")]
     Read,
     #[error("the call wrote more than its limit")]
     Written,
+    #[error("the plugin added more to its directories than its limit")]
+    Disk,
     #[error("the call opened more files than its limit")]
     Open,
 }
 
 impl FileQuota {
     /// `max_open` is the maximum number of files that the call can have open, in addition to the granted directories.
-    pub(super) fn new(limits: &Limits, max_open: u32, audit: GrantAudit) -> Self {
+    pub(super) fn new(limits: &Limits, max_open: u32, disk: DiskQuota, audit: GrantAudit) -> Self {
         Self(Arc::new(Shared {
             read: ByteQuota::new(limits.read),
             written: ByteQuota::new(limits.written),
+            disk,
             open: Arc::new(CountQuota::new(max_open)),
             stream_turns: Arc::new(Semaphore::new(MAX_CONCURRENT_STREAMS)),
             audit,
@@ -98,6 +103,20 @@ impl FileQuota {
         }
         audit.report_limit("written", &format!("wrote more than {written} to files in one call"));
         Err(QuotaExceeded::Written)
+    }
+
+    /// Counts bytes that are about to be added to the plugin's directories.
+    pub(super) fn add(&self, bytes: u64) -> Result<DiskCharge<'_>, QuotaExceeded> {
+        let Shared { disk, audit, .. } = &*self.0;
+        if let Some(charge) = disk.add(bytes) {
+            return Ok(charge);
+        }
+        audit.report_limit("disk", &format!("added more than {disk} to its writable directories"));
+        Err(QuotaExceeded::Disk)
+    }
+
+    pub(super) fn disk(&self) -> &DiskQuota {
+        &self.0.disk
     }
 
     /// A permit to read or write, which a stream acquires for its turn.

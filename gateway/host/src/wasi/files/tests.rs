@@ -1,5 +1,6 @@
 //! Counting and turn-taking of streams, with fake streams.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,6 +11,7 @@ use moongate_model::names::PluginId;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 
+use super::disk_usage::DiskQuota;
 use super::error::LastStreamError;
 use super::quota::{FileQuota, QuotaExceeded};
 use super::streams::{QuotaReader, QuotaWriter};
@@ -72,7 +74,8 @@ impl OutputStream for AtWork {
 
 fn quota(bytes: u64) -> FileQuota {
     let limits = Limits { read: ByteSize::b(bytes), written: ByteSize::b(bytes), ..Limits::default() };
-    FileQuota::new(&limits, 2, GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()))
+    let disk = DiskQuota::of_directory(u64::MAX, Path::new("/"));
+    FileQuota::new(&limits, 2, disk, GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()))
 }
 
 #[tokio::test]

@@ -54,6 +54,7 @@ fn write_access_replaces_the_read_only_directory() {
             unresolved_host_path: path.into(),
             guest_path: path.to_owned(),
             mode: DirMode::ReadOnly,
+            allows_system: false,
         })
         .to_vec();
     let grant_report = GrantReport::default();
@@ -91,6 +92,7 @@ fn a_missing_directory_is_added_to_the_granted_ones() {
         unresolved_host_path,
         guest_path: "/a".to_owned(),
         mode: DirMode::ReadOnly,
+        allows_system: false,
     }];
     let all = format!("dirs = [{{ host = \"/a\", guest = \"/a\", mode = \"ro\" }}, {new}]");
     let text = explanation_text(&grant_report, &plugin);
@@ -134,6 +136,7 @@ fn several_directories_are_one_line() {
         unresolved_host_path,
         guest_path: "/…".to_owned(),
         mode: DirMode::ReadOnly,
+        allows_system: false,
     }];
     let grant_report = GrantReport::default();
     let fix = Some(GrantFix::ChangeDirectory { host: "/a".to_owned(), guest: "/…".to_owned() });

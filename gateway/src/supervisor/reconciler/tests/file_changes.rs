@@ -298,7 +298,7 @@ async fn lists_that_change_before_activation_are_refreshed() {
     // The new code is loaded and waits a second for others, so its description is older than the report.
     sleep(Duration::from_millis(500)).await;
     *gateway.disk.extra_tool.lock().unwrap() = Some("more".to_owned());
-    gateway.inbox.put(&PluginId::new("a").unwrap(), true, BTreeSet::new());
+    assert!(gateway.inbox.put(&PluginId::new("a").unwrap(), true, BTreeSet::new()));
     gateway.settle().await;
     sleep(Duration::from_secs(5)).await;
     assert_eq!(gateway.tools()[..2], ["a_new", "a_more"]);

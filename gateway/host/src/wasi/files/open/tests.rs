@@ -11,6 +11,7 @@ use moongate_model::names::PluginId;
 use wasmtime_wasi::FsPerms;
 
 use super::*;
+use crate::wasi::files::disk_usage::DiskQuota;
 use crate::wasi::grant_audit::GrantAudit;
 
 /// A time that only a blocked operation exceeds.
@@ -83,6 +84,7 @@ fn quota() -> FileQuota {
     FileQuota::new(
         &Limits::default(),
         8,
+        DiskQuota::of_directory(u64::MAX, Path::new("/")),
         GrantAudit::new(PluginId::new("guest").unwrap(), None, Arc::default()),
     )
 }

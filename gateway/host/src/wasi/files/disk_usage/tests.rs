@@ -1,0 +1,81 @@
+//! Counting and measuring of disk usage, in a real directory.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const ENTRY: u64 = NEW_ENTRY_BYTES;
+
+/// A directory with two files, a subdirectory and links.
+fn content() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("inner")).unwrap();
+    fs::write(at("a"), [0; 100]).unwrap();
+    fs::write(at("inner/b"), [0; 1000]).unwrap();
+    symlink("/", at("root")).unwrap();
+    symlink("inner", at("inner/again")).unwrap();
+    directory
+}
+
+fn measured(directory: &Path, enough: u64, max_entries: usize) -> Option<u64> {
+    content_size(&[directory.to_owned()], enough, max_entries).ok()
+}
+
+#[test]
+fn measures_files_and_entries_without_following_links() {
+    let directory = content();
+    let path = directory.path();
+    assert_eq!(measured(path, u64::MAX, 100), Some(5 * ENTRY + 1100));
+    assert_eq!(measured(path, u64::MAX, 4), None, "too many entries");
+    assert!(measured(path, ENTRY, 1).is_some_and(|size| size >= ENTRY), "enough is enough");
+    assert_eq!(measured(&path.join("absent"), u64::MAX, 100), Some(0));
+    assert_eq!(measured(&path.join("a"), u64::MAX, 100), None, "not a directory");
+}
+
+#[test]
+fn refuses_what_exceeds_the_limit_and_returns_what_failed() {
+    let quota = DiskQuota::of_directory(100, Path::new("/"));
+    quota.add(60).unwrap().keep();
+    assert!(quota.add(41).is_none());
+    drop(quota.add(40).unwrap());
+    quota.add(40).unwrap().keep_part(10);
+    assert_eq!(quota.added(), 70);
+    quota.remove(1000);
+    assert_eq!(quota.added(), 0, "removing other files allows no more than the limit");
+    assert!(quota.add(101).is_none() && quota.add(u64::MAX).is_none());
+}
+
+#[tokio::test]
+async fn a_measurement_lowers_the_usage_to_the_content() {
+    let directory = content();
+    let quota = DiskQuota::of_directory(100_000, directory.path());
+    quota.add(40_000).unwrap().keep();
+    tokio::task::yield_now().await;
+    assert_eq!(quota.added(), 40_000, "at most half of the limit isn't measured");
+    quota.add(40_000).unwrap().keep();
+    let ended = || quota.usage.measurable_at.lock().unwrap().is_some();
+    while !ended() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(quota.added(), 5 * ENTRY + 1100);
+}
+
+/// A file that moves meanwhile can be missed, and one that is removed was already subtracted.
+#[tokio::test]
+async fn changes_during_a_measurement_invalidate_it() {
+    let directory = TempDir::new().unwrap();
+    let quota = DiskQuota::of_directory(100_000, directory.path());
+    quota.add(40_000).unwrap().keep();
+    let before = quota.snapshot().await;
+    drop(quota.shrinking().await);
+    quota.measure(&before);
+    assert_eq!(quota.added(), 40_000);
+    let before = quota.snapshot().await;
+    quota.add(500).unwrap().keep();
+    quota.measure(&before);
+    assert_eq!(quota.added(), 500, "what was added meanwhile may not have been measured");
+}
