@@ -16,6 +16,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{AnswerBudget, RunningRequest, SessionStore};
+use crate::unsent_answers::UnsentAnswers;
 
 mod detach;
 mod headers;
@@ -57,6 +58,8 @@ pub struct ServerOptions {
     pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
+    /// The maximum size of all answers that clients haven't read yet, in bytes. One caller can use an eighth.
+    pub max_unsent_bytes: u64,
 }
 
 /// Current usage of an endpoint.
@@ -68,6 +71,8 @@ pub struct ServerGauges {
     pub listen_streams: usize,
     /// Connected clients of 2024-11-05.
     pub legacy_sse_clients: usize,
+    /// The bytes of answers that clients haven't read yet.
+    pub unsent_bytes: u64,
 }
 
 /// An endpoint over one catalog, shared by all transports.
@@ -80,6 +85,7 @@ pub struct Server {
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
     answer_budget: AnswerBudget,
+    unsent_answers: Arc<UnsentAnswers>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -90,9 +96,18 @@ impl Server {
     /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
+        let ServerOptions {
+            protocol,
+            max_sessions,
+            session_idle,
+            updates,
+            close_streams_after,
+            max_unsent_bytes,
+        } = options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
+        let unsent_answers = UnsentAnswers::new(max_unsent_bytes);
+        let dispatcher = dispatcher.with_unsent_answers(Arc::clone(&unsent_answers));
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
@@ -101,10 +116,17 @@ impl Server {
             legacy_clients: LegacySseClients::new(max_sessions),
             request_memory: RequestMemoryBudget::default(),
             answer_budget: AnswerBudget::default(),
+            unsent_answers,
             close_streams_after,
             observer,
             stop,
         })
+    }
+
+    /// The answers that clients haven't read yet. Transports count each answer from its creation until it is written.
+    #[must_use]
+    pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
+        &self.unsent_answers
     }
 
     /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests
@@ -127,6 +149,7 @@ impl Server {
             sessions: self.sessions.count(),
             listen_streams: self.listen_streams.count(),
             legacy_sse_clients: self.legacy_clients.count(),
+            unsent_bytes: self.unsent_answers.used(),
         }
     }
 }
