@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use moongate_config::Config;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
-use moongate_protocol::server::{Server, ServerOptions};
+use moongate_protocol::server::{DEFAULT_REQUEST_MEMORY, Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -266,6 +266,7 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
+        request_memory: DEFAULT_REQUEST_MEMORY,
     };
     Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }

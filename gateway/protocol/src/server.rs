@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytesize::ByteSize;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::ResourceUpdates;
@@ -21,6 +22,7 @@ use crate::unsent_answers::UnsentAnswers;
 mod detach;
 mod headers;
 mod http;
+mod large_messages;
 mod listen_streams;
 mod memory_budget;
 mod observer;
@@ -38,6 +40,7 @@ pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
 
 use http::LegacySseClients;
+use large_messages::LargeMessageTurns;
 use listen_streams::ListenStreams;
 use memory_budget::RequestMemoryBudget;
 use response_stream::finish;
@@ -60,7 +63,12 @@ pub struct ServerOptions {
     pub close_streams_after: Option<std::time::Duration>,
     /// The maximum size of all answers that clients haven't read yet, in bytes. One caller can use an eighth.
     pub max_unsent_bytes: u64,
+    /// The memory of all requests in flight.
+    pub request_memory: ByteSize,
 }
+
+/// The default of [`ServerOptions::request_memory`].
+pub const DEFAULT_REQUEST_MEMORY: ByteSize = ByteSize::mib(256);
 
 /// Current usage of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +92,7 @@ pub struct Server {
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
+    large_messages: LargeMessageTurns,
     answer_budget: AnswerBudget,
     unsent_answers: Arc<UnsentAnswers>,
     close_streams_after: Option<std::time::Duration>,
@@ -103,6 +112,7 @@ impl Server {
             updates,
             close_streams_after,
             max_unsent_bytes,
+            request_memory,
         } = options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
@@ -114,7 +124,8 @@ impl Server {
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
-            request_memory: RequestMemoryBudget::default(),
+            request_memory: RequestMemoryBudget::new(request_memory),
+            large_messages: LargeMessageTurns::default(),
             answer_budget: AnswerBudget::default(),
             unsent_answers,
             close_streams_after,

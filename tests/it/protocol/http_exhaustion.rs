@@ -3,12 +3,15 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use moongate_tests::{
-    Http, ResourceUsage, WAIT_TIMEOUT, Workspace, initialize_params, request, stateless_request, wait_until,
+    Http, ResourceUsage, Workspace, initialize_params, request, stateless_request, wait_until,
 };
 use serde_json::{Value, json};
+
+/// The time limit for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 const GREEDY: (&str, &str) = ("Authorization", "Bearer greedy-token-0123456789");
 const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789");
@@ -58,7 +61,7 @@ fn send(stream: &mut TcpStream, token: (&str, &str), method: &str, params: Value
 
 fn connect(http: &Http) -> TcpStream {
     let stream = TcpStream::connect(http.address()).expect("the gateway listens");
-    stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout");
     stream
 }
 

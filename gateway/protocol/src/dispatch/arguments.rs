@@ -1,12 +1,10 @@
-//! Validation of input: arguments as exact text, together with the parsed value.
+//! Validation of input: arguments as exact text, which is never turned into a tree of values.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::catalog::{Schema, SchemaMismatchError};
-use crate::json::{parse_strict, pointer_step, without_members};
+use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
 
@@ -16,59 +14,54 @@ use super::DispatchError;
 /// work. Larger ones are checked on another thread, so that no other request waits.
 const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
 
-/// A tool's arguments: always an object.
+/// A tool's arguments: the text of an object without duplicate keys.
 #[derive(Debug, Clone)]
 pub struct Arguments<'a> {
     text: Cow<'a, str>,
-    value: Cow<'a, Value>,
 }
 
 impl Arguments<'static> {
     /// No arguments: an empty object.
     #[must_use]
     pub fn empty() -> Self {
-        Self { text: Cow::Borrowed("{}"), value: Cow::Owned(Value::Object(Map::new())) }
+        Self { text: Cow::Borrowed("{}") }
     }
 }
 
 impl<'a> Arguments<'a> {
-    /// Combines `text` with its parsed value, the result of [`parse_strict`]. `null` means no arguments.
+    /// The arguments with this text, which has passed [`check_strict`]. `null` means no arguments.
     ///
     /// # Errors
     /// The value isn't an object.
-    pub fn new(text: &'a str, value: &'a Value) -> Result<Self, DispatchError> {
-        Self::from_parts(text, Cow::Borrowed(value))
-    }
-
-    /// Parses `text`. `null` means no arguments.
-    ///
-    /// # Errors
-    /// The text isn't JSON, has a duplicate key, or isn't an object.
-    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
-        let value = parse_strict(text)
-            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
-        Self::from_parts(text, Cow::Owned(value))
-    }
-
-    fn from_parts(text: &'a str, value: Cow<'a, Value>) -> Result<Self, DispatchError> {
-        match *value {
-            Value::Object(_) => Ok(Self { text: Cow::Borrowed(text), value }),
-            Value::Null => Ok(Arguments::empty()),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+    pub fn new(text: &'a str) -> Result<Self, DispatchError> {
+        match text.trim_ascii_start() {
+            text if text.starts_with('{') => Ok(Self { text: Cow::Borrowed(text) }),
+            text if text.starts_with('n') => Ok(Arguments::empty()),
+            _ => {
                 let message = "`arguments` must be an object".to_owned();
                 Err(DispatchError::InvalidArguments { message, pointer: Some(String::new()) })
             }
         }
     }
 
+    /// Reads `text`. `null` means no arguments.
+    ///
+    /// # Errors
+    /// The text isn't JSON, has a duplicate key, or isn't an object.
+    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
+        check_strict(text)
+            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
+        Self::new(text)
+    }
+
     /// Checks the value against a tool's schema. Returns the text for the plugin: the exact text, but without members
     /// that are `null` although the schema doesn't allow it.
     pub(super) async fn check(&self, schema: &Schema) -> Result<Cow<'_, str>, DispatchError> {
         let checked = if is_quick(schema, &self.text) {
-            schema.check_arguments(&self.value)
+            schema.check_arguments(&self.text)
         } else {
             let text = self.text.clone().into_owned();
-            on_blocking_thread(schema, move |schema| schema.check_arguments(&read(&text)?)).await
+            on_blocking_thread(schema, move |schema| schema.check_arguments(&text)).await
         };
         let absent = checked.map_err(|SchemaMismatchError { message, pointer: at }| {
             DispatchError::InvalidArguments { message, pointer: at }
@@ -86,13 +79,13 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
     text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
 }
 
-/// Parses `text` strictly and checks it.
+/// Checks the value of a text that can have duplicate keys.
 pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
     if is_quick(schema, text) {
-        schema.check(&read(text)?)
+        check_strictly(schema, text)
     } else {
         let text = text.to_owned();
-        on_blocking_thread(schema, move |schema| schema.check(&read(&text)?)).await
+        on_blocking_thread(schema, move |schema| check_strictly(schema, &text)).await
     }
 }
 
@@ -108,8 +101,9 @@ async fn on_blocking_thread<T: Send + 'static>(
     })
 }
 
-fn read(text: &str) -> Result<Value, SchemaMismatchError> {
-    parse_strict(text).map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })
+fn check_strictly(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
+    check_strict(text).map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })?;
+    schema.check_text(text)
 }
 
 /// Checks that a prompt's required arguments are present and that there are no duplicates. Undeclared ones are passed

@@ -8,8 +8,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jsonschema::json::Node as _;
 use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
+
+use crate::tape::{TapeJson, TapeNode};
 
 use super::pattern::pattern_places;
 
@@ -25,9 +28,9 @@ pub(super) struct PatternMatcher {
     /// The text in the schema.
     pattern: String,
     /// The expressions that have to match.
-    required: Vec<Validator>,
+    required: Vec<Validator<TapeJson>>,
     /// The expressions that must not match.
-    forbidden: Vec<Validator>,
+    forbidden: Vec<Validator<TapeJson>>,
     /// The number of places where a match can be in progress.
     pub(super) places: u64,
 }
@@ -98,7 +101,7 @@ impl PatternMatcher {
         split_lookaheads(pattern).map_or(1, |parts| parts.required.len() + parts.forbidden.len())
     }
 
-    fn matches(&self, value: &Value) -> bool {
+    fn matches(&self, value: TapeNode<'_>) -> bool {
         !value.is_string()
             || (self.required.iter().all(|part| part.is_valid(value))
                 && !self.forbidden.iter().any(|part| part.is_valid(value)))
@@ -124,13 +127,13 @@ impl PatternKeyword {
     }
 }
 
-impl<'i> Keyword<'i> for PatternKeyword {
+impl<'i> Keyword<'i, TapeJson> for PatternKeyword {
     /// The error's message is the pattern.
-    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+    fn validate(&self, value: TapeNode<'i>) -> Result<(), ValidationError<'i>> {
         if self.0.matches(value) { Ok(()) } else { Err(ValidationError::custom(&self.0.pattern)) }
     }
 
-    fn is_valid(&self, value: &'i Value) -> bool {
+    fn is_valid(&self, value: TapeNode<'i>) -> bool {
         self.0.matches(value)
     }
 }
@@ -170,8 +173,8 @@ pub(super) fn translate_names(schema: &mut Value) {
 }
 
 /// Compiles one translated expression.
-fn compile_part(translated: &str) -> Result<Validator, PatternError> {
-    let compiled = jsonschema::options()
+fn compile_part(translated: &str) -> Result<Validator<TapeJson>, PatternError> {
+    let compiled = jsonschema::options_for::<TapeJson>()
         .with_pattern_options(pattern_options())
         .offline()
         .build(&json!({ "pattern": translated }));

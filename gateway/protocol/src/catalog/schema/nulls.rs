@@ -1,74 +1,111 @@
 //! Members that are `null` although the schema doesn't allow it. Models often send them for arguments that they leave
 //! out, so they count as absent.
 
+use crate::json::without_members;
+use crate::tape::{JsonTape, TapeNode};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use serde_json::Value;
 
-use super::{MAX_LISTED_STEPS, MAX_PATTERN_STEPS, MAX_STEPS, Schema, SchemaMismatchError, ValueSize};
+use super::{MAX_LISTED_STEPS, MAX_PATTERN_STEPS, MAX_STEPS, Schema, SchemaMismatchError, read_tape};
 
 /// The maximum number of checks of one value. A large value needs one for each member, because only its first error is
 /// known.
 const MAX_CHECKS: u64 = 8;
 
 impl Schema {
-    /// Checks arguments. Members that are `null` and not allowed to be count as absent; the result is their locations,
-    /// as JSON pointers.
+    /// Checks arguments with this text, which is JSON without duplicate keys. Members that are `null` and not allowed to
+    /// be count as absent; the result is their locations, as JSON pointers.
     ///
     /// # Errors
-    /// As [`Schema::check`].
-    pub fn check_arguments(&self, value: &Value) -> Result<Vec<String>, SchemaMismatchError> {
-        let Err(mismatch) = self.check(value) else { return Ok(Vec::new()) };
-        self.forbidden_nulls(value).ok_or(mismatch)
+    /// As [`Schema::check_text`]. The error doesn't mention members that count as absent, unless they are required.
+    pub fn check_arguments(&self, text: &str) -> Result<Vec<String>, SchemaMismatchError> {
+        let tape = read_tape(text)?;
+        let Err(mismatch) = self.check_tape(&tape) else { return Ok(Vec::new()) };
+        self.forbidden_nulls(text, tape).map_err(|rest| rest.unwrap_or(mismatch))
     }
 
-    /// The members that are `null` and not allowed to be. `None` if the value doesn't match without them either.
-    fn forbidden_nulls(&self, value: &Value) -> Option<Vec<String>> {
-        if !has_null_member(value) {
-            return None;
+    /// The members that are `null` and not allowed to be.
+    ///
+    /// # Errors
+    /// The value doesn't match without them either. The error is that of the rest of the value, if it is known.
+    fn forbidden_nulls(
+        &self,
+        text: &str,
+        tape: JsonTape<'_>,
+    ) -> Result<Vec<String>, Option<SchemaMismatchError>> {
+        if !has_null_member(tape.root()) {
+            return Err(None);
         }
         let cost = &self.0.cost;
-        let size = ValueSize::of(value);
+        let size = tape.size();
         if cost.steps(size.nodes) > MAX_STEPS / MAX_CHECKS
             || cost.pattern_steps(size.bytes) > MAX_PATTERN_STEPS / MAX_CHECKS
         {
-            return None;
+            return Err(None);
         }
         let is_small = cost.branches(size.depth).saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
         if !is_small && (cost.has_choices() || cost.branches(size.depth) > MAX_STEPS) {
-            return None;
+            return Err(None);
         }
-        let mut value = value.clone();
-        let mut removed = Vec::new();
+        let mut removed = self.nulls_in_errors(&tape, is_small);
+        drop(tape);
+        if removed.is_empty() {
+            return Err(None);
+        }
         for _ in 0..MAX_CHECKS {
-            let mut found = Vec::new();
-            if is_small {
-                self.0
-                    .validator
-                    .iter_errors(&value)
-                    .for_each(|error| collect_nulls(&error, &value, &mut found));
-            } else if let Err(error) = self.0.validator.validate(&value) {
-                collect_nulls(&error, &value, &mut found);
+            let rest = without_members(text, &removed).map_err(|_| None)?;
+            let tape = JsonTape::read(&rest).map_err(|_| None)?;
+            if self.0.validator.is_valid(tape.root()) {
+                return Ok(removed);
             }
-            if found.is_empty() {
-                return None;
+            let mut more = self.nulls_in_errors(&tape, is_small);
+            if more.is_empty() {
+                let error = is_small.then(|| self.error_without_nulls(text, &tape, &removed));
+                return Err(error.flatten());
             }
-            found.iter().for_each(|pointer| remove_member(&mut value, pointer));
-            removed.append(&mut found);
-            if self.0.validator.is_valid(&value) {
-                return Some(removed);
-            }
+            removed.append(&mut more);
         }
-        None
+        Err(None)
+    }
+
+    /// The error of a text without the removed members, except for those that `rest` is missing because they are
+    /// required: they are reported as `null`.
+    fn error_without_nulls(
+        &self,
+        text: &str,
+        rest: &JsonTape<'_>,
+        removed: &[String],
+    ) -> Option<SchemaMismatchError> {
+        let required = self.0.validator.iter_errors(rest.root()).filter_map(|error| {
+            let ValidationErrorKind::Required { property } = error.kind() else { return None };
+            let name = property.as_str()?.replace('~', "~0").replace('/', "~1");
+            Some(format!("{}/{name}", error.instance_path()))
+        });
+        let required: Vec<String> = required.collect();
+        let optional = removed.iter().filter(|pointer| !required.contains(pointer)).cloned();
+        let kept = without_members(text, &optional.collect::<Vec<_>>()).ok()?;
+        self.check_tape(&JsonTape::read(&kept).ok()?).err()
+    }
+
+    /// The members that are `null` and that an error is about.
+    fn nulls_in_errors(&self, tape: &JsonTape<'_>, is_small: bool) -> Vec<String> {
+        let mut found = Vec::new();
+        if is_small {
+            let errors = self.0.validator.iter_errors(tape.root());
+            errors.for_each(|error| collect_nulls(&error, tape.root(), &mut found));
+        } else if let Err(error) = self.0.validator.validate(tape.root()) {
+            collect_nulls(&error, tape.root(), &mut found);
+        }
+        found
     }
 }
 
 /// Collects the members that an error is about and that are `null`. The error of a choice contains those of its forms.
-fn collect_nulls(error: &ValidationError<'_>, value: &Value, found: &mut Vec<String>) {
+fn collect_nulls(error: &ValidationError<'_>, value: TapeNode<'_>, found: &mut Vec<String>) {
     let pointer = error.instance_path().to_string();
     let parent = pointer.rsplit_once('/').and_then(|(parent, _)| value.pointer(parent));
-    if parent.is_some_and(Value::is_object)
-        && value.pointer(&pointer) == Some(&Value::Null)
+    if parent.is_some_and(TapeNode::is_object)
+        && value.pointer(&pointer).is_some_and(TapeNode::is_null)
         && !found.contains(&pointer)
     {
         found.push(pointer);
@@ -80,18 +117,13 @@ fn collect_nulls(error: &ValidationError<'_>, value: &Value, found: &mut Vec<Str
     }
 }
 
-fn remove_member(value: &mut Value, pointer: &str) {
-    let Some((parent, name)) = pointer.rsplit_once('/') else { return };
-    if let Some(Value::Object(members)) = value.pointer_mut(parent) {
-        members.shift_remove(&name.replace("~1", "/").replace("~0", "~"));
-    }
-}
-
-fn has_null_member(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members.values().any(|member| member.is_null() || has_null_member(member)),
-        Value::Array(items) => items.iter().any(has_null_member),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+/// The recursion is as deep as the value, whose depth is limited where it is read.
+fn has_null_member(value: TapeNode<'_>) -> bool {
+    let Some(container) = value.container() else { return false };
+    if container.is_object() {
+        container.members().any(|(_, member)| member.is_null() || has_null_member(member))
+    } else {
+        container.elements().any(has_null_member)
     }
 }
 
