@@ -147,12 +147,11 @@ impl ConnectionLimiter {
         for (_, connection) in unauthenticated() {
             *counts.entry(&connection.peer).or_default() += 1;
         }
-        let is_candidate = |(_, it): &(&u64, &Arc<Connection>)| {
-            it.accepted.elapsed() >= MIN_UNAUTHENTICATED_TIME && !it.evicted.is_cancelled()
-        };
-        let candidates = unauthenticated().filter(is_candidate);
-        let victim = candidates.min_by_key(|(number, it)| (Reverse(counts.get(&it.peer)), **number));
-        if let Some((_, victim)) = victim {
+        let open = unauthenticated().filter(|(_, it)| !it.evicted.is_cancelled());
+        let victim = open.min_by_key(|(number, it)| (Reverse(counts.get(&it.peer)), **number));
+        if let Some((_, victim)) = victim
+            && victim.accepted.elapsed() >= MIN_UNAUTHENTICATED_TIME
+        {
             tracing::debug!(peer = ?victim.peer, "closing a connection without an authenticated request");
             victim.evicted.cancel();
         }

@@ -498,7 +498,8 @@ async fn unread_answers_of_a_caller_refuse_its_next_requests() {
     assert_eq!(gateway.whoami("Authorization: Bearer secret-b\r\n").await.text(), "other");
     let read = unread.iter_mut().map(|stream| answer(stream));
     for answer in futures_util::future::join_all(read).await {
-        assert!(answer.status == 503 || answer.text().len() == 20_000_000, "{}", answer.head);
+        let is_busy = answer.body.contains("too many answers wait to be read");
+        assert!(is_busy || answer.text().len() == 20_000_000, "{}", answer.head);
     }
     while gateway.fake.server.gauges().unsent_bytes > 0 {
         tokio::task::yield_now().await; // the gateway learns last that everything is read
